@@ -60,6 +60,7 @@ pub fn run(data: &[u8]) {
         max_frame_size: 16_384 + u32::from(c0),
         limits: LIMITS,
         keeps_content: false,
+        extended_connect: false,
         tells_parts: false,
     };
     let mut world = World::new(&client, &server);

@@ -1,9 +1,10 @@
 //! However the bytes of either side of a WebSocket are cut, the messages and the violation are the same; and
 //! what was read is written and read again.
 
+use plimsoll_wire::http2::{ClientOptions, PREFACE};
 use plimsoll_wire::websocket::{
-    ClientHandshake, HandshakeProgress, MessageReader, Opcode, Received, Role, ServerHandshake,
-    UpgradeProgress, WebSocketError, write_close, write_frame,
+    ClientHandshake, ClientStream, HandshakeProgress, MessageReader, Opcode, Received, Role, ServerHandshake,
+    ServerStream, UpgradeProgress, WebSocketError, write_close, write_frame,
 };
 
 use crate::Cutting;
@@ -64,6 +65,52 @@ pub fn run(data: &[u8]) {
     }
     assert_eq!(read(role, limit, std::iter::once(&written[..])), (told, Ok(false)));
     handshakes(&cutting);
+    streams(&cutting);
+}
+
+/// Nor does the content of a stream of HTTP/2, on either side of it.
+fn streams(cutting: &Cutting<'_>) {
+    // Without a setting, and with that of RFC 8441.
+    const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+    const OFFER: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x08\0\0\0\x01";
+    let client = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+        let mut client = ClientStream::new(&ClientOptions::default());
+        let (mut content, mut out) = (Vec::new(), Vec::new());
+        client.start(&mut out);
+        let (news, result) = client.receive(OFFER, &mut content, &mut out);
+        assert!(news.ready && client.is_offered() && result.is_ok());
+        client.open(REQUEST, "http", &mut out);
+        let mut told = (None, None, None, false);
+        for piece in pieces {
+            let (news, result) = client.receive(piece, &mut content, &mut out);
+            told.0 = told.0.or(news.opened.map(|response| response.status));
+            told.1 = told.1.or(news.refused);
+            told.2 = told.2.or(news.failed);
+            told.3 |= news.ended;
+            client.send(b"more", &mut out);
+            if let Err(error) = result {
+                return (told, content, Some(error));
+            }
+        }
+        (told, content, None)
+    };
+    assert_eq!(client(&mut std::iter::once(cutting.stream)), client(&mut cutting.pieces()));
+    let server = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+        let (mut server, mut content, mut out) = (ServerStream::new(), Vec::new(), Vec::new());
+        server.start(&mut out);
+        let start = [PREFACE, SETTINGS].concat();
+        assert!(server.receive(&start, &mut content, &mut out).1.is_ok());
+        let mut asked = None;
+        for piece in pieces {
+            let (news, result) = server.receive(piece, &mut content, &mut out);
+            asked = asked.or(news.asked);
+            if let Err(error) = result {
+                return (asked, content, Some(error));
+            }
+        }
+        (asked, content, None)
+    };
+    assert_eq!(server(&mut std::iter::once(cutting.stream)), server(&mut cutting.pieces()));
 }
 
 /// The answers of both sides of the handshake do not depend on cuts, either.

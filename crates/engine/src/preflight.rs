@@ -302,7 +302,8 @@ fn no_contact(
         }
         _ => format!("the first request to {place} got no response: {reason}"),
     };
-    let plain_http2 = server.protocol == Protocol::Http2 && server.tls.is_none();
+    let over_http2 = matches!(server.protocol, Protocol::Http2 | Protocol::WebSocketHttp2);
+    let plain_http2 = over_http2 && server.tls.is_none();
     let hint = match (class, address) {
         ("proxy", _) if ["407", "credentials", "password"].iter().any(|word| reason.contains(word)) => {
             "give the proxy's user and password: --proxy http://USER:PASSWORD@HOST:PORT".to_owned()

@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_scenario::WebSocketAction;
+use plimsoll_scenario::{SentRequest, WebSocketAction};
+use plimsoll_wire::http2::{ClientOptions, Response, StreamFailure};
 use plimsoll_wire::websocket::{
-    ClientHandshake, HandshakeProgress, MessageReader, Opcode, Received, Role, write_close, write_frame,
+    ClientHandshake, ClientStream, HandshakeProgress, MessageReader, Opcode, Received, Role, write_close,
+    write_frame,
 };
 
 use crate::connection::Fault;
@@ -27,6 +29,8 @@ enum Stage {
     Fresh,
     /// The answer to the upgrade is awaited.
     Upgrading(Box<ClientHandshake>),
+    /// The answer to the request for a stream of HTTP/2 is awaited.
+    Asking,
     /// Messages can be sent.
     Open,
     /// We have sent a close frame, and await the other one.
@@ -40,6 +44,8 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct WebSocket {
     stage: Stage,
+    /// The stream of HTTP/2 that carries it, instead of the connection itself.
+    stream: Option<Box<CarryingStream>>,
     reader: MessageReader,
     inbox: Inbox,
     /// State of the generator of masks.
@@ -48,13 +54,41 @@ pub(crate) struct WebSocket {
     pub(crate) owner: u32,
 }
 
+/// A stream of HTTP/2 that is to be a WebSocket.
+#[derive(Debug)]
+struct CarryingStream {
+    stream: ClientStream,
+    /// The scheme of its target.
+    scheme: &'static str,
+    /// Bytes that came on the stream, and frames for it.
+    content: Vec<u8>,
+    frames: Vec<u8>,
+}
+
+/// The answer that has opened a WebSocket.
+#[derive(Debug)]
+pub(crate) enum Opening {
+    /// An upgrade of the connection, whose head had this many bytes.
+    Upgrade(Box<ClientHandshake>, u64),
+    /// A stream of HTTP/2.
+    Stream(Response),
+}
+
 /// Events of a piece of input beside the messages, which are in the inbox.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// The server has upgraded the connection: its answer, whose head had this many bytes.
-    pub(crate) opened: Option<(Box<ClientHandshake>, u64)>,
+    /// The server's settings of HTTP/2 have come.
+    pub(crate) ready: bool,
+    /// The server has opened the WebSocket.
+    pub(crate) opened: Option<Opening>,
     /// The server has not upgraded the connection: the first bytes of its response.
     pub(crate) refused: Option<Vec<u8>>,
+    /// The server has not opened the stream of HTTP/2: its whole response.
+    pub(crate) answered: Option<Response>,
+    /// The stream of HTTP/2 has ended in another way.
+    pub(crate) failed: Option<StreamFailure>,
+    /// The server has ended its side of the stream.
+    pub(crate) ended: bool,
     /// The server has sent a close frame: its status and reason.
     pub(crate) closed: Option<(Option<u16>, String)>,
     /// Violation of the protocol by the server.
@@ -72,12 +106,55 @@ impl WebSocket {
     pub(crate) fn new(seed: u64) -> Box<Self> {
         Box::new(Self {
             stage: Stage::Fresh,
+            stream: None,
             reader: MessageReader::new(Role::Client, LONGEST_MESSAGE),
             inbox: Inbox::default(),
             // The state must not be 0.
             mask: (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1,
             owner: NO_SESSION,
         })
+    }
+
+    /// The same on a stream of HTTP/2. Appends the first bytes of the connection to `out`.
+    pub(crate) fn over_http2(
+        seed: u64,
+        options: &ClientOptions,
+        scheme: &'static str,
+        out: &mut Vec<u8>,
+    ) -> Box<Self> {
+        let mut stream = ClientStream::new(options);
+        stream.start(out);
+        let stream = CarryingStream { stream, scheme, content: Vec::new(), frames: Vec::new() };
+        Box::new(Self { stream: Some(Box::new(stream)), ..*Self::new(seed) })
+    }
+
+    /// Returns `true` if the server takes WebSockets on streams of HTTP/2. It is known once its settings have
+    /// come.
+    pub(crate) fn is_offered(&self) -> bool {
+        self.stream.as_ref().is_none_or(|carrying| carrying.stream.is_offered())
+    }
+
+    /// Makes of an upgrade request, as it was rendered, the request that is sent in its place on a stream of
+    /// HTTP/2, if that is how the WebSocket is opened.
+    pub(crate) fn amend_logged(&self, action: Option<WebSocketAction>, sent: &mut SentRequest) {
+        if self.stream.is_some() && action == Some(WebSocketAction::Open) {
+            sent.method = b"CONNECT".to_vec();
+            sent.fields.retain(|name, _| name != b"sec-websocket-key");
+            sent.fields.push(b":protocol", b"websocket");
+        }
+    }
+
+    /// Gives the fields of the answer that has just opened it, or that refuses it, to `look`: of a stream of
+    /// HTTP/2 alone.
+    pub(crate) fn each_header(&self, look: impl FnMut(&[u8], &[u8])) {
+        if let Some(carrying) = &self.stream {
+            carrying.stream.each_header(look);
+        }
+    }
+
+    /// The body of the response that refuses it, of a stream of HTTP/2 alone.
+    pub(crate) fn refusal(&self) -> &[u8] {
+        self.stream.as_ref().map_or(&[], |carrying| carrying.stream.body())
     }
 
     /// Returns `true` before an upgrade was asked for.
@@ -104,6 +181,7 @@ impl WebSocket {
     pub(crate) fn is_in_message(&self) -> bool {
         match &self.stage {
             Stage::Upgrading(handshake) => !handshake.held().is_empty(),
+            Stage::Asking => false,
             _ => self.reader.is_in_message(),
         }
     }
@@ -116,6 +194,10 @@ impl WebSocket {
     /// Writes what an action sends: a request for an upgrade, or a message, as it was rendered.
     pub(crate) fn write(&mut self, action: WebSocketAction, rendered: &[u8], out: &mut Vec<u8>) {
         match action {
+            WebSocketAction::Open if let Some(carrying) = &mut self.stream => {
+                self.stage = Stage::Asking;
+                carrying.stream.open(rendered, carrying.scheme, out);
+            }
             WebSocketAction::Open => {
                 self.stage = Stage::Upgrading(Box::new(ClientHandshake::new(rendered)));
                 out.extend_from_slice(rendered);
@@ -127,7 +209,7 @@ impl WebSocket {
                 }
                 let opcode = if binary { Opcode::Binary } else { Opcode::Text };
                 let mask = self.next_mask();
-                write_frame(true, opcode, Some(mask), rendered, out);
+                self.emit(out, |out| write_frame(true, opcode, Some(mask), rendered, out));
             }
             WebSocketAction::Receive => {}
             WebSocketAction::Close(code) => self.close(code, out),
@@ -139,39 +221,81 @@ impl WebSocket {
         if self.is_open() {
             self.stage = Stage::Closing;
             let mask = self.next_mask();
-            write_close(Some(code), "", Some(mask), out);
+            self.emit(out, |out| write_close(Some(code), "", Some(mask), out));
         }
     }
 
+    /// Writes frames to where they go.
+    fn emit(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let Some(carrying) = &mut self.stream else { return write(out) };
+        carrying.frames.clear();
+        write(&mut carrying.frames);
+        carrying.stream.send(&carrying.frames, out);
+    }
+
     /// Reads what came at `at`. Pings are answered in `control`.
-    pub(crate) fn read(&mut self, at: Nanos, mut input: &[u8], control: &mut Vec<u8>) -> News {
+    pub(crate) fn read(&mut self, at: Nanos, input: &[u8], control: &mut Vec<u8>) -> News {
         let mut news = News::default();
+        let Some(carrying) = &mut self.stream else {
+            self.read_bytes(at, input, &mut news, control);
+            return news;
+        };
+        let mut content = std::mem::take(&mut carrying.content);
+        content.clear();
+        let (told, result) = carrying.stream.receive(input, &mut content, control);
+        news.ready = told.ready;
+        news.answered = told.refused;
+        news.failed = told.failed;
+        news.ended = told.ended;
+        if let Some(error) = told.fault {
+            news.fault = Some(Fault::new(ErrorClass::WebSocketHandshake, error.to_string()));
+        } else if let Some(response) = told.opened {
+            self.stage = Stage::Open;
+            news.opened = Some(Opening::Stream(response));
+        }
+        if news.fault.is_none() && !content.is_empty() {
+            self.read_bytes(at, &content, &mut news, control);
+        }
+        if let Err(error) = result
+            && news.fault.is_none()
+        {
+            news.fault = Some(error.into());
+        }
+        if let Some(carrying) = &mut self.stream {
+            content.shrink_to(USUAL_INBOX);
+            carrying.content = content;
+        }
+        news
+    }
+
+    /// Reads bytes of the WebSocket itself.
+    fn read_bytes(&mut self, at: Nanos, mut input: &[u8], news: &mut News, control: &mut Vec<u8>) {
         if let Stage::Upgrading(handshake) = &mut self.stage {
             match handshake.read(&mut input) {
-                Ok(HandshakeProgress::Incomplete) => return news,
+                Ok(HandshakeProgress::Incomplete) => return,
                 Ok(HandshakeProgress::Refused) => {
                     news.refused = Some(handshake.held().to_vec());
-                    return news;
+                    return;
                 }
                 Ok(HandshakeProgress::Open { head_bytes }) => {
                     if let Stage::Upgrading(handshake) = std::mem::replace(&mut self.stage, Stage::Open) {
-                        news.opened = Some((handshake, head_bytes as u64));
+                        news.opened = Some(Opening::Upgrade(handshake, head_bytes as u64));
                     }
                 }
                 Err(error) => {
                     news.fault = Some(Fault::new(ErrorClass::WebSocketHandshake, error.to_string()));
-                    return news;
+                    return;
                 }
             }
         }
         if self.is_fresh() {
             let reason = format!("{} bytes that no request had asked for", input.len());
             news.fault = Some(Fault::new(ErrorClass::UnsolicitedData, reason));
-            return news;
+            return;
         }
         loop {
             match self.reader.next(&mut input, &mut self.inbox.bytes) {
-                Ok(None) => return news,
+                Ok(None) => return,
                 Ok(Some(Received::Message { length, .. })) => {
                     news.messages += 1;
                     news.bytes += length as u64;
@@ -181,7 +305,10 @@ impl WebSocket {
                     news.pings += 1;
                     if self.is_open() {
                         let mask = self.next_mask();
-                        write_frame(true, Opcode::Pong, Some(mask), self.reader.control(), control);
+                        let payload = self.reader.control().to_vec();
+                        self.emit(control, |out| {
+                            write_frame(true, Opcode::Pong, Some(mask), &payload, out);
+                        });
                     }
                 }
                 Ok(Some(Received::Pong)) => {}
@@ -191,7 +318,7 @@ impl WebSocket {
                 Err(error) => {
                     self.close(error.close_code(), control);
                     news.fault = Some(Fault::new(ErrorClass::Protocol, error.to_string()));
-                    return news;
+                    return;
                 }
             }
         }

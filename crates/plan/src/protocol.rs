@@ -67,7 +67,19 @@ impl ProtocolPreference {
 
     /// Returns the protocol spoken with a target.
     pub(crate) fn protocol(&self, url: &Url) -> Protocol {
-        url.scheme.protocol.unwrap_or_else(|| self.http(url.is_secure()))
+        match url.scheme.protocol {
+            Some(Protocol::WebSocket) => self.websocket(),
+            Some(protocol) => protocol,
+            None => self.http(url.is_secure()),
+        }
+    }
+
+    /// Returns the protocol spoken with a WebSocket target.
+    pub(crate) fn websocket(&self) -> Protocol {
+        match self {
+            Self::Http2 | Self::PriorKnowledge => Protocol::WebSocketHttp2,
+            Self::Http1 | Self::Alpn(_) => Protocol::WebSocket,
+        }
     }
 
     /// Returns the protocol spoken with an HTTP target.

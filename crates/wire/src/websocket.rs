@@ -1,11 +1,14 @@
-//! WebSocket (RFC 6455), client and server side: the opening handshake over HTTP/1.1, frames, and the
-//! messages that are made of them.
+//! WebSocket (RFC 6455), client and server side: the opening handshake over HTTP/1.1 or HTTP/2, frames, and
+//! the messages that are made of them.
 //!
 //! ```text
 //!   client: upgrade request (with a Sec-WebSocket-Key) ──▶ ClientHandshake ──▶ MessageReader
 //!   server: ServerHandshake, write_upgrade_response     ──▶ MessageReader
 //!   either: write_frame, write_close
 //! ```
+//!
+//! Over HTTP/2 (RFC 8441) [`ClientStream`] and [`ServerStream`] take the place of the handshakes, and carry
+//! all bytes behind them.
 //!
 //! No extension is offered or accepted, permessage-deflate (RFC 7692) included: a frame with a reserved bit
 //! is an error. Messages are whole when they are told; control frames are told between the fragments of a
@@ -14,6 +17,7 @@
 mod error;
 mod frame;
 mod handshake;
+mod http2;
 mod reader;
 
 pub use error::WebSocketError;
@@ -22,6 +26,7 @@ pub use handshake::{
     Accept, ClientHandshake, HandshakeError, HandshakeProgress, ServerHandshake, UpgradeProgress,
     UpgradeRequest, accept_of, key_of, write_upgrade_response,
 };
+pub use http2::{ClientNews, ClientStream, ServerNews, ServerStream};
 pub use reader::{MessageReader, Received};
 
 /// The end of a connection that the reader is at: it decides which frames have to be masked.

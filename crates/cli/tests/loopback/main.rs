@@ -61,3 +61,4 @@ mod try_once;
 mod ui;
 mod watching;
 mod websocket;
+mod websocket_http2;

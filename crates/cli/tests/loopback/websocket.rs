@@ -1,6 +1,7 @@
 //! `plimsoll ws` and steps on WebSockets: against `plimsoll sink --websocket`, whose log has the truth, and
 //! against tungstenite, as a server and as a client of the sink.
 
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -14,7 +15,7 @@ use tungstenite::{Message, WebSocket};
 use crate::process::{Folder, run};
 use crate::sink::Sink;
 
-fn result_of(line: &str) -> Value {
+pub(crate) fn result_of(line: &str) -> Value {
     let finished = run(line);
     serde_json::from_str(&finished.stdout).unwrap_or_else(|_| panic!("{line}: {}", finished.stderr))
 }
@@ -24,36 +25,42 @@ fn load(sink: &Sink, flags: &str) -> Value {
     result_of(&format!("ws ws://{}/chat --quiet -o json {flags}", sink.endpoint))
 }
 
-fn at<'a>(result: &'a Value, pointer: &str) -> &'a Value {
+pub(crate) fn at<'a>(result: &'a Value, pointer: &str) -> &'a Value {
     result.pointer(pointer).unwrap_or_else(|| panic!("{pointer}: {result:#}"))
 }
 
+/// Flags for the version of HTTP that opens WebSockets, and the status of the answer that does.
+const VERSIONS: [(&str, u16); 2] = [("", 101), ("--http2", 200)];
+
 #[test]
 fn messages_are_echoed_over_plain_text_and_tls() {
-    let sink = Sink::start("--websocket --threads 1");
-    let result = load(&sink, "-n 20 -c 4 --messages 10 --message hello-${sequence} --expect hello-");
-    // An upgrade, ten messages and a close each.
-    assert_eq!(at(&result, "/accounting/ok"), 240, "{:#}", result["error_examples"]);
-    assert_eq!(at(&result, "/protocols/websocket"), 240);
-    let record = at(&result, "/websocket");
-    assert_eq!(
-        (&record["messages_sent"], &record["messages_received"]),
-        (&json!(200), &json!(200)),
-        "{record}"
-    );
-    assert_eq!(
-        (&record["opened"], &record["skipped"], &record["dropped"]),
-        (&json!(20), &json!(0), &json!(0))
-    );
-    assert_eq!(at(&result, "/by_step/0/statuses/101"), 20);
-    assert_eq!(at(&result, "/by_step/1/ok"), 200);
-    let saw = sink.stop();
-    assert_eq!(saw.truth.ended(&result, "replied"), 220);
+    for (version, status) in VERSIONS {
+        let sink = Sink::start("--websocket --threads 1");
+        let flags = "-n 20 -c 4 --messages 10 --message hello-${sequence} --expect hello-";
+        let result = load(&sink, &format!("{flags} {version}"));
+        // An upgrade, ten messages and a close each.
+        assert_eq!(at(&result, "/accounting/ok"), 240, "{version}: {:#}", result["error_examples"]);
+        assert_eq!(at(&result, "/protocols/websocket"), 240);
+        let record = at(&result, "/websocket");
+        assert_eq!(
+            (&record["messages_sent"], &record["messages_received"]),
+            (&json!(200), &json!(200)),
+            "{record}"
+        );
+        assert_eq!(
+            (&record["opened"], &record["skipped"], &record["dropped"]),
+            (&json!(20), &json!(0), &json!(0))
+        );
+        assert_eq!(at(&result, &format!("/by_step/0/statuses/{status}")), 20);
+        assert_eq!(at(&result, "/by_step/1/ok"), 200);
+        let saw = sink.stop();
+        assert_eq!(saw.truth.ended(&result, "replied"), 220);
 
-    let sink = Sink::start("--websocket --self-signed");
-    let line = format!("ws wss://{}/ -k -n 5 -c 2 --messages 3 --binary --quiet -o json", sink.endpoint);
-    let result = result_of(&line);
-    assert_eq!(at(&result, "/accounting/ok"), 25, "{:#}", result["error_examples"]);
+        let sink = Sink::start("--websocket --self-signed");
+        let line = format!("ws wss://{}/ -k -n 5 -c 2 --messages 3 --binary", sink.endpoint);
+        let result = result_of(&format!("{line} --quiet -o json {version}"));
+        assert_eq!(at(&result, "/accounting/ok"), 25, "{version}: {:#}", result["error_examples"]);
+    }
 }
 
 #[test]
@@ -72,31 +79,33 @@ fn messages_come_at_a_rate_and_connections_too() {
 
 #[test]
 fn faults_of_the_sink_have_their_classes() {
-    let sink = Sink::start("--websocket --fail 20%:503 --delay 1ms");
-    let result = load(&sink, "-n 60 -c 4 --messages 4");
-    let saw = sink.stop();
-    let failed = saw.truth.ended(&result, "status 503");
-    let classes =
-        ["/errors/status_5xx", "/errors/websocket_closed"].map(|class| at(&result, class).as_u64().unwrap());
-    assert_eq!(classes.iter().sum::<u64>(), failed, "{result:#}");
-    let example = at(&result, "/error_examples/websocket_closed").as_str().unwrap();
-    assert!(example.contains("the server closed the WebSocket with 1011"), "{example}");
+    for (version, _) in VERSIONS {
+        let sink = Sink::start("--websocket --fail 20%:503 --delay 1ms");
+        let result = load(&sink, &format!("-n 60 -c 4 --messages 4 {version}"));
+        let saw = sink.stop();
+        let failed = saw.truth.ended(&result, "status 503");
+        let classes = ["/errors/status_5xx", "/errors/websocket_closed"]
+            .map(|class| at(&result, class).as_u64().unwrap());
+        assert_eq!(classes.iter().sum::<u64>(), failed, "{result:#}");
+        let example = at(&result, "/error_examples/websocket_closed").as_str().unwrap();
+        assert!(example.contains("the server closed the WebSocket with 1011"), "{example}");
 
-    let sink = Sink::start("--websocket --drop 20%");
-    let result = load(&sink, "-n 30 -c 10 --messages 3 --timeout 300ms");
-    let saw = sink.stop();
-    assert_eq!(*at(&result, "/accounting/timed_out"), saw.truth.ended(&result, "dropped"), "{result:#}");
+        let sink = Sink::start("--websocket --drop 20%");
+        let result = load(&sink, &format!("-n 30 -c 10 --messages 3 --timeout 300ms {version}"));
+        let saw = sink.stop();
+        assert_eq!(*at(&result, "/accounting/timed_out"), saw.truth.ended(&result, "dropped"), "{result:#}");
 
-    let sink = Sink::start("--websocket --reset 20%");
-    let result = load(&sink, "-n 40 -c 4 --messages 3");
-    let saw = sink.stop();
-    assert_eq!(*at(&result, "/errors/reset"), saw.truth.ended(&result, "reset"), "{result:#}");
+        let sink = Sink::start("--websocket --reset 20%");
+        let result = load(&sink, &format!("-n 40 -c 4 --messages 3 {version}"));
+        let saw = sink.stop();
+        assert_eq!(*at(&result, "/errors/reset"), saw.truth.ended(&result, "reset"), "{result:#}");
 
-    // The client has sent the third message when the server goes away, or is about to.
-    let sink = Sink::start("--websocket --goaway-after 3");
-    let result = load(&sink, "-n 4 -c 1 --messages 9");
-    assert_eq!(at(&result, "/errors/websocket_closed"), 4, "{result:#}");
-    assert_eq!(at(&result, "/websocket/closed_by_server"), 4);
+        // The client has sent the third message when the server goes away, or is about to.
+        let sink = Sink::start("--websocket --goaway-after 3");
+        let result = load(&sink, &format!("-n 4 -c 1 --messages 9 {version}"));
+        assert_eq!(at(&result, "/errors/websocket_closed"), 4, "{result:#}");
+        assert_eq!(at(&result, "/websocket/closed_by_server"), 4);
+    }
 }
 
 #[test]
@@ -109,16 +118,20 @@ fn a_server_of_http_refuses_the_upgrade() {
     let result = load(&sink, "-n 5 -c 1");
     let example = at(&result, "/error_examples/check").as_str().unwrap();
     assert!(example.contains("200") && example.contains("101"), "{example}");
+    // Its settings say so before it is asked.
+    let finished = run(&format!("ws ws://{}/chat --http2 --quiet -n 5 -c 1", sink.endpoint));
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("takes no WebSockets over HTTP/2"), "{}", finished.stderr);
 }
 
 /// Requests and messages that a tungstenite server received.
 #[derive(Debug, Default)]
-struct Seen {
-    targets: Vec<String>,
-    texts: u64,
-    binary_bytes: usize,
-    pongs: u64,
-    closes: Vec<Option<u16>>,
+pub(crate) struct Seen {
+    pub(crate) targets: Vec<String>,
+    pub(crate) texts: u64,
+    pub(crate) binary_bytes: usize,
+    pub(crate) pongs: u64,
+    pub(crate) closes: Vec<Option<u16>>,
 }
 
 /// A server of tungstenite that serves this many connections. It welcomes each, pings it, and answers each
@@ -149,7 +162,12 @@ fn serve_one(number: usize, stream: TcpStream, seen: &Mutex<Seen>) {
         response.headers_mut().insert("sec-websocket-protocol", "v2".parse().expect("a value"));
         Ok(response)
     };
-    let Ok(mut socket) = tungstenite::accept_hdr(stream, choose) else { return };
+    let Ok(socket) = tungstenite::accept_hdr(stream, choose) else { return };
+    converse(number, socket, seen);
+}
+
+/// The server's part of a conversation.
+pub(crate) fn converse<S: Read + Write>(number: usize, mut socket: WebSocket<S>, seen: &Mutex<Seen>) {
     let welcome = json!({ "type": "welcome", "session": format!("s{number}") });
     socket.send(Message::text(welcome.to_string())).expect("it is sent");
     socket.send(Message::Ping(b"alive".as_slice().into())).expect("it is sent");
@@ -177,12 +195,10 @@ fn serve_one(number: usize, stream: TcpStream, seen: &Mutex<Seen>) {
     }
 }
 
-#[test]
-fn a_plan_talks_to_a_server_of_tungstenite() {
-    let (address, server) = serve(6);
-    let folder = Folder::new();
+/// Writes a plan of six conversations with the server at an address.
+pub(crate) fn conversations(folder: &Folder, address: &str) -> String {
     folder.write("blob.bin", [0xff; 70_000]);
-    let plan = folder.write(
+    folder.write(
         "plan.yaml",
         format!(
             r#"
@@ -206,14 +222,25 @@ scenarios:
       - websocket: {{close: 3001}}
 "#
         ),
-    );
+    )
+}
+
+#[test]
+fn a_plan_talks_to_a_server_of_tungstenite() {
+    let (address, server) = serve(6);
+    let folder = Folder::new();
+    let plan = conversations(&folder, &address);
     let result = result_of(&format!("run {plan} --no-preflight --quiet -o json"));
     assert_eq!(at(&result, "/accounting/ok"), 30, "{:#}", result["error_examples"]);
     let steps: Vec<&str> =
         result["by_step"].as_array().unwrap().iter().map(|s| s["step"].as_str().unwrap()).collect();
     assert_eq!(steps, ["OPEN /room?n=1", "welcome", "ask", "tell", "CLOSE"]);
-    assert_eq!((at(&result, "/websocket/skipped"), at(&result, "/websocket/pings")), (&json!(6), &json!(6)));
-    let seen = server.join().expect("the server ends");
+    check_conversations(&result, &server.join().expect("the server ends"));
+}
+
+/// Checks the result of the six conversations against what the server saw of them.
+pub(crate) fn check_conversations(result: &Value, seen: &Seen) {
+    assert_eq!((at(result, "/websocket/skipped"), at(result, "/websocket/pings")), (&json!(6), &json!(6)));
     assert_eq!(seen.targets, ["/room?n=1"; 6]);
     assert_eq!((seen.texts, seen.binary_bytes, seen.pongs), (6, 6 * 70_000, 6));
     assert_eq!(seen.closes, [Some(3001); 6]);

@@ -285,7 +285,7 @@ impl<B: Backend> Worker<'_, B> {
         let protocol = self.pools[conn.pool as usize].server.protocol;
         let chosen = conn.tls.as_ref().map(|tls| tls.session.alpn().unwrap_or_default());
         let http2 = match (protocol, chosen) {
-            (Protocol::Http2, Some(chosen)) if chosen != H2 => {
+            (Protocol::Http2 | Protocol::WebSocketHttp2, Some(chosen)) if chosen != H2 => {
                 let chosen = match chosen {
                     [] => "nothing".to_owned(),
                     other => String::from_utf8_lossy(other).into_owned(),
@@ -294,7 +294,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.on_fault(slot, at, &Fault::new(ErrorClass::WrongProtocol, reason));
                 return;
             }
-            (Protocol::Http2, _) => true,
+            (Protocol::Http2 | Protocol::WebSocketHttp2, _) => true,
             (Protocol::Negotiated, chosen) => chosen == Some(H2),
             // Replies come in turn.
             (_, _) => false,
@@ -307,10 +307,16 @@ impl<B: Backend> Worker<'_, B> {
             self.on_open(slot, at);
             return;
         }
-        let mut client = http2::Client::new(&self.dialing.http2);
         self.buffers.control.clear();
-        client.start(&mut self.buffers.control);
-        conn.client = Client::Http2(Box::new(client));
+        let (options, out) = (&self.dialing.http2, &mut self.buffers.control);
+        conn.client = if protocol == Protocol::WebSocketHttp2 {
+            let scheme = if conn.tls.is_some() { "https" } else { "http" };
+            Client::WebSocket(WebSocket::over_http2(conn.number ^ self.plan.seed, options, scheme, out))
+        } else {
+            let mut client = http2::Client::new(options);
+            client.start(out);
+            Client::Http2(Box::new(client))
+        };
         conn.state = State::Greeting;
         self.write_control(slot);
     }

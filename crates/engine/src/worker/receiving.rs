@@ -252,10 +252,11 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    fn on_stream_failed(&mut self, slot: u32, ticket: u32, at: Nanos, failure: http2::StreamFailure) {
+    /// Names the failure of a stream, and counts resets and violations.
+    pub(super) fn name_failure(&mut self, failure: http2::StreamFailure) -> (ErrorClass, String) {
         use http2::StreamFailure as Failure;
         let resets = &mut self.records.measured.connections.http2.resets;
-        let (class, reason) = match failure {
+        match failure {
             Failure::Refused => {
                 *resets.entry(http2::ErrorCode::RefusedStream.name().into()).or_default() += 1;
                 (ErrorClass::StreamRefused, "the server refused the stream (REFUSED_STREAM)".to_owned())
@@ -276,7 +277,11 @@ impl<B: Backend> Worker<'_, B> {
             Failure::HeadTooLarge => {
                 (ErrorClass::HeadTooLarge, "the response's header list is beyond the limit".to_owned())
             }
-        };
+        }
+    }
+
+    fn on_stream_failed(&mut self, slot: u32, ticket: u32, at: Nanos, failure: http2::StreamFailure) {
+        let (class, reason) = self.name_failure(failure);
         let waits = |request: &mut InFlight| request.sent == AT_SEND;
         if self.conns[slot as usize].requests.get_mut(ticket).is_some_and(waits) {
             // Its bytes are in the outbox, and will leave in any case.

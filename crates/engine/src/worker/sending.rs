@@ -137,6 +137,9 @@ impl<B: Backend> Worker<'_, B> {
         if keeps && !keeps_text {
             // A copy of the generator draws the same values as the rendering below.
             template.render_request(&context, &mut self.content.random.clone(), &mut self.draft.logged);
+            if let Client::WebSocket(socket) = &conn.client {
+                socket.amend_logged(template.websocket(), &mut self.draft.logged);
+            }
             self.exchanges.captures.keep_lines(
                 &mut request.capture,
                 pool.server.scheme(),

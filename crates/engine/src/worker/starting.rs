@@ -3,7 +3,7 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
-use plimsoll_plan::{Load, Overload, Protocol};
+use plimsoll_plan::{Load, Overload};
 
 use super::proceeding::{IterationState, NextDue};
 use super::{LONGEST_WAIT, Worker};
@@ -301,7 +301,7 @@ impl<B: Backend> Worker<'_, B> {
         let paced = self.dialing.ramp.is_paced() && !self.users_have_connections();
         let may = !self.is_at_limit(pool) && (!paced || now >= self.clock.start + self.dialing.ramp.next());
         // A WebSocket carries nothing but the messages of its iteration, however short they are.
-        may && (self.pools[pool as usize].server.protocol == Protocol::WebSocket
+        may && (self.pools[pool as usize].server.protocol.is_websocket()
             || self.dialing.needs(&self.pools[pool as usize], now))
     }
 

@@ -7,12 +7,13 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, Chunk, Close, ConnId};
 use plimsoll_scenario::{FieldNeeds, Received, WebSocketAction};
-use plimsoll_wire::websocket::ClientHandshake;
+use plimsoll_wire::http2::{Response, StreamFailure};
 
 use super::Worker;
 use crate::capture::NO_CAPTURE;
 use crate::connection::{Client, Fault, InTurn, Reply, State};
 use crate::request::{AT_SEND, InFlight, NO_SESSION};
+use crate::websocket::Opening;
 
 /// Status with which a user leaves that has not closed its WebSocket, and with which all leave at the end
 /// (RFC 6455 section 7.4.1).
@@ -121,17 +122,27 @@ impl<B: Backend> Worker<'_, B> {
         }
         record.pings += news.pings;
         self.write_control(slot);
+        if news.ready && self.conns[slot as usize].state == State::Greeting {
+            self.on_settings(slot, at)?;
+        }
         if let Some(held) = news.refused {
             return self.receive_refusal(id, at, held, data);
         }
-        if let Some((handshake, head_bytes)) = news.opened {
-            self.on_websocket_open(slot, at, &handshake, head_bytes);
+        if let Some(response) = news.answered {
+            self.on_stream_refused(slot, at, response);
+            return Ok(());
+        }
+        if let Some(opening) = news.opened {
+            self.on_websocket_open(slot, at, &opening);
         }
         self.deliver(id);
         if let Some((code, reason)) = news.closed
             && self.lives(id)
         {
             self.on_websocket_close(slot, at, code, &reason);
+        }
+        if self.lives(id) && (news.failed.is_some() || news.ended) {
+            self.on_stream_ended(slot, at, news.failed)?;
         }
         match news.fault {
             Some(fault) => {
@@ -154,7 +165,54 @@ impl<B: Backend> Worker<'_, B> {
         self.receive_in_turn(id, at, true, data)
     }
 
-    fn on_websocket_open(&mut self, slot: u32, at: Nanos, handshake: &ClientHandshake, head_bytes: u64) {
+    /// HTTP/2: the server's settings came.
+    fn on_settings(&mut self, slot: u32, at: Nanos) -> Result<(), Fault> {
+        let Client::WebSocket(socket) = &self.conns[slot as usize].client else { return Ok(()) };
+        if !socket.is_offered() {
+            let reason = "the server takes no WebSockets over HTTP/2 (no SETTINGS_ENABLE_CONNECT_PROTOCOL)";
+            return Err(Fault::new(ErrorClass::WrongProtocol, reason.to_owned()));
+        }
+        self.on_open(slot, at);
+        Ok(())
+    }
+
+    /// HTTP/2: the server's answer opens no stream. It is judged as any other, and the connection ends with
+    /// it.
+    fn on_stream_refused(&mut self, slot: u32, at: Nanos, response: Response) {
+        self.records.measured.connections.websocket.refused += 1;
+        let conn = &mut self.conns[slot as usize];
+        conn.take_no_more();
+        let ticket = conn.requests.oldest();
+        let Client::WebSocket(socket) = &conn.client else { return };
+        let Some(request) = conn.requests.nth_mut(0) else { return };
+        if !request.is_given_up() {
+            if request.capture == NO_CAPTURE {
+                request.capture = self.exchanges.captures.begin();
+            }
+            let captured = self.exchanges.captures.get_mut(request.capture);
+            let needs = &self.steps.needs[request.step as usize];
+            socket.each_header(|name, value| captured.keep(&needs.fields, name, value));
+            captured.body.extend_from_slice(socket.refusal());
+        }
+        let Response { status, wire_bytes, .. } = response;
+        self.on_response(slot, ticket, at, Reply { status, wire_bytes, keep_alive: false, is_good: false });
+    }
+
+    /// HTTP/2: the stream has ended, and with it its connection.
+    fn on_stream_ended(&mut self, slot: u32, at: Nanos, failure: Option<StreamFailure>) -> Result<(), Fault> {
+        let Client::WebSocket(socket) = &self.conns[slot as usize].client else { return Ok(()) };
+        let was_opened = socket.was_opened();
+        let Some(failure) = failure else {
+            self.on_websocket_dropped(slot, at);
+            return Ok(());
+        };
+        let (class, reason) = self.name_failure(failure);
+        self.records.measured.connections.websocket.dropped += u64::from(was_opened);
+        let class = if was_opened { ErrorClass::WebSocketDropped } else { class };
+        Err(Fault::new(class, reason))
+    }
+
+    fn on_websocket_open(&mut self, slot: u32, at: Nanos, opening: &Opening) {
         let conn = &mut self.conns[slot as usize];
         let id = conn.id;
         self.records.measured.connections.websocket.opened += 1;
@@ -166,9 +224,20 @@ impl<B: Backend> Worker<'_, B> {
                 request.capture = self.exchanges.captures.begin();
             }
             let captured = self.exchanges.captures.get_mut(request.capture);
-            handshake.each_header(|name, value| captured.keep(&needs.fields, name.as_bytes(), value));
+            let mut keep = |name: &[u8], value: &[u8]| captured.keep(&needs.fields, name, value);
+            match (opening, &conn.client) {
+                (Opening::Upgrade(handshake, _), _) => {
+                    handshake.each_header(|name, value| keep(name.as_bytes(), value));
+                }
+                (Opening::Stream(_), Client::WebSocket(socket)) => socket.each_header(keep),
+                (Opening::Stream(_), _) => {}
+            }
         }
-        let reply = Reply { status: 101, wire_bytes: head_bytes, keep_alive: true, is_good: false };
+        let (status, wire_bytes) = match *opening {
+            Opening::Upgrade(_, head_bytes) => (101, head_bytes),
+            Opening::Stream(Response { status, wire_bytes, .. }) => (status, wire_bytes),
+        };
+        let reply = Reply { status, wire_bytes, keep_alive: true, is_good: false };
         self.on_response(slot, ticket, at, reply);
         if self.lives(id)
             && let Client::WebSocket(socket) = &self.conns[slot as usize].client

@@ -89,7 +89,10 @@ impl Compiler<'_, '_> {
             handler.poll = Some(PollSpec { until: awaited, ..PollSpec::default() });
         }
         if opens && handler.statuses.is_empty() {
-            handler.statuses = vec![StatusRange { first: 101, last: 101 }];
+            handler.statuses = vec![match self.preference.websocket() {
+                Protocol::WebSocketHttp2 => StatusRange { first: 200, last: 299 },
+                _ => StatusRange { first: 101, last: 101 },
+            }];
         }
         let is_open = |draft: &Draft| draft.dialect == Dialect::WebSocket(WebSocketAction::Open);
         if !opens && !part.drafts.iter().any(is_open) {

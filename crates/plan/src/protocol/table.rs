@@ -18,6 +18,9 @@ pub enum Protocol {
     Cache,
     /// WebSocket (RFC 6455), opened over HTTP/1.1.
     WebSocket,
+    /// WebSocket, opened over HTTP/2 (RFC 8441), each on a connection of its own: without TLS from the first
+    /// byte on, over TLS as the only offer of ALPN.
+    WebSocketHttp2,
 }
 
 impl Protocol {
@@ -31,24 +34,39 @@ impl Protocol {
         matches!(self, Self::Http2 | Self::Negotiated)
     }
 
+    /// Returns `true` if connections become WebSockets.
+    pub const fn is_websocket(self) -> bool {
+        matches!(self, Self::WebSocket | Self::WebSocketHttp2)
+    }
+
     /// Returns the words for it in reports.
     pub fn title(self) -> &'static str {
         match self {
             Self::Http1 => "HTTP/1.1",
             Self::Http2 => "HTTP/2",
             Self::Negotiated => "HTTP/2 or HTTP/1.1 by ALPN",
+            Self::WebSocketHttp2 => "WebSocket over HTTP/2",
             other => other.row().map_or("", |row| row.title),
         }
     }
 
     /// Returns the row of the protocol; `None` for HTTP, whose rows are those of its schemes.
     pub fn row(self) -> Option<&'static ProtocolRow> {
-        ROWS.into_iter().find(|row| row.protocol == Some(self))
+        ROWS.into_iter().find(|row| row.protocol == Some(self.of_scheme()))
+    }
+
+    /// The protocol that the schemes of its URLs stand for, whatever the version of HTTP.
+    const fn of_scheme(self) -> Self {
+        match self {
+            Self::WebSocketHttp2 => Self::WebSocket,
+            other => other,
+        }
     }
 
     /// The scheme of URLs of servers that speak it, over TLS or not.
     pub(crate) fn scheme(self, tls: bool) -> &'static ProtocolRow {
-        let of_tls = |row: &&'static ProtocolRow| row.protocol == Some(self) && row.is_secure == tls;
+        let of_tls =
+            |row: &&'static ProtocolRow| row.protocol == Some(self.of_scheme()) && row.is_secure == tls;
         let row = ROWS.into_iter().find(of_tls).or_else(|| self.row());
         row.unwrap_or(if tls { &HTTPS } else { &HTTP })
     }

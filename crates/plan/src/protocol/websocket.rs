@@ -29,17 +29,15 @@ impl Resolver<'_> {
     /// Reports settings that cannot be combined with WebSockets, whose connections belong to their users from
     /// the upgrade to the close.
     pub(crate) fn check_websocket(&mut self, patch: &PlanPatch, targets: &[Target]) -> Option<()> {
-        if !targets.iter().any(|target| target.protocol == Protocol::WebSocket) {
+        if !targets.iter().any(|target| target.protocol.is_websocket()) {
             return Some(());
         }
-        let foreign: [(Option<&RawValue>, &str); 9] = [
+        let foreign: [(Option<&RawValue>, &str); 7] = [
             (patch.disable_keepalive.given(), "close it by a step: `websocket: {close: 1000}`"),
             (patch.max_requests_per_connection.as_ref(), "a scenario says how many messages there are"),
             (patch.pipeline.as_ref(), "a user waits for each message; use more connections: `-c N`"),
             (patch.connection_lifetime.as_ref(), "a scenario says how long a connection is open"),
-            (patch.http2.given(), "WebSockets are opened over HTTP/1.1: leave it out"),
-            (patch.http2_prior_knowledge.given(), "WebSockets are opened over HTTP/1.1: leave it out"),
-            (patch.alpn.as_ref(), "WebSockets are opened over HTTP/1.1: leave it out"),
+            (patch.alpn.as_ref(), "leave it out, or write `--http2` to open WebSockets over HTTP/2"),
             (patch.abort_pct.as_ref(), "let the scenario end early instead"),
             (patch.abandon_pct.as_ref(), "set `timeout` in the step instead"),
         ];

@@ -118,6 +118,10 @@ impl RequestHandler {
     }
 
     fn begin(&mut self, told: DetectedProtocol, tally: &mut Tally) -> Protocol {
+        if told == DetectedProtocol::Http2 && self.setup.forms.table.is_websocket() {
+            tally.http2 += 1;
+            return Protocol::WebSocket(WebSocketServer::over_http2(&mut self.out));
+        }
         let protocol = Protocol::begin(told, &self.http2, &mut self.out);
         match protocol {
             Protocol::Open(_) => {}

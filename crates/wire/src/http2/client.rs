@@ -317,6 +317,11 @@ impl Client {
         self.peer.max_concurrent_streams
     }
 
+    /// Returns `true` if the server's settings allow extended CONNECT requests (RFC 8441 section 3).
+    pub fn allows_extended_connect(&self) -> bool {
+        self.peer.enable_connect_protocol
+    }
+
     /// Returns `true` once the server has sent GOAWAY or [`go_away`](Self::go_away) was called.
     #[inline]
     pub fn is_going_away(&self) -> bool {
@@ -391,6 +396,33 @@ impl Client {
     ) -> u32 {
         let no_body = spec.body.is_empty();
         self.open(&spec, no_body, head, out)
+    }
+
+    /// Opens a stream that carries bytes both ways until either side ends it, by a CONNECT request. There
+    /// must be [`capacity`](Self::capacity). `head` appends its header block. [`Event::Head`] brings the
+    /// fields of the response, [`Event::Content`] its content; [`send`](Self::send) sends content.
+    pub fn connect(&mut self, head: impl FnOnce(&mut Indexing, &mut Vec<u8>), out: &mut Vec<u8>) -> u32 {
+        let spec = Submit {
+            head_request: false,
+            capture: true,
+            keep_body: true,
+            tell_content: true,
+            body: Payload::None,
+        };
+        self.open(&spec, false, head, out)
+    }
+
+    /// Sends content on a stream opened by [`connect`](Self::connect), as far as the windows allow; the rest
+    /// is kept and follows in `receive`. Nothing happens if the stream has ended.
+    pub fn send(&mut self, ticket: u32, content: &[u8], out: &mut Vec<u8>) {
+        if let Some(stream) = self.slots.get_mut(ticket as usize).filter(|stream| stream.id() != 0) {
+            self.outflow.send(ticket, &mut stream.flow, Payload::Bytes(content), false, &self.peer, out);
+        }
+    }
+
+    /// The response so far, of a request whose final head came, until its ticket is [reused](Self::reuse).
+    pub fn response(&self, ticket: u32) -> Option<Response> {
+        self.slots.get(ticket as usize).filter(|stream| stream.has_head()).map(Stream::response)
     }
 
     /// Opens a stream: everything of a request but its content.

@@ -47,6 +47,9 @@ pub struct ServerOptions {
     /// Hand over requests whose content is still coming, too: see [`Request::whole`]. Only with
     /// `keeps_content`.
     pub tells_parts: bool,
+    /// Take extended CONNECT requests (SETTINGS_ENABLE_CONNECT_PROTOCOL, RFC 8441), which are handed over
+    /// as soon as their heads have come. Only with `tells_parts`.
+    pub extended_connect: bool,
 }
 
 /// Limit of the content that is kept of one request, in bytes: all streams together stay below 4 GiB.
@@ -65,6 +68,7 @@ impl Default for ServerOptions {
             limits: FieldLimits { list_bytes: 64 * 1024, fields: 256 },
             keeps_content: false,
             tells_parts: false,
+            extended_connect: false,
         }
     }
 }
@@ -107,6 +111,10 @@ pub struct Request {
     pub status: Option<Span>,
     /// Value of the first field `grpc-timeout`.
     pub timeout: Option<Span>,
+    /// The value of `:protocol`, of an extended CONNECT request.
+    pub protocol: Option<Span>,
+    /// Value of the first field `sec-websocket-protocol`.
+    pub subprotocols: Option<Span>,
     /// `false` if more of its content, or its end, is still to come: then the request is handed over again.
     /// The request may be answered before its end.
     pub whole: bool,
@@ -204,7 +212,7 @@ impl Server {
             block: BlockAssembly::new(options.limits.list_bytes),
             decoder: Decoder::new(options.header_table_size),
             memo: HeadMemo::default(),
-            reader: HeadReader::default(),
+            reader: HeadReader::new(options.extended_connect),
             text: Vec::new(),
             highest: 0,
             reset: 0,
@@ -227,7 +235,8 @@ impl Server {
             (setting::MAX_FRAME_SIZE, options.max_frame_size),
             (setting::MAX_HEADER_LIST_SIZE, options.limits.list_bytes),
         ];
-        put_settings(out, &settings);
+        let connect = [(setting::ENABLE_CONNECT_PROTOCOL, 1)];
+        put_settings(out, &[&settings[..], if options.extended_connect { &connect } else { &[] }].concat());
         if options.connection_window > INITIAL_WINDOW {
             put_window_update(out, 0, options.connection_window - INITIAL_WINDOW);
         }

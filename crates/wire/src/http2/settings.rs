@@ -12,6 +12,8 @@ pub(super) mod setting {
     pub(in super::super) const INITIAL_WINDOW_SIZE: u16 = 0x4;
     pub(in super::super) const MAX_FRAME_SIZE: u16 = 0x5;
     pub(in super::super) const MAX_HEADER_LIST_SIZE: u16 = 0x6;
+    /// RFC 8441 section 3.
+    pub(in super::super) const ENABLE_CONNECT_PROTOCOL: u16 = 0x8;
 }
 
 /// The peer's settings; the initial values of the RFC until it sends its own.
@@ -25,6 +27,8 @@ pub(super) struct PeerSettings {
     pub(super) initial_window_size: u32,
     /// The largest payload of a frame to the peer.
     pub(super) max_frame_size: u32,
+    /// `true` if the peer takes extended CONNECT requests.
+    pub(super) enable_connect_protocol: bool,
 }
 
 impl Default for PeerSettings {
@@ -34,6 +38,7 @@ impl Default for PeerSettings {
             max_concurrent_streams: None,
             initial_window_size: INITIAL_WINDOW,
             max_frame_size: MIN_MAX_FRAME_SIZE,
+            enable_connect_protocol: false,
         }
     }
 }
@@ -75,6 +80,10 @@ impl PeerSettings {
                 return Err(ConnectionError::protocol("SETTINGS_MAX_FRAME_SIZE is out of its range"));
             }
             setting::MAX_FRAME_SIZE => self.max_frame_size = value,
+            setting::ENABLE_CONNECT_PROTOCOL if value > 1 => {
+                return Err(ConnectionError::protocol("SETTINGS_ENABLE_CONNECT_PROTOCOL is neither 0 nor 1"));
+            }
+            setting::ENABLE_CONNECT_PROTOCOL => self.enable_connect_protocol = value == 1,
             _ => {}
         }
         Ok(())
@@ -98,12 +107,14 @@ mod tests {
 
     #[test]
     fn values_are_taken_in_order_and_unknown_ones_ignored() {
-        let settings = [(1, 5), (2, 0), (3, 7), (1, 3), (4, 9), (1, 4), (3, 8), (5, 16_385), (99, u32::MAX)];
+        let settings =
+            [(1, 5), (2, 0), (3, 7), (1, 3), (4, 9), (1, 4), (3, 8), (5, 16_385), (8, 1), (99, u32::MAX)];
         let expected = PeerSettings {
             enable_push: Some(false),
             max_concurrent_streams: Some(8),
             initial_window_size: 9,
             max_frame_size: 16_385,
+            enable_connect_protocol: true,
         };
         assert_eq!(apply(&settings), Ok((expected, Some(3))));
         assert_eq!(apply(&[]), Ok((PeerSettings::default(), None)));
@@ -113,6 +124,7 @@ mod tests {
     fn values_out_of_range_have_their_codes() {
         let table = [
             (setting::ENABLE_PUSH, 2, ErrorCode::ProtocolError),
+            (setting::ENABLE_CONNECT_PROTOCOL, 2, ErrorCode::ProtocolError),
             (setting::INITIAL_WINDOW_SIZE, 1 << 31, ErrorCode::FlowControlError),
             (setting::MAX_FRAME_SIZE, 16_383, ErrorCode::ProtocolError),
             (setting::MAX_FRAME_SIZE, 1 << 24, ErrorCode::ProtocolError),

@@ -180,19 +180,27 @@ impl ClientHandshake {
         if accepts.next() != Some(&self.accept[..]) || accepts.next().is_some() {
             return Err(HandshakeError::Accept);
         }
-        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        if let Some(extension) = fields.all("sec-websocket-extensions").find(|value| !value.is_empty()) {
-            return Err(HandshakeError::Extension(text(extension)));
-        }
-        let was_offered = |name: &[u8]| {
-            self.offered.split(|byte| *byte == b',').any(|offered| offered.trim_ascii() == name)
-        };
-        let mut chosen = fields.all("sec-websocket-protocol");
-        match (chosen.next(), chosen.next()) {
-            (None, _) => Ok(()),
-            (Some(name), None) if !name.is_empty() && was_offered(name) => Ok(()),
-            (Some(name), _) => Err(HandshakeError::Subprotocol(text(name))),
-        }
+        check_choices(&self.offered, |name| fields.all(name))
+    }
+}
+
+/// Checks what a server has chosen of the offered subprotocols, and of the extensions, of which none is
+/// offered. `all` gives the values of the fields of a name.
+pub(super) fn check_choices<'v, V: Iterator<Item = &'v [u8]>>(
+    offered: &[u8],
+    all: impl Fn(&'static str) -> V,
+) -> Result<(), HandshakeError> {
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    if let Some(extension) = all("sec-websocket-extensions").find(|value| !value.is_empty()) {
+        return Err(HandshakeError::Extension(text(extension)));
+    }
+    let was_offered =
+        |name: &[u8]| offered.split(|byte| *byte == b',').any(|offered| offered.trim_ascii() == name);
+    let mut chosen = all("sec-websocket-protocol");
+    match (chosen.next(), chosen.next()) {
+        (None, _) => Ok(()),
+        (Some(name), None) if !name.is_empty() && was_offered(name) => Ok(()),
+        (Some(name), _) => Err(HandshakeError::Subprotocol(text(name))),
     }
 }
 

@@ -74,6 +74,7 @@ fn server_options() -> impl Strategy<Value = ServerOptions> {
         limits: LIMITS,
         keeps_content: false,
         tells_parts: false,
+        extended_connect: false,
     })
 }
 

@@ -30,6 +30,7 @@ fn server(table: u32, window: u32, max_streams: u32) -> ServerOptions {
         limits: LIMITS,
         keeps_content: false,
         tells_parts: false,
+        extended_connect: false,
     }
 }
 

@@ -19,6 +19,7 @@ fn the_server_tells_its_settings_and_its_window() {
         limits: FieldLimits { list_bytes: 9_000, fields: 10 },
         keeps_content: false,
         tells_parts: false,
+        extended_connect: false,
     };
     let mut out = Vec::new();
     Server::new(&options).start(&mut out);

@@ -4,8 +4,8 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Close, ConnId};
 use plimsoll_wire::http1::write_response_head;
 use plimsoll_wire::websocket::{
-    MessageReader, Opcode, Received, Role, ServerHandshake, UpgradeProgress, UpgradeRequest, write_close,
-    write_frame, write_upgrade_response,
+    Accept, MessageReader, Opcode, Received, Role, ServerHandshake, ServerStream, UpgradeProgress,
+    UpgradeRequest, write_close, write_frame, write_upgrade_response,
 };
 
 use super::Ask;
@@ -46,6 +46,11 @@ pub struct WebSocket {
 pub(crate) struct WebSocketServer {
     /// Until it has been read.
     handshake: Option<Box<ServerHandshake>>,
+    /// The stream of HTTP/2 that carries it, instead of the connection itself.
+    stream: Option<Box<ServerStream>>,
+    /// Bytes from the stream, and bytes for it.
+    content: Vec<u8>,
+    frames: Vec<u8>,
     reader: MessageReader,
     message: Vec<u8>,
     /// The answer to the upgrade has been sent, and no close frame since.
@@ -57,7 +62,11 @@ pub(crate) struct WebSocketServer {
 /// Something that came on a connection and is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WebSocketAsk {
-    Upgrade(UpgradeRequest),
+    Upgrade {
+        /// The proof that its answer has over HTTP/1.1.
+        accept: Option<Accept>,
+        subprotocol: Option<Box<[u8]>>,
+    },
     Message {
         binary: bool,
         payload: Box<[u8]>,
@@ -70,6 +79,9 @@ impl WebSocketServer {
     pub(crate) fn new() -> Box<Self> {
         Box::new(Self {
             handshake: Some(Box::default()),
+            stream: None,
+            content: Vec::new(),
+            frames: Vec::new(),
             reader: MessageReader::new(Role::Server, LONGEST_MESSAGE),
             message: Vec::new(),
             is_open: false,
@@ -77,25 +89,70 @@ impl WebSocketServer {
         })
     }
 
+    /// The same on a connection of HTTP/2, whose settings are written to `out`.
+    pub(crate) fn over_http2(out: &mut Vec<u8>) -> Box<Self> {
+        let mut stream = Box::new(ServerStream::new());
+        stream.start(out);
+        Box::new(Self { handshake: None, stream: Some(stream), ..*Self::new() })
+    }
+
     /// Writes what answers `ask`.
     fn write(&mut self, ask: &WebSocketAsk, out: &mut Vec<u8>) {
         match ask {
-            WebSocketAsk::Upgrade(request) => {
+            WebSocketAsk::Upgrade { accept, subprotocol } => {
                 self.is_open = true;
-                write_upgrade_response(&request.accept, request.subprotocol.as_deref(), out);
+                match (&mut self.stream, accept) {
+                    (Some(stream), _) => stream.accept(subprotocol.as_deref(), out),
+                    (None, Some(accept)) => write_upgrade_response(accept, subprotocol.as_deref(), out),
+                    (None, None) => {}
+                }
             }
-            WebSocketAsk::Message { binary, payload } if self.is_open => {
-                write_frame(true, opcode(*binary), None, payload, out);
-            }
+            WebSocketAsk::Message { binary, payload } => self.write_message(*binary, payload, out),
             WebSocketAsk::Close(code) => self.close(*code, out),
-            WebSocketAsk::Message { .. } => {}
+        }
+    }
+
+    /// Writes a message, unless a close frame was written.
+    fn write_message(&mut self, binary: bool, payload: &[u8], out: &mut Vec<u8>) {
+        if self.is_open {
+            self.emit(out, |out| write_frame(true, opcode(binary), None, payload, out));
+        }
+    }
+
+    /// Writes the message that was read last.
+    fn write_back(&mut self, binary: bool, out: &mut Vec<u8>) {
+        let message = std::mem::take(&mut self.message);
+        self.write_message(binary, &message, out);
+        self.message = message;
+    }
+
+    fn write_pong(&mut self, out: &mut Vec<u8>) {
+        if self.is_open {
+            let payload: Vec<u8> = self.reader.control().to_vec();
+            self.emit(out, |out| write_frame(true, Opcode::Pong, None, &payload, out));
         }
     }
 
     fn close(&mut self, code: u16, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.is_open) {
-            write_close(Some(code), "", None, out);
+            self.emit(out, |out| write_close(Some(code), "", None, out));
         }
+    }
+
+    /// Writes a response in place of an upgrade. The connection is closed afterwards.
+    fn refuse(&mut self, status: u16, out: &mut Vec<u8>) {
+        match &mut self.stream {
+            None => write_refusal(status, out),
+            Some(stream) => stream.refuse(None, status, REFUSAL, out),
+        }
+    }
+
+    /// Writes frames to where they go.
+    fn emit(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let Some(stream) = &mut self.stream else { return write(out) };
+        self.frames.clear();
+        write(&mut self.frames);
+        stream.send(&self.frames, out);
     }
 }
 
@@ -103,9 +160,14 @@ const fn opcode(binary: bool) -> Opcode {
     if binary { Opcode::Binary } else { Opcode::Text }
 }
 
-/// Writes a response in place of an upgrade. The connection is closed afterwards.
+/// The text of a response that is no WebSocket.
+const REFUSAL: &str = "this server speaks WebSocket alone\n";
+
+/// Bytes for a client of HTTP/2 that does not open its windows: with more the connection ends.
+const MOST_WAITING: usize = 64 << 20;
+
 fn write_refusal(status: u16, out: &mut Vec<u8>) {
-    let text = "this server speaks WebSocket alone\n";
+    let text = REFUSAL;
     let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let more = match status {
         UPGRADE_REQUIRED => vec![field("upgrade", "websocket"), field("sec-websocket-version", "13")],
@@ -126,21 +188,72 @@ impl RequestHandler {
         mut input: &[u8],
         tally: &mut Tally,
     ) {
+        if server.stream.is_some() {
+            return self.read_stream(server, conn, state, at, input, tally);
+        }
         if let Some(handshake) = &mut server.handshake {
             match handshake.read(&mut input) {
                 UpgradeProgress::Incomplete => return,
                 UpgradeProgress::Refused(status) => {
-                    write_refusal(status, &mut self.out);
+                    server.refuse(status, &mut self.out);
                     (state.deaf, state.farewell) = (true, Some(CloseMode::Silent));
                     tally.refused += 1;
                     return;
                 }
                 UpgradeProgress::Upgrade(request) => {
                     server.handshake = None;
-                    self.take_websocket(server, conn, state, at, WebSocketAsk::Upgrade(request));
+                    let UpgradeRequest { accept, subprotocol } = request;
+                    let ask = WebSocketAsk::Upgrade { accept: Some(accept), subprotocol };
+                    self.take_websocket(server, conn, state, at, ask);
                 }
             }
         }
+        self.read_messages(server, conn, state, at, input, tally);
+    }
+
+    /// Reads what came on a connection of HTTP/2.
+    fn read_stream(
+        &mut self,
+        server: &mut WebSocketServer,
+        conn: ConnId,
+        state: &mut State,
+        at: Nanos,
+        input: &[u8],
+        tally: &mut Tally,
+    ) {
+        let Some(stream) = &mut server.stream else { return };
+        let mut content = std::mem::take(&mut server.content);
+        content.clear();
+        let (news, result) = stream.receive(input, &mut content, &mut self.out);
+        for other in news.others {
+            stream.refuse(Some(other), UPGRADE_REQUIRED, REFUSAL, &mut self.out);
+            tally.refused += 1;
+        }
+        let is_full = stream.waiting() > MOST_WAITING;
+        if let Some(subprotocol) = news.asked {
+            let ask = WebSocketAsk::Upgrade { accept: None, subprotocol };
+            self.take_websocket(server, conn, state, at, ask);
+        }
+        self.read_messages(server, conn, state, at, &content, tally);
+        server.content = content;
+        if result.is_err() || is_full {
+            (state.deaf, state.mute, state.farewell) = (true, true, Some(CloseMode::Broken));
+            tally.refused += 1;
+        } else if news.ended && !state.deaf {
+            (state.deaf, state.farewell) = (true, Some(CloseMode::Silent));
+        }
+    }
+
+    /// Reads messages and control frames.
+    fn read_messages(
+        &mut self,
+        server: &mut WebSocketServer,
+        conn: ConnId,
+        state: &mut State,
+        at: Nanos,
+        mut input: &[u8],
+        tally: &mut Tally,
+    ) {
         while !state.deaf {
             if state.outstanding >= MOST_OUTSTANDING {
                 (state.deaf, state.farewell) = (true, Some(CloseMode::Silent));
@@ -152,7 +265,7 @@ impl RequestHandler {
                 Ok(Some(Received::Message { binary, .. })) if self.at_once && server.is_open => {
                     // The usual case takes no copy.
                     let ends = self.note_websocket(state);
-                    write_frame(true, opcode(binary), None, &server.message, &mut self.out);
+                    server.write_back(binary, &mut self.out);
                     self.answer_websocket(server, at, 200, ends);
                     continue;
                 }
@@ -160,9 +273,7 @@ impl RequestHandler {
                     WebSocketAsk::Message { binary, payload: server.message.as_slice().into() }
                 }
                 Ok(Some(Received::Ping)) => {
-                    if server.is_open {
-                        write_frame(true, Opcode::Pong, None, server.reader.control(), &mut self.out);
-                    }
+                    server.write_pong(&mut self.out);
                     continue;
                 }
                 Ok(Some(Received::Pong)) => continue,
@@ -241,7 +352,7 @@ impl RequestHandler {
 /// The status in the log: that of HTTP, or 200 for a message.
 const fn status_of(ask: &WebSocketAsk) -> u16 {
     match ask {
-        WebSocketAsk::Upgrade(_) => 101,
+        WebSocketAsk::Upgrade { accept: Some(_), .. } => 101,
         _ => 200,
     }
 }
@@ -258,7 +369,7 @@ impl<B: Backend> Worker<B> {
         let Some(connection) = self.table.get(due.arrival.conn) else { return };
         let Protocol::WebSocket(server) = &mut connection.protocol else { return };
         let Ask::WebSocket(ask) = &due.arrival.ask else { return };
-        let is_upgrade = matches!(ask, WebSocketAsk::Upgrade(_));
+        let is_upgrade = matches!(ask, WebSocketAsk::Upgrade { .. });
         let state = &mut connection.state;
         let out = &mut self.handler.out;
         out.clear();
@@ -281,7 +392,7 @@ impl<B: Backend> Worker<B> {
             }
             Intent::Status(fault) => {
                 match is_upgrade {
-                    true => write_refusal(fault, out),
+                    true => server.refuse(fault, out),
                     false => server.close(INTERNAL_ERROR, out),
                 }
                 ends = true;
@@ -310,14 +421,15 @@ impl<B: Backend> Worker<B> {
         }
         if let (true, Action::Replied, WebSocketAsk::Message { binary, payload }) = (broadcasts, action, ask)
         {
-            let mut frame = Vec::new();
-            write_frame(true, opcode(*binary), None, payload, &mut frame);
+            let mut bytes = Vec::new();
             let sender = due.arrival.conn;
             for id in self.table.ids().into_iter().filter(|id| *id != sender) {
                 if let Some(other) = self.table.get(id)
-                    && matches!(&other.protocol, Protocol::WebSocket(server) if server.is_open)
+                    && let Protocol::WebSocket(server) = &mut other.protocol
                 {
-                    self.writer.transmit(other, &frame);
+                    bytes.clear();
+                    server.write_message(*binary, payload, &mut bytes);
+                    self.writer.transmit(other, &bytes);
                 }
             }
         }

@@ -207,7 +207,7 @@ impl Server {
             self.reader.head.clone_from(remembered);
         } else {
             match self.reader.read(&mut self.decoder, &self.options.limits, block)? {
-                Ok(()) if self.reader.head.connect => {
+                Ok(()) if self.reader.head.connect && self.reader.head.protocol.is_none() => {
                     return self.break_off(stream, ErrorCode::ConnectError, sinks);
                 }
                 // A head with an id does not come again.
@@ -250,6 +250,10 @@ impl Server {
             }
             self.contents[slot].clear();
             self.contents[slot].shrink_to(CONTENT_ROOM);
+        }
+        if self.heads[slot].protocol.is_some() {
+            // Its content waits for the answer.
+            self.tell(slot as u32, false, sinks);
         }
         Ok(())
     }
@@ -435,6 +439,8 @@ fn hand_over(stream: u32, head: &RequestHead, body_bytes: u64, text: &mut Vec<u8
         id: head.id.map(|id| id.shifted(at)),
         status: head.status.map(|status| status.shifted(at)),
         timeout: head.timeout.map(|timeout| timeout.shifted(at)),
+        protocol: head.protocol.map(|protocol| protocol.shifted(at)),
+        subprotocols: head.subprotocols.map(|subprotocols| subprotocols.shifted(at)),
         whole: true,
         head_request: head.head_request,
         body_bytes,

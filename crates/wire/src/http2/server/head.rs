@@ -16,6 +16,9 @@ const STATUS_HEADER: &[u8] = b"x-plimsoll-status";
 /// The header field by which a client of gRPC says how long it waits.
 const TIMEOUT_HEADER: &[u8] = b"grpc-timeout";
 
+/// The header field by which a client of WebSocket offers subprotocols.
+const SUBPROTOCOL_HEADER: &[u8] = b"sec-websocket-protocol";
+
 /// Text beyond this is not kept in a place that will be used again.
 const TEXT_KEPT: usize = 4096;
 
@@ -29,9 +32,12 @@ pub(super) struct RequestHead {
     pub(super) id: Option<Span>,
     pub(super) status: Option<Span>,
     pub(super) timeout: Option<Span>,
+    /// The value of `:protocol` (RFC 8441 section 4).
+    pub(super) protocol: Option<Span>,
+    pub(super) subprotocols: Option<Span>,
     pub(super) content_length: Option<u64>,
     pub(super) head_request: bool,
-    /// A CONNECT request: valid, but there is nothing that it could be connected to.
+    /// A CONNECT request. Without a protocol it is valid, but there is nothing that it could be connected to.
     pub(super) connect: bool,
 }
 
@@ -53,6 +59,8 @@ impl Clone for RequestHead {
         self.id = other.id;
         self.status = other.status;
         self.timeout = other.timeout;
+        self.protocol = other.protocol;
+        self.subprotocols = other.subprotocols;
         self.content_length = other.content_length;
         self.head_request = other.head_request;
         self.connect = other.connect;
@@ -84,6 +92,8 @@ pub(super) struct HeadReader {
     /// The pseudo-header fields and the other fields that came.
     seen: u8,
     fault: Option<&'static str>,
+    /// Extended CONNECT requests are allowed.
+    extended_connect: bool,
 }
 
 const METHOD: u8 = 1;
@@ -92,8 +102,14 @@ const PATH: u8 = 4;
 const AUTHORITY: u8 = 8;
 const HOST: u8 = 16;
 const REGULAR: u8 = 32;
+const PROTOCOL: u8 = 64;
 
 impl HeadReader {
+    /// A reader that allows extended CONNECT requests (RFC 8441), or does not.
+    pub(super) fn new(extended_connect: bool) -> Self {
+        Self { extended_connect, ..Self::default() }
+    }
+
     /// Decodes the block of a request head into `head`.
     pub(super) fn read(
         &mut self,
@@ -123,6 +139,7 @@ impl HeadReader {
             b":scheme" => SCHEME,
             b":path" => PATH,
             b":authority" => AUTHORITY,
+            b":protocol" if self.extended_connect => PROTOCOL,
             _ => return Err("an unknown pseudo-header field"),
         };
         if self.seen & REGULAR != 0 {
@@ -143,6 +160,7 @@ impl HeadReader {
             PATH if value.is_empty() => return Err("an empty :path"),
             PATH => self.head.path = self.head.put(value),
             AUTHORITY => value.clone_into(&mut self.authority),
+            PROTOCOL => self.head.protocol = Some(self.head.put(value)),
             _ => {}
         }
         Ok(())
@@ -162,6 +180,9 @@ impl HeadReader {
             }
             STATUS_HEADER if self.head.status.is_none() => self.head.status = Some(self.head.put(value)),
             TIMEOUT_HEADER if self.head.timeout.is_none() => self.head.timeout = Some(self.head.put(value)),
+            SUBPROTOCOL_HEADER if self.head.subprotocols.is_none() => {
+                self.head.subprotocols = Some(self.head.put(value));
+            }
             ID_HEADER if self.head.id.is_none() => self.head.id = Some(self.head.put(value)),
             _ => {}
         }
@@ -176,8 +197,13 @@ impl HeadReader {
         if self.seen & both == both && !self.authority.eq_ignore_ascii_case(&self.host) {
             return Err(":authority and host differ");
         }
-        // RFC 9113 section 8.5: only these two fields, and the authority says where to.
-        if self.head.connect {
+        let is_extended = self.head.protocol.is_some();
+        if is_extended && !self.head.connect {
+            return Err(":protocol in a request that is no CONNECT");
+        }
+        // RFC 9113 section 8.5: only these two fields, and the authority says where to. An extended one has
+        // all fields of a request (RFC 8441 section 4).
+        if self.head.connect && !is_extended {
             let pseudo = self.seen & (METHOD | SCHEME | PATH | AUTHORITY);
             return if pseudo == METHOD | AUTHORITY { Ok(()) } else { Err("a malformed CONNECT request") };
         }
@@ -258,6 +284,29 @@ mod tests {
             assert_eq!(read(&fields), Err(what), "{fields:?}");
         }
         assert!(read(&[(":method", "CONNECT"), (":authority", "a:1")]).is_ok());
+    }
+
+    #[test]
+    fn an_extended_connect_has_all_fields_of_a_request() {
+        let connect = [(":method", "CONNECT"), (":protocol", "websocket")];
+        let whole = [connect[0], connect[1], GET[1], GET[2], (":authority", "a")];
+        let table = [
+            (whole.to_vec(), Ok(())),
+            ([&whole[..], &[("sec-websocket-protocol", "a, b")]].concat(), Ok(())),
+            (connect.to_vec(), Err("a request without :method, :scheme or :path")),
+            ([&whole[..], &connect[1..]].concat(), Err("a pseudo-header field that came before")),
+            (with(&connect[1..]), Err(":protocol in a request that is no CONNECT")),
+        ];
+        for (fields, expected) in table {
+            let mut block = Vec::new();
+            for (name, value) in &fields {
+                put_literal(&mut block, name.as_bytes(), value.as_bytes(), false);
+            }
+            let limits = FieldLimits { list_bytes: 1 << 16, fields: 100 };
+            let mut reader = HeadReader::new(true);
+            let result = reader.read(&mut Decoder::new(4096), &limits, &block).unwrap();
+            assert_eq!(result, expected.map_err(HeadFault::Malformed), "{fields:?}");
+        }
     }
 
     #[test]
