@@ -134,10 +134,15 @@ impl WebSocket {
         self.stream.as_ref().is_none_or(|carrying| carrying.stream.is_offered())
     }
 
+    /// Returns `true` if a stream of HTTP/2 carries it.
+    pub(crate) const fn is_over_http2(&self) -> bool {
+        self.stream.is_some()
+    }
+
     /// Makes of an upgrade request, as it was rendered, the request that is sent in its place on a stream of
     /// HTTP/2, if that is how the WebSocket is opened.
     pub(crate) fn amend_logged(&self, action: Option<WebSocketAction>, sent: &mut SentRequest) {
-        if self.stream.is_some() && action == Some(WebSocketAction::Open) {
+        if self.is_over_http2() && action == Some(WebSocketAction::Open) {
             sent.method = b"CONNECT".to_vec();
             sent.fields.retain(|name, _| name != b"sec-websocket-key");
             sent.fields.push(b":protocol", b"websocket");
@@ -228,9 +233,10 @@ impl WebSocket {
     /// Writes frames to where they go.
     fn emit(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let Some(carrying) = &mut self.stream else { return write(out) };
-        carrying.frames.clear();
         write(&mut carrying.frames);
         carrying.stream.send(&carrying.frames, out);
+        carrying.frames.clear();
+        carrying.frames.shrink_to(USUAL_INBOX);
     }
 
     /// Reads what came at `at`. Pings are answered in `control`.
@@ -241,7 +247,6 @@ impl WebSocket {
             return news;
         };
         let mut content = std::mem::take(&mut carrying.content);
-        content.clear();
         let (told, result) = carrying.stream.receive(input, &mut content, control);
         news.ready = told.ready;
         news.answered = told.refused;
@@ -262,6 +267,7 @@ impl WebSocket {
             news.fault = Some(error.into());
         }
         if let Some(carrying) = &mut self.stream {
+            content.clear();
             content.shrink_to(USUAL_INBOX);
             carrying.content = content;
         }

@@ -106,7 +106,9 @@ impl<B: Backend> Worker<'_, B> {
         let bytes = if secured { self.buffers.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
         let Client::WebSocket(socket) = &mut conn.client else { return Ok(()) };
+        // Over HTTP/2 frames of the connection may come before the response.
         if !socket.was_opened()
+            && !socket.is_over_http2()
             && let Some(request) = conn.requests.nth_mut(0)
             && request.sent != AT_SEND
         {
@@ -185,6 +187,7 @@ impl<B: Backend> Worker<'_, B> {
         let ticket = conn.requests.oldest();
         let Client::WebSocket(socket) = &conn.client else { return };
         let Some(request) = conn.requests.nth_mut(0) else { return };
+        request.first_byte = request.first_byte.min(at);
         if !request.is_given_up() {
             if request.capture == NO_CAPTURE {
                 request.capture = self.exchanges.captures.begin();
@@ -218,6 +221,7 @@ impl<B: Backend> Worker<'_, B> {
         self.records.measured.connections.websocket.opened += 1;
         let ticket = conn.requests.oldest();
         let Some(request) = conn.requests.nth_mut(0) else { return };
+        request.first_byte = request.first_byte.min(at);
         let needs = &self.steps.needs[request.step as usize];
         if needs.fields != FieldNeeds::Nothing && !request.is_given_up() {
             if request.capture == NO_CAPTURE {

@@ -32,12 +32,14 @@ impl Resolver<'_> {
         if !targets.iter().any(|target| target.protocol.is_websocket()) {
             return Some(());
         }
-        let foreign: [(Option<&RawValue>, &str); 7] = [
+        let foreign: [(Option<&RawValue>, &str); 9] = [
             (patch.disable_keepalive.given(), "close it by a step: `websocket: {close: 1000}`"),
             (patch.max_requests_per_connection.as_ref(), "a scenario says how many messages there are"),
             (patch.pipeline.as_ref(), "a user waits for each message; use more connections: `-c N`"),
             (patch.connection_lifetime.as_ref(), "a scenario says how long a connection is open"),
             (patch.alpn.as_ref(), "leave it out, or write `--http2` to open WebSockets over HTTP/2"),
+            (patch.max_concurrent_streams.first(), "each has a connection to itself; use more: `-c N`"),
+            (patch.ping_interval.as_ref(), "send messages in steps instead"),
             (patch.abort_pct.as_ref(), "let the scenario end early instead"),
             (patch.abandon_pct.as_ref(), "set `timeout` in the step instead"),
         ];

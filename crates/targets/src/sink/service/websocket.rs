@@ -24,6 +24,12 @@ const LONGEST_MESSAGE: usize = 16 << 20;
 /// Messages of one connection that may wait for their answers, lest they fill the memory.
 const MOST_OUTSTANDING: u32 = 1 << 16;
 
+/// Bytes for a client of HTTP/2 that does not open its windows: with more the connection ends.
+const MOST_WAITING: usize = 64 << 20;
+
+/// Memory that a connection keeps for bytes from and for its stream: idle ones are many.
+const ROOM: usize = 4 << 10;
+
 /// Status of a close for a message that the sink does not carry out, for one that it refuses, and at the
 /// client's wish without a status (RFC 6455 section 7.4.1, and the registry of IANA).
 const INTERNAL_ERROR: u16 = 1011;
@@ -150,9 +156,10 @@ impl WebSocketServer {
     /// Writes frames to where they go.
     fn emit(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let Some(stream) = &mut self.stream else { return write(out) };
-        self.frames.clear();
         write(&mut self.frames);
         stream.send(&self.frames, out);
+        self.frames.clear();
+        self.frames.shrink_to(ROOM);
     }
 }
 
@@ -163,9 +170,7 @@ const fn opcode(binary: bool) -> Opcode {
 /// The text of a response that is no WebSocket.
 const REFUSAL: &str = "this server speaks WebSocket alone\n";
 
-/// Bytes for a client of HTTP/2 that does not open its windows: with more the connection ends.
-const MOST_WAITING: usize = 64 << 20;
-
+/// Writes it over HTTP/1.1.
 fn write_refusal(status: u16, out: &mut Vec<u8>) {
     let text = REFUSAL;
     let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -223,7 +228,6 @@ impl RequestHandler {
     ) {
         let Some(stream) = &mut server.stream else { return };
         let mut content = std::mem::take(&mut server.content);
-        content.clear();
         let (news, result) = stream.receive(input, &mut content, &mut self.out);
         for other in news.others {
             stream.refuse(Some(other), UPGRADE_REQUIRED, REFUSAL, &mut self.out);
@@ -235,6 +239,8 @@ impl RequestHandler {
             self.take_websocket(server, conn, state, at, ask);
         }
         self.read_messages(server, conn, state, at, &content, tally);
+        content.clear();
+        content.shrink_to(ROOM);
         server.content = content;
         if result.is_err() || is_full {
             (state.deaf, state.mute, state.farewell) = (true, true, Some(CloseMode::Broken));
