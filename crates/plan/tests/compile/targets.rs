@@ -1,7 +1,7 @@
 //! Where requests go.
 
 use plimsoll_core::Random;
-use plimsoll_plan::Address;
+use plimsoll_plan::{Address, Protocol};
 use plimsoll_scenario::{Context, SentRequest};
 
 use crate::plans::{messages, plan, request, steps};
@@ -117,4 +117,37 @@ fn a_reference_becomes_a_path_or_a_url() {
     let text = "targets: {api: http://a.test}
 scenarios: [{steps: [{get: /, extract: {next: {header: location, as_path: true, as_url: true}}}]}]";
     assert_eq!(messages(text), ["`as_path` and `as_url` exclude each other"]);
+}
+
+#[test]
+fn websockets_are_opened_over_the_version_that_is_asked_for() {
+    let with = |scheme: &str, run: &str| {
+        format!(
+            "
+targets: {{a: '{scheme}://a.test'}}
+run: {{connections: 1, insecure: {secure}{run}}}
+scenarios: [{{steps: [{{websocket: {{open: /}}}}, {{websocket: {{close: 1000}}}}]}}]",
+            secure = scheme == "wss",
+        )
+    };
+    for scheme in ["ws", "wss"] {
+        for (run, protocol, statuses) in
+            [("", Protocol::WebSocket, 101..=101), (", http2: true", Protocol::WebSocketHttp2, 200..=299)]
+        {
+            let plan = plan(&with(scheme, run));
+            let target = &plan.targets[0];
+            assert_eq!((target.protocol, target.scheme()), (protocol, scheme), "{run}");
+            let accepted: Vec<u16> =
+                (100..600).filter(|s| plan.steps[0].handler.accepts(*s).is_ok()).collect();
+            assert_eq!(accepted, statuses.collect::<Vec<_>>(), "{run}");
+        }
+    }
+    for (run, problem) in [
+        (", alpn: h2", "alpn"),
+        (", http2: true, max_concurrent_streams: 5", "max_concurrent_streams"),
+        (", http2: true, ping_interval: 1s", "ping_interval"),
+    ] {
+        let told = messages(&with("wss", run)).concat();
+        assert!(told.contains(problem) && told.contains("cannot be combined with WebSockets"), "{told}");
+    }
 }
