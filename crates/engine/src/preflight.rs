@@ -302,8 +302,7 @@ fn no_contact(
         }
         _ => format!("the first request to {place} got no response: {reason}"),
     };
-    let over_http2 = matches!(server.protocol, Protocol::Http2 | Protocol::WebSocketHttp2);
-    let plain_http2 = over_http2 && server.tls.is_none();
+    let plain_http2 = server.protocol == Protocol::Http2 && server.tls.is_none();
     let hint = match (class, address) {
         ("proxy", _) if ["407", "credentials", "password"].iter().any(|word| reason.contains(word)) => {
             "give the proxy's user and password: --proxy http://USER:PASSWORD@HOST:PORT".to_owned()
@@ -322,6 +321,12 @@ fn no_contact(
         }
         ("ports_exhausted", _) if !plan.connections.sources.is_empty() => {
             "does this machine have the addresses of --source-ip? `ip address` shows those that it has"
+                .to_owned()
+        }
+        ("closed_before_response" | "connect_timeout" | "wrong_protocol" | "protocol", _)
+            if server.protocol == Protocol::WebSocketHttp2 && record.connections.opened == 0 =>
+        {
+            "does the server take WebSockets over HTTP/2 (RFC 8441)? without --http2 they are opened over HTTP/1.1"
                 .to_owned()
         }
         ("closed_before_response" | "connect_timeout" | "wrong_protocol" | "protocol", _)

@@ -13,6 +13,7 @@ use hyper::service::service_fn;
 use hyper::upgrade::Upgraded;
 use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tungstenite::protocol::Role;
@@ -102,12 +103,17 @@ fn answer(
     response.header("sec-websocket-protocol", "v2").body(Empty::new()).expect("a response")
 }
 
+/// The result of six conversations with a server.
+fn result_at(server: &Server) -> Value {
+    let folder = Folder::new();
+    let plan = conversations(&folder, &server.address);
+    result_of(&format!("run {plan} --http2 --no-preflight --quiet -o json"))
+}
+
 #[test]
 fn a_plan_talks_to_a_server_of_hyper() {
     let server = Server::start(200);
-    let folder = Folder::new();
-    let plan = conversations(&folder, &server.address);
-    let result = result_of(&format!("run {plan} --http2 --no-preflight --quiet -o json"));
+    let result = result_at(&server);
     assert_eq!(at(&result, "/accounting/ok"), 30, "{:#}", result["error_examples"]);
     check_conversations(&result, &server.seen.lock().expect("nobody panicked"));
 }
@@ -115,9 +121,7 @@ fn a_plan_talks_to_a_server_of_hyper() {
 #[test]
 fn a_refusal_is_judged_as_any_response() {
     let server = Server::start(403);
-    let folder = Folder::new();
-    let plan = conversations(&folder, &server.address);
-    let result = result_of(&format!("run {plan} --http2 --no-preflight --quiet -o json"));
+    let result = result_at(&server);
     assert_eq!(at(&result, "/errors/status_4xx"), 6, "{result:#}");
     assert_eq!(at(&result, "/websocket/refused"), 6);
     assert_eq!(server.seen.lock().expect("nobody panicked").targets.len(), 6);

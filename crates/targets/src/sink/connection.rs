@@ -32,7 +32,7 @@ pub(crate) enum Protocol {
     Open(usize),
     Http1(RequestServer),
     Http2(Box<Server>),
-    /// Begun over HTTP/1.1, where the service is that.
+    /// Over either version of HTTP, where the service is that.
     WebSocket(Box<WebSocketServer>),
 }
 

@@ -185,7 +185,7 @@ impl ReplyTable {
         }
     }
 
-    /// Returns `true` if connections over HTTP/1.1 are WebSockets.
+    /// Returns `true` if connections are WebSockets.
     pub(crate) const fn is_websocket(&self) -> bool {
         matches!(self, Self::WebSocket(..))
     }

@@ -31,10 +31,16 @@ pub fn accept_of(key: &[u8]) -> Accept {
 
 /// The value of a field of an upgrade request as it was written.
 pub fn key_of<'r>(request: &'r [u8], name: &str) -> Option<&'r [u8]> {
-    let mut lines = request.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii);
-    lines.find_map(|line| {
+    let named = |(field, value): (&[u8], _)| field.eq_ignore_ascii_case(name.as_bytes()).then_some(value);
+    fields_of(request).find_map(named)
+}
+
+/// Names and values of the fields of an upgrade request, as it was written.
+pub(super) fn fields_of(request: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let lines = request.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii);
+    lines.filter_map(|line| {
         let (field, value) = line.split_at_checked(line.iter().position(|byte| *byte == b':')?)?;
-        field.eq_ignore_ascii_case(name.as_bytes()).then(|| value[1..].trim_ascii())
+        Some((field, value[1..].trim_ascii()))
     })
 }
 

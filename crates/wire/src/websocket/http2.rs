@@ -3,17 +3,15 @@
 
 use crate::http2::hpack::put_literal;
 use crate::http2::{
-    Captured, Client, ClientOptions, ConnectionError, ErrorCode, Event, HeaderBlockCache, Payload, Request,
-    Response, Server, ServerOptions, StreamFailure,
+    Captured, Client, ClientOptions, ConnectionError, Event, HeaderBlockCache, Payload, Request, Response,
+    Server, ServerOptions, StreamFailure,
 };
 
-use super::handshake::{HandshakeError, check_choices, key_of};
+use super::handshake::{HandshakeError, check_choices, fields_of, key_of};
 
 /// Fields of an upgrade request that an extended CONNECT does not have: HTTP/2 has other means, and needs no
 /// proof that the server has read the request (RFC 8441 section 5).
-const ONLY_HTTP1: [&str; 4] = ["host", "upgrade", "connection", "sec-websocket-key"];
-/// Most fields of an upgrade request.
-const MOST_FIELDS: usize = 256;
+const ONLY_HTTP1: [&[u8]; 4] = [b"host", b"upgrade", b"connection", b"sec-websocket-key"];
 
 /// A WebSocket's stream, seen from the client.
 ///
@@ -80,13 +78,10 @@ impl ClientStream {
         if self.client.capacity() == 0 {
             return;
         }
-        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
-        let mut parsed = httparse::Request::new(&mut fields);
-        let is_whole = parsed.parse(request).is_ok_and(|status| status.is_complete());
-        debug_assert!(is_whole, "an upgrade request is rendered whole");
         self.offered = key_of(request, "sec-websocket-protocol").unwrap_or_default().to_vec();
         let authority = key_of(request, "host").unwrap_or_default();
-        let path = parsed.path.unwrap_or("/");
+        // `GET path HTTP/1.1`
+        let path = request.split(|byte| *byte == b' ').nth(1).unwrap_or(b"/");
         let book = &self.book;
         let head = |indexing: &mut _, out: &mut Vec<u8>| {
             book.begin(indexing, out);
@@ -94,16 +89,16 @@ impl ClientStream {
                 (":method", &b"CONNECT"[..]),
                 (":protocol", b"websocket"),
                 (":scheme", scheme.as_bytes()),
-                (":path", path.as_bytes()),
+                (":path", path),
                 (":authority", authority),
             ];
             for (name, value) in pseudo {
                 put_literal(out, name.as_bytes(), value, false);
             }
-            for field in parsed.headers.iter() {
-                let name = field.name.to_ascii_lowercase();
-                if !ONLY_HTTP1.contains(&name.as_str()) {
-                    put_literal(out, name.as_bytes(), field.value, false);
+            for (name, value) in fields_of(request) {
+                let name = name.to_ascii_lowercase();
+                if !ONLY_HTTP1.contains(&name.as_slice()) {
+                    put_literal(out, &name, value, false);
                 }
             }
         };
@@ -315,11 +310,6 @@ impl ServerStream {
     pub fn waiting(&self) -> usize {
         self.stream.map_or(0, |stream| self.server.waiting(stream))
     }
-
-    /// Says that no further streams are taken, and ends the connection for this reason.
-    pub fn go_away(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
-        self.server.go_away(code, out);
-    }
 }
 
 impl Default for ServerStream {
@@ -331,6 +321,8 @@ impl Default for ServerStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http2::FieldLimits;
+    use crate::http2::hpack::Decoder;
 
     const UPGRADE: &[u8] = b"GET /chat?a=1 HTTP/1.1\r\nHost: example.org\r\nUpgrade: websocket\r\n\
         Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: abc\r\n\
@@ -394,6 +386,26 @@ mod tests {
             }
             all
         }
+    }
+
+    /// Those of more than 256 were left out, with the path.
+    #[test]
+    fn however_many_fields_there_are_all_are_sent() {
+        let mut pair = Pair::new();
+        pair.client_reads(1000);
+        let more: String = (0..300).map(|number| format!("X-{number}: {number}\r\n")).collect();
+        let upgrade = String::from_utf8(UPGRADE.to_vec()).unwrap().replace("Cookie: a=b\r\n", &more);
+        pair.to_server.clear();
+        pair.client.open(upgrade.as_bytes(), "http", &mut pair.to_server);
+        // One HEADERS frame, whose head has 9 bytes.
+        let limits = FieldLimits { list_bytes: 1 << 16, fields: 1000 };
+        let mut fields = Vec::new();
+        let keep = |name: &[u8], value: &[u8]| fields.push((name.to_vec(), value.to_vec()));
+        Decoder::new(4096).decode(&pair.to_server[9..], &limits, keep).unwrap();
+        // Five pseudo-header fields, the version and the subprotocols.
+        assert_eq!(fields.len(), 5 + 2 + 300);
+        assert!(fields.contains(&(b":path".to_vec(), b"/chat?a=1".to_vec())));
+        assert!(fields.contains(&(b"x-299".to_vec(), b"299".to_vec())));
     }
 
     #[test]

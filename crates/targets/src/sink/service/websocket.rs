@@ -170,16 +170,15 @@ const fn opcode(binary: bool) -> Opcode {
 /// The text of a response that is no WebSocket.
 const REFUSAL: &str = "this server speaks WebSocket alone\n";
 
-/// Writes it over HTTP/1.1.
+/// Writes a refusal over HTTP/1.1.
 fn write_refusal(status: u16, out: &mut Vec<u8>) {
-    let text = REFUSAL;
     let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let more = match status {
         UPGRADE_REQUIRED => vec![field("upgrade", "websocket"), field("sec-websocket-version", "13")],
         _ => Vec::new(),
     };
-    write_response_head(out, status, Some("text/plain"), text.len() as u64, true, &more);
-    out.extend_from_slice(text.as_bytes());
+    write_response_head(out, status, Some("text/plain"), REFUSAL.len() as u64, true, &more);
+    out.extend_from_slice(REFUSAL.as_bytes());
 }
 
 impl RequestHandler {

@@ -58,11 +58,10 @@ impl CapturedFields {
 
     /// Adds all fields of `other`.
     #[inline]
-    pub(super) fn append(&mut self, other: &Self) -> Captured {
-        let (mark, base) = (self.mark(), self.text.len() as u32);
+    pub(super) fn append(&mut self, other: &Self) {
+        let base = self.text.len() as u32;
         self.text.extend_from_slice(&other.text);
         self.ends.extend(other.ends.iter().map(|(name_end, value_end)| (base + name_end, base + value_end)));
-        self.since(mark)
     }
 
     /// Makes `other` the list of these fields.
@@ -111,10 +110,14 @@ mod tests {
         assert_eq!(kept.fields(second).collect::<Vec<_>>(), [(&b"c"[..], &b"3"[..])]);
         let mut copy = CapturedFields::default();
         kept.copy_to(first, &mut copy);
-        let third = kept.append(&copy);
+        let mark = kept.mark();
+        kept.append(&copy);
+        let third = kept.since(mark);
         assert_eq!(kept.fields(third).collect::<Vec<_>>(), kept.fields(first).collect::<Vec<_>>());
         kept.copy_to(second, &mut copy);
-        let fourth = kept.append(&copy);
+        let mark = kept.mark();
+        kept.append(&copy);
+        let fourth = kept.since(mark);
         assert_eq!(kept.fields(fourth).collect::<Vec<_>>(), [(&b"c"[..], &b"3"[..])]);
         kept.clear();
         assert_eq!(kept.fields(second).count(), 0);

@@ -326,15 +326,15 @@ impl Client {
         if stream.has_head() {
             return self.trailers(ticket, end, block, sinks);
         }
-        let capture = stream.capture;
-        let head = match self.memo.recall(block, self.decoder.epoch()) {
-            Some(KnownBlock { head: Some(head), fields }) if fields.is_some() || !capture => {
-                if let (Some(fields), true) = (fields, capture) {
-                    sinks.events.push(Event::Head { ticket, fields: self.captured.append(fields) });
+        let (capture, mark) = (stream.capture, self.captured.mark());
+        let head = match self.recall(block, capture, |known| known.head) {
+            Some(head) => {
+                if capture {
+                    sinks.events.push(Event::Head { ticket, fields: self.captured.since(mark) });
                 }
-                Ok(*head)
+                Ok(head)
             }
-            _ => self.decode_head(ticket, block, sinks)?,
+            None => self.decode_head(ticket, block, sinks)?,
         };
         match head {
             Ok(head) if head.status < 200 => self.interim_head(ticket, end, sinks),
@@ -377,6 +377,23 @@ impl Client {
         Ok(decoded)
     }
 
+    /// Takes of a block that came before what `read` takes of it, and captures its fields if that is wanted.
+    /// `None` if it has to be decoded.
+    #[inline]
+    fn recall<T>(
+        &mut self,
+        block: &[u8],
+        capture: bool,
+        read: impl FnOnce(&KnownBlock) -> Option<T>,
+    ) -> Option<T> {
+        let known = self.memo.recall(block, self.decoder.epoch())?;
+        let taken = read(known)?;
+        if capture {
+            self.captured.append(known.fields.as_ref()?);
+        }
+        Some(taken)
+    }
+
     /// Remembers a block that was decoded from this epoch on, with its fields if they were captured.
     fn remember(&mut self, block: &[u8], epoch: u64, head: Option<ResponseHead>, fields: Option<Captured>) {
         if epoch != self.decoder.epoch() {
@@ -411,14 +428,9 @@ impl Client {
     ) -> Result<(), ConnectionError> {
         let capture = self.slots[ticket as usize].capture;
         let (epoch, mark) = (self.decoder.epoch(), self.captured.mark());
-        let decoded = match self.memo.recall(block, epoch) {
-            Some(KnownBlock { head: None, fields }) if fields.is_some() || !capture => {
-                if let (Some(fields), true) = (fields, capture) {
-                    self.captured.append(fields);
-                }
-                Ok(())
-            }
-            _ => {
+        let decoded = match self.recall(block, capture, |known| known.head.is_none().then_some(())) {
+            Some(()) => Ok(()),
+            None => {
                 let keep = |name: &[u8], value: &[u8]| {
                     if capture {
                         self.captured.push(name, value);
