@@ -368,6 +368,26 @@ impl Default for BackendOptions {
     }
 }
 
+/// One of the kernel's interfaces as a value. Code that is generic over [`Open`] is compiled for each of them
+/// where the value is taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelBackend {
+    /// [`OpenEpoll`] with these options.
+    Epoll(BackendOptions),
+    /// [`OpenUring`] with these options.
+    Uring(BackendOptions),
+}
+
+impl KernelBackend {
+    /// The name that its backends have.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Epoll(options) => OpenEpoll(options).name(),
+            Self::Uring(options) => OpenUring(options).name(),
+        }
+    }
+}
+
 pub use epoll::OpenEpoll;
 pub use uring::{OpenUring, uring_available};
 

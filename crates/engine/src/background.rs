@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread;
 
-use plimsoll_driver::Open;
 use plimsoll_metrics::{Log, RunRecord};
 use plimsoll_plan::Plan;
 
 use crate::addresses::TargetAddress;
+use crate::backends::Backends;
 use crate::control::{Control, Progress, Stop};
 use crate::error::RunError;
 use crate::run::{run, run_logged};
@@ -27,12 +27,8 @@ impl fmt::Debug for BackgroundRun<'_> {
 
 impl<'a> BackgroundRun<'a> {
     /// The background run of a plan, to the addresses of its targets.
-    pub fn new<O: Open + Clone + 'static>(
-        plan: &'a Plan,
-        open: &'a O,
-        addresses: &'a [Arc<[TargetAddress]>],
-    ) -> Self {
-        Self(Box::new(move |control| run(plan, open, addresses, control, &mut |_| {})))
+    pub fn new(plan: &'a Plan, backends: &'a Backends, addresses: &'a [Arc<[TargetAddress]>]) -> Self {
+        Self(Box::new(move |control| run(plan, backends, addresses, control, &mut |_| {})))
     }
 }
 
@@ -45,10 +41,10 @@ impl<'a> BackgroundRun<'a> {
 ///
 /// # Errors
 /// As [`run`], of any of them.
-pub fn run_accompanied<O: Open + Clone + 'static>(
+pub fn run_accompanied(
     plan: &Plan,
     company: Vec<BackgroundRun<'_>>,
-    open: &O,
+    backends: &Backends,
     addresses: &[Arc<[TargetAddress]>],
     control: &Control,
     log: &Log,
@@ -65,7 +61,7 @@ pub fn run_accompanied<O: Open + Clone + 'static>(
             (control, thread)
         };
         let beside: Vec<_> = company.into_iter().map(begin).collect();
-        let record = run_logged(plan, open, addresses, control, log, observe);
+        let record = run_logged(plan, backends, addresses, control, log, observe);
         // A run that ends at once does not wait for the responses of its background runs either.
         let stop = control.requested_stop().max(Stop::Drain);
         beside.iter().for_each(|(control, _)| control.stop(stop));

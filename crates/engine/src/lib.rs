@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod backends;
 mod background;
 mod capture;
 mod checksum;
@@ -20,6 +21,7 @@ mod demand;
 mod directory;
 mod error;
 mod event_stream;
+mod job;
 mod once;
 mod pacing;
 mod preflight;
@@ -37,6 +39,7 @@ mod websocket;
 pub mod worker;
 
 pub use addresses::TargetAddress;
+pub use backends::Backends;
 pub use background::{BackgroundRun, run_accompanied};
 pub use checksum::load_checksum;
 pub use control::{Control, Progress, RateCommand, Status, SteerError, Stop, Watched};

@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use plimsoll_driver::Open;
 use plimsoll_metrics::{ErrorExample, Log, RunRecord, TIMED_OUT};
 use plimsoll_plan::Plan;
 
+use crate::backends::Backends;
 use crate::control::{Control, Stop};
 use crate::error::RunError;
 use crate::run::{resolve, run_logged};
@@ -46,14 +46,10 @@ impl fmt::Display for OnceFailure {
 /// # Errors
 /// [`RunError::Setup`] if it does not come to its end, [`RunError::Stopped`] if that is because the run was
 /// stopped meanwhile, and the errors of a [`run`](crate::run()).
-pub fn set_up<O: Open + Clone + 'static>(
-    plan: &Plan,
-    open: &O,
-    control: &Control,
-) -> Result<Option<Once>, RunError> {
+pub fn set_up(plan: &Plan, backends: &Backends, control: &Control) -> Result<Option<Once>, RunError> {
     let Some(setup) = &plan.setup else { return Ok(None) };
     let control = control.for_preflight();
-    let once = run_once(setup, open, &control, &Log::default())?;
+    let once = run_once(setup, backends, &control, &Log::default())?;
     match once.failure(setup) {
         None => Ok(Some(once)),
         Some(_) if control.requested_stop() >= Stop::Drain => Err(RunError::Stopped),
@@ -65,12 +61,8 @@ pub fn set_up<O: Open + Clone + 'static>(
 ///
 /// # Errors
 /// As [`run_once`].
-pub fn refresh<O: Open + Clone + 'static>(
-    steps: &Plan,
-    open: &O,
-    control: &Control,
-) -> Result<Once, RunError> {
-    run_once(steps, open, &control.for_refresh(), &Log::default())
+pub fn refresh(steps: &Plan, backends: &Backends, control: &Control) -> Result<Once, RunError> {
+    run_once(steps, backends, &control.for_refresh(), &Log::default())
 }
 
 /// Carries out a plan that [leaves](Plan::leaves) a row of values when it has come to its end: a setup or a
@@ -78,14 +70,9 @@ pub fn refresh<O: Open + Clone + 'static>(
 ///
 /// # Errors
 /// As [`run`](crate::run()), and if a host has no address.
-pub fn run_once<O: Open + Clone + 'static>(
-    plan: &Plan,
-    open: &O,
-    control: &Control,
-    log: &Log,
-) -> Result<Once, RunError> {
+pub fn run_once(plan: &Plan, backends: &Backends, control: &Control, log: &Log) -> Result<Once, RunError> {
     let addresses = resolve(plan)?;
-    let record = run_logged(plan, open, &addresses, control, log, &mut |_| {})?;
+    let record = run_logged(plan, backends, &addresses, control, log, &mut |_| {})?;
     let mut rows =
         control.leftovers().into_iter().filter_map(|left| left.downcast::<Vec<Vec<Vec<u8>>>>().ok());
     let row = rows.find_map(|rows| rows.into_iter().next());

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos, Shard};
-use plimsoll_driver::{Endpoint, Open};
+use plimsoll_driver::Endpoint;
 use plimsoll_metrics::{ErrorExample, RunRecord};
 use plimsoll_plan::{Connections, End, Load, Plan, Protocol, Scenario, StartTime, Step};
 use plimsoll_scenario::{Needs, Op, Program, ResponseHandler};
 
 use crate::addresses::TargetAddress;
+use crate::backends::Backends;
 use crate::control::{Control, Stop};
 use crate::error::RunError;
 use crate::run::run;
@@ -95,9 +96,9 @@ impl FirstContact {
 /// [`RunError::Preflight`] with the reason if a target cannot be connected to, breaks the protocol, closes
 /// all connections without a response, speaks TLS where the plan does not, or gives no response in the time
 /// that the plan allows to any of its steps.
-pub fn preflight<O: Open + Clone + 'static>(
+pub fn preflight(
     plan: &Plan,
-    open: &O,
+    backends: &Backends,
     addresses: &[Arc<[TargetAddress]>],
     control: &Control,
 ) -> Result<Vec<FirstContact>, RunError> {
@@ -105,19 +106,19 @@ pub fn preflight<O: Open + Clone + 'static>(
     // A server that no step asks gets no load either.
     let is_asked = |target: &usize| plan.steps.iter().any(|step| step.target == *target);
     let asked = (0..plan.targets.len()).filter(is_asked);
-    asked.map(|target| contact(plan, target, open, &addresses[target..=target], control)).collect()
+    asked.map(|target| contact(plan, target, backends, &addresses[target..=target], control)).collect()
 }
 
 /// The first contact with one target.
-fn contact<O: Open + Clone + 'static>(
+fn contact(
     plan: &Plan,
     target: usize,
-    open: &O,
+    backends: &Backends,
     addresses: &[Arc<[TargetAddress]>],
     control: &Control,
 ) -> Result<FirstContact, RunError> {
     let carry_out = |single: &Plan| {
-        let record = run(single, open, addresses, control, &mut |_| {})?;
+        let record = run(single, backends, addresses, control, &mut |_| {})?;
         if control.requested_stop() >= Stop::Drain { Err(RunError::Stopped) } else { Ok(record) }
     };
     let candidates = candidates(plan, target);

@@ -7,26 +7,28 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_driver::resolve::{self, Family};
-use plimsoll_driver::{Backend, Endpoint, Open, SystemError, clock, usage};
+use plimsoll_driver::{Endpoint, clock, usage};
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, MachineInterval,
-    MachineRecord, Pace, Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch,
-    TimelineDownsampler, WorkerRecord, verdict,
+    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, MachineInterval, MachineRecord,
+    Pace, Peer, PhaseMerger, RunRecord, Slice, Slicer, StepRecord, ThresholdWatch, TimelineDownsampler,
+    WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Plan, Proxy, StartTime, Target};
 use plimsoll_scenario::{Feeds, Per};
 use plimsoll_wire::tunnel::Destination;
 
 use crate::addresses::TargetAddress;
+use crate::backends::Backends;
 use crate::control::{Control, Progress, Stop};
 use crate::crew::{Crew, Seat};
 use crate::directory::Directory;
 use crate::error::RunError;
+use crate::job::{Job, Message};
 use crate::shutdown_watchdog::{LOOK, ShutdownWatchdog};
 use crate::supply::BodyQueues;
 use crate::watch::MachineWatch;
-use crate::worker::{Kept, Resources, SIMULATED, Worker, WorkerReport};
+use crate::worker::{SIMULATED, WorkerReport};
 
 /// From the last worker's readiness to the start: time for every thread to be waiting on its own clock.
 const HEAD_START: Nanos = Nanos::from_millis(2);
@@ -132,17 +134,6 @@ fn destinations(address: &Address, proxy: &Proxy, family: Family) -> Result<Vec<
     endpoints_of(address, family)?.into_iter().map(to).collect()
 }
 
-/// A message of a worker thread to the run control.
-enum Message {
-    /// The connections are open. Carries the worker's clock and Unix time.
-    Ready(Nanos, Nanos),
-    Snapshot(Snapshot),
-    Done(Box<WorkerReport>),
-    Failed(SystemError),
-    /// Data or scripts could not be opened.
-    Broken(RunError),
-}
-
 /// Carries out `plan` and returns its record with the verdict. `observe` is called about once per interval of
 /// the plan, and for the rest at the end.
 ///
@@ -152,32 +143,32 @@ enum Message {
 /// # Errors
 /// If a backend cannot be opened, a worker thread ends unexpectedly, or none comes back. Errors of requests
 /// are counted.
-pub fn run<O: Open + Clone + 'static>(
+pub fn run(
     plan: &Plan,
-    open: &O,
+    backends: &Backends,
     addresses: &[Arc<[TargetAddress]>],
     control: &Control,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
-    run_logged(plan, open, addresses, control, &Log::default(), observe)
+    run_logged(plan, backends, addresses, control, &Log::default(), observe)
 }
 
 /// [`run`] with a log of single requests.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_logged<O: Open + Clone + 'static>(
+pub fn run_logged(
     plan: &Plan,
-    open: &O,
+    backends: &Backends,
     addresses: &[Arc<[TargetAddress]>],
     control: &Control,
     log: &Log,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
-    Crew::new(open.clone()).run(plan, addresses, control, log, observe)
+    Crew::new(backends.clone()).run(plan, addresses, control, log, observe)
 }
 
-impl<O: Open + Clone + 'static> Crew<O> {
+impl Crew {
     /// Carries out a plan as [`run_logged`] does. Connections of the crew's last run that are idle are used
     /// again, where this plan may have them: `addresses` must be those of that run.
     ///
@@ -197,33 +188,29 @@ impl<O: Open + Clone + 'static> Crew<O> {
         let shards: Vec<Shard> = (0..workers).map(|worker| plan.worker_shard(worker)).collect();
         let feeds = Feeds::open_all(&plan.feeds, &shards, plan.seed)
             .map_err(|error| RunError::Data(error.to_string()))?;
-        let at_once = self.open.name() == SIMULATED;
+        let at_once = self.backends.name() == SIMULATED;
         let directory =
             Arc::new(Directory::new(plan.dynamic_origins.clone(), plan.connections.family, at_once));
-        // The threads own what they use: one that does not come back must not keep the run from its end.
         let shared = Arc::new(plan.clone());
         let mut seats = self.take_seats();
         let mut members = Vec::new();
         for ((index, shard), feeds) in (0..workers).zip(shards).zip(feeds) {
             let (start, started) = channel();
-            let (send, control, log) = (send.clone(), control.clone(), log.sink(index));
-            let (plan, open, addresses) = (shared.clone(), self.open.clone(), addresses.to_vec());
-            let directory = Arc::clone(&directory);
-            let feeds = feeds.with_pools(&plan.pools, shard);
-            let body_queues = BodyQueues::open(&plan, shard, at_once)?;
             let name = format!("{}{index}", control.thread_name());
-            let seat = seats.next().map_or_else(|| Seat::begin(name), Ok);
+            let seat = seats.next().map_or_else(|| Seat::begin(name, self.backends.clone()), Ok);
             let mut seat = seat.map_err(|error| RunError::Worker(error.to_string()))?;
-            seat.assign(move |kept| {
-                let make = |io: O::Backend, unix_offset| {
-                    let resources = Resources {
-                        directory,
-                        body_queues,
-                        ..resources(&plan, &addresses, shard, feeds, log)?
-                    };
-                    Ok(Worker::new(io, &plan, &addresses, shard, control, unix_offset, resources))
-                };
-                work(&open, shard, kept, make, &send, &started);
+            seat.assign(Job {
+                plan: Arc::clone(&shared),
+                addresses: addresses.to_vec(),
+                shard,
+                control: control.clone(),
+                feeds: feeds.with_pools(&plan.pools, shard),
+                log: log.sink(index),
+                directory: Arc::clone(&directory),
+                body_queues: BodyQueues::open(plan, shard, at_once)?,
+                messages: send.clone(),
+                start: started,
+                token: Arc::new(()),
             });
             members.push(Member { start, seat });
         }
@@ -234,27 +221,27 @@ impl<O: Open + Clone + 'static> Crew<O> {
         let direct = plan.targets.iter().zip(addresses).filter(|(target, _)| target.proxy.is_none());
         let direct: Vec<_> = direct.map(|(_, addresses)| Arc::clone(addresses)).collect();
         let watch = || MachineWatch::open(control.watched(), &direct);
-        let (record, seats) = conduct(plan, self.open.name(), control, team, watch, observe)?;
+        let (record, seats) = conduct(plan, self.backends.name(), control, team, watch, observe)?;
         self.keep_seats(seats);
         Ok(record)
     }
 }
 
 /// One worker thread, as the run control sees it.
-struct Member<B> {
+struct Member {
     start: Sender<Nanos>,
-    seat: Seat<B>,
+    seat: Seat,
 }
 
 /// The worker threads.
-struct Team<B> {
-    members: Vec<Member<B>>,
+struct Team {
+    members: Vec<Member>,
     receive: Receiver<Message>,
     control: Control,
     watchdog: ShutdownWatchdog,
 }
 
-impl<B> Team<B> {
+impl Team {
     /// Returns the next message of a worker; `None` if the watchdog has given up waiting.
     fn listen(&mut self) -> Result<Option<Message>, RunError> {
         loop {
@@ -278,7 +265,7 @@ impl<B> Team<B> {
     }
 
     /// Returns the threads of these workers, which have handed in their reports; leaves the others alone.
-    fn dismiss(self, plan: &Plan, reports: &[WorkerReport]) -> Vec<Seat<B>> {
+    fn dismiss(self, plan: &Plan, reports: &[WorkerReport]) -> Vec<Seat> {
         let came_back = |worker: u32| reports.iter().any(|report| plan.worker_of(report.shard) == worker);
         let members = self.members.into_iter().zip(0..).filter(|(_, worker)| came_back(*worker));
         members.map(|(member, _)| member.seat).collect()
@@ -300,68 +287,6 @@ fn check_user_rows(plan: &Plan) -> Result<(), RunError> {
         return Err(RunError::Data(format!("data source `{}`: {reason}", feed.name)));
     }
     Ok(())
-}
-
-/// The part of one worker in a run. `make` makes the worker of a backend and the offset of its clock from
-/// Unix time; `kept` is the thread's backend between two runs.
-fn work<'p, O: Open>(
-    open: &O,
-    shard: Shard,
-    kept: &mut Option<Kept<O::Backend>>,
-    make: impl FnOnce(O::Backend, u64) -> Result<Worker<'p, O::Backend>, RunError>,
-    send: &Sender<Message>,
-    start: &Receiver<Nanos>,
-) {
-    // Sending fails only after the run control has given up: there is no receiver then.
-    let opened = kept.take().map_or_else(|| open.open_for(shard).map(Kept::new), Ok);
-    let Kept { io, conns } = match opened {
-        Ok(opened) => opened,
-        Err(error) => {
-            let _ = send.send(Message::Failed(error));
-            return;
-        }
-    };
-    let unix_offset = io.unix().0.wrapping_sub(io.now().0);
-    let mut worker = match make(io, unix_offset) {
-        Ok(worker) => worker,
-        Err(error) => {
-            let _ = send.send(Message::Broken(error));
-            return;
-        }
-    };
-    worker.take_over(conns);
-    worker.prepare();
-    if send.send(Message::Ready(worker.now(), worker.unix())).is_err() {
-        return;
-    }
-    let Ok(start) = start.recv() else { return };
-    let (report, after) = worker.run_and_keep(start, |snapshot| {
-        let _ = send.send(Message::Snapshot(snapshot));
-    });
-    *kept = Some(after);
-    let _ = send.send(Message::Done(Box::new(report)));
-}
-
-/// Opens the resources of a worker beside its plan.
-fn resources(
-    plan: &Plan,
-    addresses: &[Arc<[TargetAddress]>],
-    shard: Shard,
-    feeds: Feeds,
-    log: LogSink,
-) -> Result<Resources, RunError> {
-    let addresses: Vec<String> = addresses
-        .iter()
-        .flat_map(|list| list.iter())
-        .map(|target_address| target_address.endpoint.to_string())
-        .collect();
-    let scripts = match &plan.scripts {
-        None => None,
-        Some(source) => {
-            Some(source.open(shard, &addresses).map_err(|error| RunError::Script(error.message))?)
-        }
-    };
-    Ok(Resources { feeds, scripts, log, ..Resources::default() })
 }
 
 /// Waits for the start that was asked for: its instant on the driver's clock, and in Unix time. Workers learn
@@ -387,14 +312,14 @@ fn wait_for_start(at: Nanos, earliest: Nanos, control: &Control) -> Result<(Nano
 
 /// The run control's side: starts all workers at one instant, and gathers. `watch` takes the first look at
 /// the machine. Returns the threads of the workers that came back beside the record.
-fn conduct<B>(
+fn conduct(
     plan: &Plan,
     backend: &'static str,
     control: &Control,
-    mut team: Team<B>,
+    mut team: Team,
     watch: impl FnOnce() -> MachineWatch,
     observe: &mut dyn FnMut(Progress<'_>),
-) -> Result<(RunRecord, Vec<Seat<B>>), RunError> {
+) -> Result<(RunRecord, Vec<Seat>), RunError> {
     let workers = team.members.len();
     let share = plan.share();
     let (mut latest, mut latest_unix) = (Nanos::ZERO, Nanos::ZERO);

@@ -23,7 +23,7 @@ mod worker;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Endpoint, Open};
+use plimsoll_driver::{Backend, Endpoint, KernelBackend, Open, OpenEpoll, OpenUring};
 
 use crate::start_error::StartError;
 pub use options::{CacheOptions, Lie, LieKind};
@@ -48,7 +48,14 @@ impl CacheServer {
     ///
     /// # Errors
     /// Options that make no sense (all of them are named), an address that cannot be listened on, no backend.
-    pub fn start<O: Open + 'static>(options: CacheOptions, open: Arc<O>) -> Result<Self, StartError> {
+    pub fn start(options: CacheOptions, backend: KernelBackend) -> Result<Self, StartError> {
+        match backend {
+            KernelBackend::Epoll(backend) => Self::start_on(options, OpenEpoll(backend)),
+            KernelBackend::Uring(backend) => Self::start_on(options, OpenUring(backend)),
+        }
+    }
+
+    fn start_on<O: Open + 'static>(options: CacheOptions, open: O) -> Result<Self, StartError> {
         let problems = options.problems();
         if !problems.is_empty() {
             return Err(StartError::Options(problems));
@@ -109,7 +116,7 @@ struct Place {
 /// The task of a thread of the server.
 struct CacheDuty<O> {
     setup: Arc<Setup>,
-    open: Arc<O>,
+    open: O,
 }
 
 impl<O: Open + 'static> ThreadTask for CacheDuty<O> {

@@ -34,7 +34,7 @@ mod worker;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Endpoint, ListenerId, Open, clock};
+use plimsoll_driver::{Backend, Endpoint, KernelBackend, ListenerId, Open, OpenEpoll, OpenUring, clock};
 
 use crate::start_error::StartError;
 pub use body::{BodyContent, BodyForm};
@@ -62,7 +62,14 @@ impl IngestServer {
     ///
     /// # Errors
     /// Options that make no sense (all of them are named), an address that cannot be listened on, no backend.
-    pub fn start<O: Open + 'static>(options: IngestOptions, open: Arc<O>) -> Result<Self, StartError> {
+    pub fn start(options: IngestOptions, backend: KernelBackend) -> Result<Self, StartError> {
+        match backend {
+            KernelBackend::Epoll(backend) => Self::start_on(options, OpenEpoll(backend)),
+            KernelBackend::Uring(backend) => Self::start_on(options, OpenUring(backend)),
+        }
+    }
+
+    fn start_on<O: Open + 'static>(options: IngestOptions, open: O) -> Result<Self, StartError> {
         let problems = options.problems();
         if !problems.is_empty() {
             return Err(StartError::Options(problems));
@@ -110,7 +117,7 @@ impl Drop for IngestServer {
 /// The task of a thread of the server.
 struct IngestDuty<O> {
     setup: Arc<Setup>,
-    open: Arc<O>,
+    open: O,
 }
 
 impl<O: Open + 'static> ThreadTask for IngestDuty<O> {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Endpoint, Open};
+use plimsoll_driver::{Endpoint, KernelBackend, Open, OpenEpoll, OpenUring};
 use plimsoll_metrics::Histogram;
 
 pub use options::{LlmOptions, StreamFaults};
@@ -86,7 +86,14 @@ impl LlmServer {
     /// # Errors
     /// Options that make no sense (all of them are named), an address that cannot be listened on, a log that
     /// cannot be written, no backend.
-    pub fn start<O: Open + 'static>(options: LlmOptions, open: Arc<O>) -> Result<Self, SinkError> {
+    pub fn start(options: LlmOptions, backend: KernelBackend) -> Result<Self, SinkError> {
+        match backend {
+            KernelBackend::Epoll(backend) => Self::start_on(options, OpenEpoll(backend)),
+            KernelBackend::Uring(backend) => Self::start_on(options, OpenUring(backend)),
+        }
+    }
+
+    fn start_on<O: Open + 'static>(options: LlmOptions, open: O) -> Result<Self, SinkError> {
         let problems = options.problems();
         if !problems.is_empty() {
             return Err(SinkError::Options(problems));
@@ -139,7 +146,7 @@ impl Drop for LlmServer {
 /// The task of a thread of the server.
 struct LlmDuty<O> {
     setup: Arc<Setup>,
-    open: Arc<O>,
+    open: O,
 }
 
 impl<O: Open + 'static> ThreadTask for LlmDuty<O> {
@@ -150,7 +157,7 @@ impl<O: Open + 'static> ThreadTask for LlmDuty<O> {
 
     fn listen(&self, index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), SinkError> {
         let options = &self.setup.options;
-        listen_with_sheet(&*self.open, (&options.truth, truth::HEADER), (index, options.threads), place)
+        listen_with_sheet(&self.open, (&options.truth, truth::HEADER), (index, options.threads), place)
     }
 
     fn serve(&self, (sheet, backend, listener): Self::Ready, start: Nanos, _index: u32) -> Ended {

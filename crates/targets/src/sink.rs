@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Endpoint, ListenerId, Open};
+use plimsoll_driver::{Backend, Endpoint, KernelBackend, ListenerId, Open, OpenEpoll, OpenUring};
 
 pub use error::SinkError;
 pub use law::{FaultModel, Intent, RequestFate};
@@ -97,7 +97,14 @@ impl Sink {
     /// # Errors
     /// Options that make no sense (all of them are named), an address that cannot be listened on, a log that
     /// cannot be written, no backend.
-    pub fn start<O: Open + 'static>(options: SinkOptions, open: Arc<O>) -> Result<Self, SinkError> {
+    pub fn start(options: SinkOptions, backend: KernelBackend) -> Result<Self, SinkError> {
+        match backend {
+            KernelBackend::Epoll(backend) => Self::start_on(options, OpenEpoll(backend)),
+            KernelBackend::Uring(backend) => Self::start_on(options, OpenUring(backend)),
+        }
+    }
+
+    fn start_on<O: Open + 'static>(options: SinkOptions, open: O) -> Result<Self, SinkError> {
         let problems = options.problems();
         if !problems.is_empty() {
             return Err(SinkError::Options(problems));
@@ -177,7 +184,7 @@ pub(crate) fn listen_with_sheet<R: fmt::Display, O: Open>(
 /// The task of a thread of the sink.
 struct SinkDuty<O> {
     setup: Arc<Setup>,
-    open: Arc<O>,
+    open: O,
 }
 
 impl<O: Open + 'static> ThreadTask for SinkDuty<O> {
@@ -188,7 +195,7 @@ impl<O: Open + 'static> ThreadTask for SinkDuty<O> {
 
     fn listen(&self, index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), SinkError> {
         let options = &self.setup.options;
-        listen_with_sheet(&*self.open, (&options.truth, truth::HEADER), (index, options.threads), place)
+        listen_with_sheet(&self.open, (&options.truth, truth::HEADER), (index, options.threads), place)
     }
 
     fn serve(&self, (sheet, backend, listener): Self::Ready, start: Nanos, index: u32) -> Ended {

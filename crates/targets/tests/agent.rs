@@ -3,14 +3,13 @@
 //! would have to take into account.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ic_agent::agent::Agent;
 use ic_agent::export::Principal;
 use ic_agent::identity::{AnonymousIdentity, BasicIdentity, Secp256k1Identity};
 use ic_agent::{AgentError, Identity};
-use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll};
+use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::sink::service::Canister;
 use plimsoll_targets::{Service, Sink, SinkOptions};
 
@@ -19,7 +18,7 @@ const SECP256K1: [u8; 32] = [5; 32];
 fn replica(canister: Canister) -> Sink {
     let listen = Endpoint::Tcp(([127, 0, 0, 1], 0).into());
     let options = SinkOptions { service: Service::Canister(canister), ..SinkOptions::new(listen) };
-    Sink::start(options, Arc::new(OpenEpoll(BackendOptions::default()))).unwrap()
+    Sink::start(options, KernelBackend::Epoll(BackendOptions::default())).unwrap()
 }
 
 fn agent(sink: &Sink, identity: impl Identity + 'static) -> Agent {

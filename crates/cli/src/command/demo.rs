@@ -42,7 +42,7 @@ What to look at:
 pub(crate) fn command(args: &DemoArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     let mut options = SinkOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()));
     options.delay = Delay::Lognormal { median: MEDIAN, sigma: SIGMA };
-    let sink = built_in_sink::start(options, backend::uses_uring(BackendChoice::Auto)?)?;
+    let sink = built_in_sink::start(options, backend::chosen(BackendChoice::Auto)?)?;
     let url = format!("http://{}/", sink.endpoint());
     let closed = vec![("--connections", CONNECTIONS)];
     let open = vec![("--rate", RATE)];

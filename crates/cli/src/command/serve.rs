@@ -29,7 +29,7 @@ pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
     let faults = faults(&options);
     let of_resources = matches!(options.service, Service::Crud(_));
     raise_descriptors();
-    let sink = start(options, backend::uses_uring(backend)?)?;
+    let sink = start(options, backend::chosen(backend)?)?;
     let voice = ServerMessages { name, quiet };
     let watch = Watch::new(stop(sink.stopper()))?;
     voice.say(format!("listening on {}", sink.endpoint()));

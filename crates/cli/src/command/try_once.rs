@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::{Nanos, Outcome};
-use plimsoll_driver::{BackendOptions, OpenEpoll, clock};
+use plimsoll_driver::{BackendOptions, KernelBackend, clock};
 use plimsoll_engine::{Control, Once, SetValue, run_once};
 use plimsoll_metrics::log::Message;
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions};
@@ -145,8 +145,8 @@ fn tried_part(plan: &Plan) -> Result<(Tried, Option<Vec<SetValue>>), Failure> {
             }
             all
         });
-        let open = OpenEpoll(BackendOptions::default());
-        let once = run_once(plan, &open, &Control::default(), &log);
+        let backend = KernelBackend::Epoll(BackendOptions::default());
+        let once = run_once(plan, &backend.into(), &Control::default(), &log);
         log.end();
         (once, reader.join().unwrap_or_default())
     });

@@ -1,7 +1,7 @@
 //! `plimsoll ab`: two targets under one load at the same time.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock};
+use plimsoll_driver::clock;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{
@@ -22,8 +22,8 @@ use crate::base::files::{self, EndFile};
 use crate::base::messages;
 use crate::experiment::campaign::{self, Seen};
 use crate::experiment::comparison;
+use crate::session::describe;
 use crate::session::request::PlanRequest;
-use crate::session::{backend, describe};
 
 /// Length of a block: the differences of many short ones tell chance from a change sooner, and one that is
 /// shorter than the time for which requests depend on each other is joined to others.
@@ -59,12 +59,7 @@ pub(crate) fn command(args: &AbArgs, style: &Style) -> Result<Exit, Failure> {
     };
     let json = files::json_file(args.output.json.as_ref())?;
     let page = args.output.report.as_ref().map(|path| EndFile::new("--report", path)).transpose()?;
-    let options = BackendOptions::default();
-    let (comparison, interrupted) = if backend::uses_uring(sides.plan.backend)? {
-        carry_out(sides, question, args, &OpenUring(options))?
-    } else {
-        carry_out(sides, question, args, &OpenEpoll(options))?
-    };
+    let (comparison, interrupted) = carry_out(sides, question, args)?;
     files::write_table(
         json.as_ref(),
         |out| comparison::write(&comparison, args.output.output, style, out),
@@ -89,12 +84,7 @@ pub(crate) fn command(args: &AbArgs, style: &Style) -> Result<Exit, Failure> {
 
 /// Carries out the run, until all figures have an answer or its time is over. Returns the comparison, and the
 /// signal that ended the run, if one did.
-fn carry_out<O: Open + Clone + 'static>(
-    sides: Sides,
-    question: Question,
-    args: &AbArgs,
-    open: &O,
-) -> Result<(Comparison, Option<i32>), Failure> {
+fn carry_out(sides: Sides, question: Question, args: &AbArgs) -> Result<(Comparison, Option<i32>), Failure> {
     let Sides { mut plan, names, first_of_b } = sides;
     (plan.interval, plan.statistics) = (BLOCK, BLOCK);
     let model = if matches!(plan.load, Load::Open { .. }) { ModelKind::Open } else { ModelKind::Closed };
@@ -106,7 +96,7 @@ fn carry_out<O: Open + Clone + 'static>(
         let NotInterleaved(why) = refused;
         Failure::usage(Problem::new(format!("--metric: {why}")))
     })?;
-    let campaign = campaign::watching(&args.watch, &mut plan, open, args.output.quiet)?;
+    let campaign = campaign::watching(&args.watch, &mut plan, args.output.quiet)?;
     let started_at = rfc3339(clock::unix());
     let (mut decided, mut known) = (false, None);
     let record = campaign.run_shown(0, &plan, &mut |progress: &Progress<'_>| {

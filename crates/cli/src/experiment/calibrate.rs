@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring, clock};
+use plimsoll_driver::{Endpoint, clock};
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord};
 use plimsoll_plan::{
@@ -164,39 +164,19 @@ fn calibrate(
     length: Nanos,
     quiet: bool,
 ) -> Result<(CalibrationCell, Cow<'static, str>), Failure> {
-    let uring = backend::uses_uring(backend)?;
-    let sink = built_in_sink::start(kind.sink()?, uring)?;
+    let sink = built_in_sink::start(kind.sink()?, backend::chosen(backend)?)?;
     let scheme = if kind.tls { "https" } else { "http" };
     let plan = kind.plan(&format!("{scheme}://{}/", sink.endpoint()), backend)?;
-    let measured = measure(plan, length, quiet, uring);
+    let measured = measure(plan, length, quiet);
     sink.stop();
     let (cell, record) = measured?;
     Ok((cell, record.backend))
 }
 
 /// The limit of a plan, and the time that the machine adds at half of it.
-fn measure(
-    plan: Plan,
-    length: Nanos,
-    quiet: bool,
-    uring: bool,
-) -> Result<(CalibrationCell, RunRecord), Failure> {
-    let options = BackendOptions::default();
-    if uring {
-        measure_on(plan, &OpenUring(options), length, quiet)
-    } else {
-        measure_on(plan, &OpenEpoll(options), length, quiet)
-    }
-}
-
-fn measure_on<O: Open + Clone + 'static>(
-    plan: Plan,
-    open: &O,
-    length: Nanos,
-    quiet: bool,
-) -> Result<(CalibrationCell, RunRecord), Failure> {
+fn measure(plan: Plan, length: Nanos, quiet: bool) -> Result<(CalibrationCell, RunRecord), Failure> {
     let mut plan = plan.at_full_speed(WARMUP, length);
-    let campaign = Campaign::begin(&mut plan, open, quiet, 0)?;
+    let campaign = Campaign::begin(&mut plan, quiet, 0)?;
     let go_on: &mut dyn FnMut(&Progress<'_>) -> bool = &mut |_| true;
     let full = campaign.run(&plan, go_on)?;
     interrupted(&campaign)?;
@@ -314,8 +294,7 @@ pub(crate) fn of_plan(
         return Err(Failure::usage(problem.with_hint("calibrate with `plimsoll calibrate` instead")));
     }
     let kind = Kind { tls, ..KINDS[0] };
-    let uring = backend::uses_uring(plan.backend)?;
-    let sink = built_in_sink::start(kind.sink()?, uring)?;
+    let sink = built_in_sink::start(kind.sink()?, backend::chosen(plan.backend)?)?;
     let Endpoint::Tcp(address) = sink.endpoint().clone() else {
         return Err(Failure::environment(Problem::new("the built-in server has no TCP address")));
     };
@@ -330,7 +309,7 @@ pub(crate) fn of_plan(
         Ok(())
     })?;
     messages::say(quiet)("calibrating: the requests of this plan go to the built-in server first");
-    let measured = measure(resolved.plan, LENGTH, true, uring);
+    let measured = measure(resolved.plan, LENGTH, true);
     sink.stop();
     Ok(measured?.0)
 }

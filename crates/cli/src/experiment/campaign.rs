@@ -2,9 +2,8 @@
 
 use std::cell::RefCell;
 
-use plimsoll_driver::Open;
 use plimsoll_engine::{
-    Control, Crew, FirstContact, Progress, Resolved, Stop, Watched, preflight, resolve, run_logged,
+    Backends, Control, Crew, FirstContact, Progress, Resolved, Stop, Watched, preflight, resolve, run_logged,
 };
 use plimsoll_metrics::{Log, RunRecord};
 use plimsoll_plan::{Plan, Problem, StartTime};
@@ -21,8 +20,8 @@ use crate::session::{backend, run, wrk};
 
 /// Several runs of one plan under different loads, or of several plans in turn. The targets are resolved and
 /// tried once, setup and teardown are carried out once, and a signal ends the run that is under way.
-pub(crate) struct Campaign<'a, O: Open + Clone + 'static> {
-    open: &'a O,
+pub(crate) struct Campaign {
+    backends: Backends,
     /// The addresses of each plan.
     addresses: Vec<Resolved>,
     /// The control of the run under way.
@@ -30,12 +29,12 @@ pub(crate) struct Campaign<'a, O: Open + Clone + 'static> {
     /// Results of the first contacts before the runs of each plan.
     first: Vec<Vec<FirstContact>>,
     /// Setup and teardown of each plan.
-    around: Vec<Around<O>>,
+    around: Vec<Around>,
     // It goes after them: a signal ends the teardown, too.
     signals: SignalWatch,
     watched: Watched,
     /// The threads of all runs of the first plan, if its connections are kept from run to run.
-    crew: Option<RefCell<Crew<O>>>,
+    crew: Option<RefCell<Crew>>,
     quiet: bool,
 }
 
@@ -47,11 +46,14 @@ pub(crate) struct Seen {
     pub(crate) known: Option<String>,
 }
 
-impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
+impl Campaign {
     /// Resolves the targets of `plan`, tries them unless it says not to, and carries out its setup, whose
     /// values `plan` has then.
     /// `beside` is the number of descriptors for watching, in addition to those of the plan.
-    pub(crate) fn begin(plan: &mut Plan, open: &'a O, quiet: bool, beside: u32) -> Result<Self, Failure> {
+    ///
+    /// All runs are carried out on the backend that it asks for.
+    pub(crate) fn begin(plan: &mut Plan, quiet: bool, beside: u32) -> Result<Self, Failure> {
+        let backends = backend::chosen(plan.backend)?.into();
         let control = CurrentControl::default();
         let (current, speak) = (control.clone(), messages::say(quiet));
         let signals =
@@ -61,7 +63,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         let watched = Watched::Nothing;
         let (addresses, first, around) = (Vec::new(), Vec::new(), Vec::new());
         let mut campaign =
-            Self { open, addresses, control, first, around, signals, watched, crew: None, quiet };
+            Self { backends, addresses, control, first, around, signals, watched, crew: None, quiet };
         campaign.add(plan, beside)?;
         Ok(campaign)
     }
@@ -77,12 +79,14 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         fewer.iter().for_each(|note| messages::say(self.quiet)(&format!("note: {note}")));
         let addresses = resolve(plan).map_err(run::failure)?;
         let first = match plan.preflight {
-            true => preflight(plan, self.open, &addresses, &self.next_control()).map_err(run::failure)?,
+            true => {
+                preflight(plan, &self.backends, &addresses, &self.next_control()).map_err(run::failure)?
+            }
             false => Vec::new(),
         };
         let say = messages::say(self.quiet);
         run::tell_first(&first, plan, &say);
-        let around = Around::begin(plan, self.open, &self.next_control(), &self.control, &say);
+        let around = Around::begin(plan, &self.backends, &self.next_control(), &self.control, &say);
         self.around.push(around.map_err(run::failure)?);
         self.addresses.push(addresses);
         self.first.push(first);
@@ -99,7 +103,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     /// each run opens its own.
     #[must_use]
     pub(crate) fn keeping_connections(self) -> Self {
-        Self { crew: Some(RefCell::new(Crew::new(self.open.clone()))), ..self }
+        Self { crew: Some(RefCell::new(Crew::new(self.backends.clone()))), ..self }
     }
 
     /// Takes the records of the first contacts before the runs of a plan. Later calls return none: the
@@ -176,7 +180,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         let log = Log::default();
         let record = match &self.crew {
             Some(crew) if number == 0 => crew.borrow_mut().run(plan, addresses, &control, &log, &mut observe),
-            _ => run_logged(plan, self.open, addresses, &control, &log, &mut observe),
+            _ => run_logged(plan, &self.backends, addresses, &control, &log, &mut observe),
         };
         record.map_err(run::failure)
     }
@@ -194,13 +198,8 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
 }
 
 /// Begins runs of variants of a plan, in which the servers are watched if some are named.
-pub(crate) fn watching<'a, O: Open + Clone + 'static>(
-    watch: &WatchArgs,
-    plan: &mut Plan,
-    open: &'a O,
-    quiet: bool,
-) -> Result<Campaign<'a, O>, Failure> {
+pub(crate) fn watching(watch: &WatchArgs, plan: &mut Plan, quiet: bool) -> Result<Campaign, Failure> {
     let named = watch.named()?;
     let watched = if named.is_empty() { Watched::Nothing } else { Watched::Machine(named) };
-    Ok(Campaign::begin(plan, open, quiet, watch.descriptors())?.watching(watched))
+    Ok(Campaign::begin(plan, quiet, watch.descriptors())?.watching(watched))
 }

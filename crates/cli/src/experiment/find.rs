@@ -1,7 +1,7 @@
 //! `plimsoll find`: the search for a server's capacity.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, OpenEpoll, OpenUring, clock};
+use plimsoll_driver::clock;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Objective, figure};
 use plimsoll_plan::{Disk, Files, Plan, Problem, TrialLoad};
@@ -20,9 +20,9 @@ use crate::experiment::campaign;
 use crate::experiment::search::{Begun, finding_name, objectives};
 use crate::experiment::trials::{FleetTrials, TrialRun, Trials};
 use crate::experiment::{fleet_run, sweep};
+use crate::session::describe;
 use crate::session::fleet::parcel::{Parcel, RecordedFiles};
 use crate::session::request::PlanRequest;
-use crate::session::{backend, describe};
 
 /// Shortest lead-in of a trial: time to open further connections and to fill caches.
 const SHORTEST_LEAD: Nanos = Nanos::from_secs(1);
@@ -58,7 +58,7 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
     };
     let objectives = objectives(&plan).map_err(Failure::usage)?;
     let json = files::json_file(args.output.json.as_ref())?;
-    let (options, quiet) = (BackendOptions::default(), args.output.quiet);
+    let quiet = args.output.quiet;
     let (result, exit) = if let Some(fleet) = fleet {
         fleet_run::admit_search(args, &fleet, &plan).map_err(Failure::usage)?;
         let parcel = Parcel::new(&patch, &recorded, &ControlSpec::default()).map_err(Failure::usage)?;
@@ -67,13 +67,8 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
         let found = Finder::new(plan, &mut trials, objectives, &spec, quiet).find();
         trials.end();
         found?
-    } else if backend::uses_uring(plan.backend)? {
-        let open = OpenUring(options);
-        let mut trials = campaign::watching(&args.watch, &mut plan, &open, quiet)?.keeping_connections();
-        Finder::new(plan, &mut trials, objectives, &spec, quiet).find()?
     } else {
-        let open = OpenEpoll(options);
-        let mut trials = campaign::watching(&args.watch, &mut plan, &open, quiet)?.keeping_connections();
+        let mut trials = campaign::watching(&args.watch, &mut plan, quiet)?.keeping_connections();
         Finder::new(plan, &mut trials, objectives, &spec, quiet).find()?
     };
     files::write_table(

@@ -1,7 +1,6 @@
 //! Runs at full speed against the built-in sink.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::Open;
 use plimsoll_plan::Problem;
 
 use crate::base::exit::Exit;
@@ -14,7 +13,7 @@ pub(crate) const WARMUP: Nanos = Nanos::from_millis(300);
 /// Connections of the cells that are not about their number.
 pub(crate) const CONNECTIONS: u64 = 64;
 
-pub(crate) fn interrupted<O: Open + Clone + 'static>(campaign: &Campaign<'_, O>) -> Result<(), Failure> {
+pub(crate) fn interrupted(campaign: &Campaign) -> Result<(), Failure> {
     match campaign.interrupted() {
         None => Ok(()),
         Some(signal) => Err(Failure {

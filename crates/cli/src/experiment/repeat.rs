@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
 use plimsoll_engine::Watched;
 use plimsoll_plan::{Plan, Problem, Problems};
 use plimsoll_report::{RepeatedResult, RunContext, RunResult, SavedRun, Style, TableFormat, render_repeated};
@@ -19,7 +18,7 @@ use crate::experiment::campaign::Campaign;
 use crate::session::done_once::sent_in_all;
 use crate::session::run::{self, RunPreparation};
 use crate::session::saving::RunSaver;
-use crate::session::{backend, describe, page};
+use crate::session::{describe, page};
 
 /// Refuses settings that cannot be combined with several runs, which `flag` asks for. `alike` has the ways to
 /// steer runs of which each has to be like the others; `None`: they differ by design.
@@ -143,25 +142,10 @@ pub(crate) fn carry_out<const SIDES: usize>(
     live: &LiveArgs,
     quiet: bool,
 ) -> Result<RepeatedRuns<SIDES>, Failure> {
-    let options = BackendOptions::default();
-    if backend::uses_uring(sides[0].plan.backend)? {
-        carry_out_on(sides, &OpenUring(options), runs, live, quiet)
-    } else {
-        carry_out_on(sides, &OpenEpoll(options), runs, live, quiet)
-    }
-}
-
-fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
-    sides: &mut [Contender<'_>; SIDES],
-    open: &O,
-    runs: u32,
-    live: &LiveArgs,
-    quiet: bool,
-) -> Result<RepeatedRuns<SIDES>, Failure> {
     let named = live.watch.named()?;
     let beside = live.watch.descriptors();
     let [first, others @ ..] = sides.as_mut_slice() else { unreachable!("there is a plan") };
-    let mut campaign = Campaign::begin(&mut first.plan, open, quiet, beside)?;
+    let mut campaign = Campaign::begin(&mut first.plan, quiet, beside)?;
     for other in others {
         campaign.add(&mut other.plan, beside)?;
     }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, OpenEpoll, OpenUring};
 use plimsoll_metrics::{LimitedBy, Objective, RunRecord};
 use plimsoll_plan::{Disk, Files, Load, Plan, Problem, TrialLoad};
 use plimsoll_report::html::render_sweep_page;
@@ -177,7 +176,6 @@ impl Sweep<'_> {
         };
         let json = files::json_file(json)?;
         let html = self.html.map(|path| EndFile::new("--html", path)).transpose()?;
-        let options = BackendOptions::default();
         let levels = levels.into_iter().map(Level::with_lead_in);
         let mut levels: Vec<Level> = levels.collect::<Result<_, Failure>>()?;
         let (result, interrupted) = if let Some(SweptFleet { fleet, parcel, threads }) = fleet {
@@ -190,17 +188,9 @@ impl Sweep<'_> {
                 // A descriptor for each connection.
                 backend::fit_descriptors(&mut level.plan, 0).map_err(Failure::environment)?;
             }
-            if backend::uses_uring(first.backend)? {
-                let open = OpenUring(options);
-                let mut trials = campaign::watching(self.watch, &mut first.clone(), &open, self.quiet)?;
-                levels.iter_mut().for_each(|level| trials.give(&mut level.plan));
-                sweep(&first, &levels, &mut trials, &objectives, self)?
-            } else {
-                let open = OpenEpoll(options);
-                let mut trials = campaign::watching(self.watch, &mut first.clone(), &open, self.quiet)?;
-                levels.iter_mut().for_each(|level| trials.give(&mut level.plan));
-                sweep(&first, &levels, &mut trials, &objectives, self)?
-            }
+            let mut trials = campaign::watching(self.watch, &mut first.clone(), self.quiet)?;
+            levels.iter_mut().for_each(|level| trials.give(&mut level.plan));
+            sweep(&first, &levels, &mut trials, &objectives, self)?
         };
         if let Some(file) = &html {
             let mut page = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_driver::{Open, clock};
+use plimsoll_driver::clock;
 use plimsoll_engine::{Control, Progress, Stop};
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Plan, Problem};
@@ -57,7 +57,7 @@ pub(crate) trait Trials {
     fn interrupted(&self) -> Option<i32>;
 }
 
-impl<O: Open + Clone + 'static> Trials for Campaign<'_, O> {
+impl Trials for Campaign {
     fn carry_out(&mut self, plan: &Plan, _: &[String], go_on: &mut GoOn<'_>) -> Result<TrialRun, Failure> {
         let record = self.run(plan, go_on)?;
         let (applied, figures) = (Applied::of_record(&record), TrialFigures::new(&record));

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_driver::Open;
-use plimsoll_engine::{Control, RunError, run_once, set_up};
+use plimsoll_engine::{Backends, Control, RunError, run_once, set_up};
 use plimsoll_metrics::Log;
 use plimsoll_plan::{GivenValue, Plan, SharedText};
 
@@ -28,27 +27,27 @@ impl CurrentControl {
 /// Setup, refresh and teardown of a plan. The setup is over when there is one of these, and the refresh goes
 /// on for as long as it is there; the teardown is carried out when it is asked for, and at the latest when
 /// this goes: however the run ended.
-pub(crate) struct Around<O: Open + Clone + 'static> {
+pub(crate) struct Around {
     setup: Option<DoneOnce>,
     values: Vec<(String, GivenValue)>,
     refresher: Option<Refresher>,
     teardown: Option<Arc<Plan>>,
-    open: O,
+    backends: Backends,
     /// A signal ends the teardown by it.
     current: CurrentControl,
     say: Notify,
 }
 
-impl<O: Open + Clone + 'static> Around<O> {
+impl Around {
     /// Carries out the setup of a plan, which is given the values. `control` stops it.
     pub(crate) fn begin(
         plan: &mut Plan,
-        open: &O,
+        backends: &Backends,
         control: &Control,
         current: &CurrentControl,
         say: &Notify,
     ) -> Result<Self, RunError> {
-        let once = set_up(plan, open, control)?;
+        let once = set_up(plan, backends, control)?;
         let values = once.as_ref().and_then(|once| once.values.clone()).unwrap_or_default();
         let given = |(name, value): (String, Vec<u8>)| {
             let mut refreshed = plan.refresh.iter().flat_map(|refresh| refresh.steps.left());
@@ -69,13 +68,13 @@ impl<O: Open + Clone + 'static> Around<O> {
             GivenValue::Fixed(_) => None,
         });
         let refresh = plan.refresh.as_ref().map(|refresh| (refresh.every, Arc::clone(&refresh.steps)));
-        let start = |refresh| Refresher::start(refresh, texts.collect(), open, say);
+        let start = |refresh| Refresher::start(refresh, texts.collect(), backends, say);
         Ok(Self {
             setup,
             refresher: refresh.map(start).transpose()?,
             values,
             teardown: plan.teardown.clone(),
-            open: open.clone(),
+            backends: backends.clone(),
             current: current.clone(),
             say: say.clone(),
         })
@@ -105,14 +104,14 @@ impl<O: Open + Clone + 'static> Around<O> {
         // The load may have been stopped: its control would stop these requests, too.
         let control = Control::default();
         self.current.set(&control);
-        let once = run_once(&steps, &self.open, &control, &Log::default());
+        let once = run_once(&steps, &self.backends, &control, &Log::default());
         let done = DoneOnce::new(once.as_ref(), &steps);
         (self.say)(&format!("teardown: {}", done.result.words()));
         Some(done)
     }
 }
 
-impl<O: Open + Clone + 'static> Drop for Around<O> {
+impl Drop for Around {
     fn drop(&mut self) {
         if let Some(warning) = self.tear_down().and_then(|done| done.result.warning()) {
             (self.say)(&format!("warning: {}", warning.evidence));

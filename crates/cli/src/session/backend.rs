@@ -1,6 +1,6 @@
 //! The system interface of a run, and its file descriptors.
 
-use plimsoll_driver::{limits, uring_available};
+use plimsoll_driver::{BackendOptions, KernelBackend, limits, uring_available};
 use plimsoll_plan::{BackendChoice, Load, Overload, Plan, Problem};
 
 use crate::base::failure::Failure;
@@ -11,16 +11,18 @@ pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
 /// Spare descriptors of a run with two threads that watches, exports and saves nothing.
 const FEWEST_SPARE_DESCRIPTORS: u64 = 32;
 
-/// Returns `true` if io_uring is to be used: it was asked for or the choice was left open, and it works.
+/// The backend that was asked for; io_uring where the choice was left open and it works.
 ///
 /// # Errors
 /// If it was asked for and does not work.
-pub(crate) fn uses_uring(choice: BackendChoice) -> Result<bool, Failure> {
+pub(crate) fn chosen(choice: BackendChoice) -> Result<KernelBackend, Failure> {
+    let options = BackendOptions::default();
     match choice {
-        BackendChoice::Epoll => Ok(false),
-        BackendChoice::Auto => Ok(uring_available().is_ok()),
+        BackendChoice::Epoll => Ok(KernelBackend::Epoll(options)),
+        BackendChoice::Auto if uring_available().is_err() => Ok(KernelBackend::Epoll(options)),
+        BackendChoice::Auto => Ok(KernelBackend::Uring(options)),
         BackendChoice::Uring => match uring_available() {
-            Ok(()) => Ok(true),
+            Ok(()) => Ok(KernelBackend::Uring(options)),
             Err(reason) => Err(Failure::environment(
                 Problem::new(format!("io_uring does not work here: {reason}"))
                     .with_hint("leave out --backend, or use --backend epoll"),

@@ -1,8 +1,6 @@
 //! The built-in sink in this process.
 
-use std::sync::Arc;
-
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_driver::KernelBackend;
 use plimsoll_plan::Problem;
 use plimsoll_targets::{Sink, SinkError, SinkOptions};
 
@@ -20,11 +18,7 @@ pub(crate) fn failure(error: &SinkError) -> Failure {
     })
 }
 
-/// Starts a sink on one of the backends.
-pub(crate) fn start(options: SinkOptions, uring: bool) -> Result<Sink, Failure> {
-    fn on<O: Open + 'static>(options: SinkOptions, open: O) -> Result<Sink, Failure> {
-        Sink::start(options, Arc::new(open)).map_err(|error| failure(&error))
-    }
-    let backend = BackendOptions::default();
-    if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
+/// Starts a sink.
+pub(crate) fn start(options: SinkOptions, backend: KernelBackend) -> Result<Sink, Failure> {
+    Sink::start(options, backend).map_err(|error| failure(&error))
 }

@@ -6,8 +6,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::Open;
-use plimsoll_engine::{Control, RunError, Stop, refresh};
+use plimsoll_engine::{Backends, Control, RunError, Stop, refresh};
 use plimsoll_plan::{Plan, SharedText};
 
 use crate::base::messages::Notify;
@@ -32,10 +31,10 @@ impl Refresher {
     ///
     /// # Errors
     /// [`RunError::Worker`] if there is no thread to be had.
-    pub(crate) fn start<O: Open + Clone + 'static>(
+    pub(crate) fn start(
         (every, steps): (Nanos, Arc<Plan>),
         texts: Vec<(String, SharedText)>,
-        open: &O,
+        backends: &Backends,
         say: &Notify,
     ) -> Result<Self, RunError> {
         let (ending, ended) = channel();
@@ -48,10 +47,10 @@ impl Refresher {
             control: control.clone(),
             say: say.clone(),
         };
-        let open = open.clone();
+        let backends = backends.clone();
         let thread = Builder::new()
             .name("refresh".to_owned())
-            .spawn(move || work.repeat(&open, &ended))
+            .spawn(move || work.repeat(&backends, &ended))
             .map_err(|error| RunError::Worker(error.to_string()))?;
         Ok(Self { so_far, control, ending: Some(ending), thread: Some(thread) })
     }
@@ -86,10 +85,10 @@ struct Work {
 }
 
 impl Work {
-    fn repeat<O: Open + Clone + 'static>(&self, open: &O, ended: &Receiver<()>) {
+    fn repeat(&self, backends: &Backends, ended: &Receiver<()>) {
         let (mut wait, mut has_told) = (self.every, false);
         while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            let once = refresh(&self.steps, open, &self.control);
+            let once = refresh(&self.steps, backends, &self.control);
             for (name, value) in once.iter().filter_map(|once| once.values.as_ref()).flatten() {
                 let texts = self.texts.iter().filter(|(known, _)| known == name);
                 texts.for_each(|(_, text)| text.set(value));

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use plimsoll_core::Rate;
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock};
+use plimsoll_driver::{BackendOptions, KernelBackend, clock};
 use plimsoll_engine::{
-    BackgroundRun, Control, FirstContact, Progress, RunError, Watched, load_checksum, preflight, resolve,
-    run_accompanied,
+    Backends, BackgroundRun, Control, FirstContact, Progress, RunError, Watched, load_checksum, preflight,
+    resolve, run_accompanied,
 };
 use plimsoll_metrics::RunRecord;
 use plimsoll_monitor::DESCRIPTORS_PER_SERVER;
@@ -28,7 +28,7 @@ use crate::base::failure::Failure;
 use crate::base::messages::{self, Notify, say};
 use crate::base::signals::SignalWatch;
 use crate::session::around::{Around, CurrentControl};
-use crate::session::backend::{fit_descriptors, uses_uring};
+use crate::session::backend::{self, fit_descriptors};
 use crate::session::done_once::{DoneOnce, sent_beside, sent_in_all};
 use crate::session::fleet::merging::taken_over;
 use crate::session::live::interval_teller::IntervalTeller;
@@ -89,26 +89,12 @@ pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
 
 /// Carries out a plan on the backend that it asks for.
 pub(crate) fn execute(
-    plan: Plan,
-    output: &OutputArgs,
-    live: Live<'_>,
-    before: RunPreparation,
-) -> Result<Outcome, Failure> {
-    let options = BackendOptions::default();
-    if uses_uring(plan.backend)? {
-        execute_on(plan, &OpenUring(options), output, live, before)
-    } else {
-        execute_on(plan, &OpenEpoll(options), output, live, before)
-    }
-}
-
-fn execute_on<O: Open + Clone + 'static>(
     mut plan: Plan,
-    open: &O,
     output: &OutputArgs,
     (live, control): Live<'_>,
     mut before: RunPreparation,
 ) -> Result<Outcome, Failure> {
+    let backends = &Backends::from(backend::chosen(plan.backend)?);
     let probe = before.probe.map(|rate| plan.as_probe(rate)).transpose();
     let mut probe = probe.map_err(|error| Failure::usage(Problem::new(format!("--probe: {error}"))))?;
     let mut watched = live.watch.named()?;
@@ -152,11 +138,11 @@ fn execute_on<O: Open + Clone + 'static>(
     )?;
     let mut first = Vec::new();
     if plan.preflight {
-        first =
-            preflight(&plan, open, &addresses, &control).map_err(|error| failure_under(error, &signals))?;
+        first = preflight(&plan, backends, &addresses, &control)
+            .map_err(|error| failure_under(error, &signals))?;
         tell_first(&first, &plan, &say);
     }
-    let mut around = Around::begin(&mut plan, open, &control, &current, &say)
+    let mut around = Around::begin(&mut plan, backends, &control, &current, &say)
         .map_err(|error| failure_under(error, &signals))?;
     probe.iter_mut().chain(&mut slow).for_each(|plan| around.give(plan));
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
@@ -196,14 +182,14 @@ fn execute_on<O: Open + Clone + 'static>(
         }
     };
     // Slow clients read their data long after it arrived, so the kernel's receive times do not apply.
-    let slowly = OpenEpoll(BackendOptions {
+    let slowly = Backends::from(KernelBackend::Epoll(BackendOptions {
         receive_stamps: false,
         bytes_per_s: before.slow.map(|slow| slow.bytes_per_s),
-    });
-    let company = probe.iter().map(|plan| BackgroundRun::new(plan, open, &addresses));
+    }));
+    let company = probe.iter().map(|plan| BackgroundRun::new(plan, backends, &addresses));
     let company = company.chain(slow.iter().map(|plan| BackgroundRun::new(plan, &slowly, &addresses)));
     let record =
-        run_accompanied(&plan, company.collect(), open, &addresses, &control, log.handle(), &mut observe);
+        run_accompanied(&plan, company.collect(), backends, &addresses, &control, log.handle(), &mut observe);
     let exporters = view.close();
     drop(teller);
     let lost = log.finish();

@@ -1,7 +1,7 @@
 //! Requests beside the load: whether its target answers, and the result of the load.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, OpenEpoll};
+use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Control, resolve, run_logged};
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions, RunRecord};
 use plimsoll_plan::{Plan, PlanPatch, Problem};
@@ -42,8 +42,8 @@ fn carry_out(
 /// Carries a plan out without any output.
 fn run_beside(plan: &Plan, log: &Log) -> Result<RunRecord, Failure> {
     let addresses = resolve(plan).map_err(run::failure)?;
-    let open = OpenEpoll(BackendOptions::default());
-    run_logged(plan, &open, &addresses, &Control::default(), log, &mut |_| {}).map_err(run::failure)
+    let backend = KernelBackend::Epoll(BackendOptions::default());
+    run_logged(plan, &backend.into(), &addresses, &Control::default(), log, &mut |_| {}).map_err(run::failure)
 }
 
 /// Carries a plan of any size out without a report.

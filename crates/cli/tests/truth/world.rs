@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
-use plimsoll_engine::{Control, TargetAddress, run};
+use plimsoll_engine::{Backends, Control, TargetAddress, run};
 use plimsoll_metrics::{Histogram, ReasonCode, RunRecord};
 use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Switch};
 use plimsoll_testkit::{Behaviour, Concurrency, Law, SimOpen, SimOptions, TruthLog};
@@ -76,7 +76,8 @@ pub(crate) fn simulate(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog
     let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
     let addresses: Vec<Arc<[TargetAddress]>> =
         plan.targets.iter().map(|_| vec![server.clone().into()].into()).collect();
-    let record = run(plan, &open, &addresses, &Control::default(), &mut |_| {}).expect("the run ends");
+    let record = run(plan, &Backends::of(open.clone()), &addresses, &Control::default(), &mut |_| {})
+        .expect("the run ends");
     assert_eq!(record.accounting.check(), Ok(()));
     (record, open.truth())
 }

@@ -12,7 +12,7 @@ use std::thread;
 use canned::{Canned, OneFile};
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Endpoint, Open, SystemError};
-use plimsoll_engine::{Control, Progress, TargetAddress, run};
+use plimsoll_engine::{Backends, Control, Progress, TargetAddress, run};
 use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, RawValue, Switch};
 use plimsoll_scenario::{Bodies, BodyMaker, BodySource, BodySupply};
 use plimsoll_workloads::BODIES;
@@ -145,7 +145,8 @@ fn a_billion_records_take_no_more_memory_than_half_a_billion() {
         seen.push(in_use());
         told.fetch_add(1, Ordering::Relaxed);
     };
-    let record = run(&plan, &OpenCanned, &addresses, &Control::default(), &mut look).expect("the run ends");
+    let record = run(&plan, &Backends::of(OpenCanned), &addresses, &Control::default(), &mut look)
+        .expect("the run ends");
     assert_eq!(record.accounting.check(), Ok(()));
     assert_eq!(record.accounting.ok * u64::from(RECORDS), 1_000_000_000, "{:?}", record.accounting);
     assert_eq!(record.workers.iter().map(|worker| worker.bodies).sum::<u64>(), record.accounting.ok);
@@ -173,8 +174,8 @@ fn three_days_take_no_more_memory_than_an_hour() {
             seen.push(in_use());
             told.fetch_add(1, Ordering::Relaxed);
         };
-        let record =
-            run(&plan, &OpenCanned, &addresses, &Control::default(), &mut look).expect("the run ends");
+        let record = run(&plan, &Backends::of(OpenCanned), &addresses, &Control::default(), &mut look)
+            .expect("the run ends");
         assert_eq!(record.accounting.check(), Ok(()));
         assert_eq!(record.accounting.ok, SLOW_RATE * DAYS, "{:?}", record.accounting);
         let (mut ok, mut length) = (0, Nanos::ZERO);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_engine::{Control, FirstContact, RunError, TargetAddress, preflight};
+use plimsoll_engine::{Backends, Control, FirstContact, RunError, TargetAddress, preflight};
 use plimsoll_plan::Plan;
 use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOpen, SimOptions, TruthLog};
 
@@ -14,7 +14,7 @@ use super::{server, world};
 fn contact(plan: &Plan, behaviour: Behaviour) -> (Result<Vec<FirstContact>, RunError>, TruthLog) {
     let open = SimOpen::new(SimOptions { keep_requests: true, ..world(behaviour) });
     let target_addresses: Arc<[TargetAddress]> = vec![server().into()].into();
-    let found = preflight(plan, &open, &[target_addresses], &Control::default());
+    let found = preflight(plan, &Backends::of(open.clone()), &[target_addresses], &Control::default());
     (found, open.truth())
 }
 
@@ -128,7 +128,8 @@ fn a_reply_that_is_lost_is_no_reason_to_give_up() {
     let refused = (0..50).filter(|seed| {
         let options = SimOptions { seed: *seed, ..world(behaviour.clone()) };
         let target_addresses: Arc<[TargetAddress]> = vec![server().into()].into();
-        preflight(&plan, &SimOpen::new(options), &[target_addresses], &Control::default()).is_err()
+        preflight(&plan, &Backends::of(SimOpen::new(options)), &[target_addresses], &Control::default())
+            .is_err()
     });
     // 0.4 to the third power are 6 %.
     assert!(refused.count() <= 8);

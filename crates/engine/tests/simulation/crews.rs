@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::{Control, Crew, TargetAddress};
+use plimsoll_engine::{Backends, Control, Crew, TargetAddress};
 use plimsoll_metrics::{Log, RunRecord};
 use plimsoll_plan::Plan;
 use plimsoll_testkit::{Behaviour, Faults, Law, SimOpen, SimOptions, TruthLog};
@@ -13,7 +13,7 @@ use super::{MS, delivered, plan, server, world};
 /// Carries out the plans in turn by one crew.
 fn runs(plans: &[Plan], options: SimOptions) -> (Vec<RunRecord>, TruthLog) {
     let open = SimOpen::new(options);
-    let mut crew = Crew::new(open.clone());
+    let mut crew = Crew::new(Backends::of(open.clone()));
     let addresses: Vec<Arc<[TargetAddress]>> = vec![vec![server().into()].into()];
     let records = plans.iter().map(|plan| {
         let record = crew.run(plan, &addresses, &Control::default(), &Log::default(), &mut |_| {});

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Shard};
-use plimsoll_engine::{Control, RunError, Stop, run};
+use plimsoll_engine::{Backends, Control, RunError, Stop, run};
 use plimsoll_metrics::{ReasonCode, RunRecord};
 use plimsoll_plan::Plan;
 use plimsoll_scenario::{DynamicRequest, Needs, Received, ScriptError, ScriptSource, Scripts, Session};
@@ -242,8 +242,8 @@ fn run_stuck(workers: u32) -> Result<RunRecord, RunError> {
         false => Script::Counts { left: u64::MAX },
     };
     let plan = scripted(plan, Arc::new(ByWorker(script)));
-    let open = SimOpen::new(world(good()));
-    run(&plan, &open, &[vec![server().into()].into()], &control, &mut |_| {})
+    let backends = Backends::of(SimOpen::new(world(good())));
+    run(&plan, &backends, &[vec![server().into()].into()], &control, &mut |_| {})
 }
 
 /// The run ends without it, and the record says so.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::Endpoint;
-use plimsoll_engine::{Control, Progress, TargetAddress, run};
+use plimsoll_engine::{Backends, Control, Progress, TargetAddress, run};
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::{Histogram, RunRecord};
 use plimsoll_plan::{Disk, Plan, PlanPatch, RawValue, Setting, SettingKind, Switch};
@@ -99,7 +99,8 @@ fn carry_out_steered(plan: &Plan, options: SimOptions, control: &Control) -> (Ru
         plan.targets.iter().map(|_| vec![server().into()].into()).collect();
     let mut growing = growing::begin(plan);
     let mut grow = |progress: Progress<'_>| growing.add(progress.interval, None);
-    let record = run(plan, &open, &addresses, &control.clone().in_detail(), &mut grow).expect("the run ends");
+    let record = run(plan, &Backends::of(open.clone()), &addresses, &control.clone().in_detail(), &mut grow)
+        .expect("the run ends");
     growing.set_changes(record.rate_changes.clone());
     growing::assert_same(&growing, &record);
     assert_eq!(record.accounting.check(), Ok(()));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_engine::{Control, TargetAddress, preflight};
+use plimsoll_engine::{Backends, Control, TargetAddress, preflight};
 use plimsoll_metrics::RunRecord;
 use plimsoll_testkit::{Answer, Behaviour, Framing, Law, SimOpen, SimOptions, TruthLog};
 
@@ -92,7 +92,8 @@ fn the_request_before_the_run_is_sent_and_answered() {
     let plan = plan("connections: 2, iterations: 20, abort_pct: 100", get);
     let open = SimOpen::new(options);
     let target_addresses: Arc<[TargetAddress]> = vec![super::server().into()].into();
-    let found = preflight(&plan, &open, &[target_addresses], &Control::default()).expect("it is sent");
+    let found = preflight(&plan, &Backends::of(open.clone()), &[target_addresses], &Control::default())
+        .expect("it is sent");
     assert_eq!((found.len(), found[0].status(), found[0].records[0].accounting.ok), (1, Some(200), 1));
     assert_eq!(carry_out(&plan, world(server())).0.accounting.aborted, 20);
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos, Random};
 use plimsoll_driver::Endpoint;
-use plimsoll_engine::{Control, TargetAddress, run};
+use plimsoll_engine::{Backends, Control, TargetAddress, run};
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Switch};
 use plimsoll_testkit::{
@@ -410,7 +410,8 @@ scenarios: [{{steps: [{{get: /}}]}}]"
         let open = SimOpen::new(options);
         let plan = of_text(text);
         let record =
-            run(&plan, &open, &[target_addresses], &Control::default(), &mut |_| {}).expect("the run ends");
+            run(&plan, &Backends::of(open.clone()), &[target_addresses], &Control::default(), &mut |_| {})
+                .expect("the run ends");
         assert_eq!((record.accounting.ok, record.accounting.failed), (200, 0), "{:?}", record.error_examples);
         let followed = record.accounting.redirects_followed;
         assert!((60..=140).contains(&followed), "each member has its part: {followed}");
@@ -455,7 +456,8 @@ fn on_pool_with(step: &str, settings: &str, options: SimOptions) -> RunRecord {
     .into();
     let open = SimOpen::new(options);
     let record =
-        run(&plan, &open, &[target_addresses], &Control::default(), &mut |_| {}).expect("the run ends");
+        run(&plan, &Backends::of(open.clone()), &[target_addresses], &Control::default(), &mut |_| {})
+            .expect("the run ends");
     assert_eq!(record.accounting.check(), Ok(()));
     assert_intervals_add_up(&record);
     record

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::Outcome;
-use plimsoll_engine::{Control, TargetAddress, run_logged};
+use plimsoll_engine::{Backends, Control, TargetAddress, run_logged};
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions, RunRecord};
 use plimsoll_plan::Plan;
 use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOpen, SimOptions, Truth};
@@ -38,7 +38,8 @@ fn written(plan: &Plan, options: SimOptions) -> (RunRecord, Vec<FailedExchange>,
         all
     });
     let record =
-        run_logged(plan, &open, &addresses, &Control::default(), &log, &mut |_| {}).expect("it ends");
+        run_logged(plan, &Backends::of(open.clone()), &addresses, &Control::default(), &log, &mut |_| {})
+            .expect("it ends");
     drop(log);
     (record, reader.join().expect("it reads"), open.truth().entries())
 }

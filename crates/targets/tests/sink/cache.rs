@@ -1,9 +1,7 @@
 //! The cache server on real sockets: its binary port.
 
-use std::sync::Arc;
-
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll};
+use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::{CacheOptions, CacheReport, CacheServer, Lie, LieKind, StartError};
 use plimsoll_wire::cache::{Answer, LONGEST_FRAME, Operation, PendingRequest, ReplyClient, write_request};
 
@@ -22,12 +20,12 @@ pub(crate) fn options() -> CacheOptions {
     CacheOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()))
 }
 
-pub(crate) fn start<O: Open + 'static>(options: CacheOptions, open: &Arc<O>) -> CacheServer {
-    CacheServer::start(options, Arc::clone(open)).expect("the server starts")
+pub(crate) fn start(options: CacheOptions, backend: KernelBackend) -> CacheServer {
+    CacheServer::start(options, backend).expect("the server starts")
 }
 
-fn epoll() -> Arc<OpenEpoll> {
-    Arc::new(OpenEpoll(BackendOptions::default()))
+fn epoll() -> KernelBackend {
+    KernelBackend::Epoll(BackendOptions::default())
 }
 
 /// One connection of a client that knows the protocol.
@@ -89,8 +87,8 @@ fn refused(text: &str) -> Vec<u8> {
     frame(&[&[4], &(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat())
 }
 
-fn the_bytes_are_those_of_the_real_server<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(options(), open);
+fn the_bytes_are_those_of_the_real_server(backend: KernelBackend) {
+    let server = start(options(), backend);
     let mut client = Client::new();
     let index = client.connect(server.endpoint());
     let get = b"\x02\0\0\0\x09perf_test\0\0\0\x02k1";
@@ -145,8 +143,8 @@ fn the_bytes_are_those_of_the_real_server<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!(report.operations(), 24);
 }
 
-fn values_of_any_size_come_back_in_order<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(options(), open);
+fn values_of_any_size_come_back_in_order(backend: KernelBackend) {
+    let server = start(options(), backend);
     let mut client = Client::new();
     let mut caller = Caller::connect(&mut client, server.endpoint());
     let longest = LONGEST_FRAME - 1 - 4 - "perf_test".len() - 8 - 1;
@@ -169,8 +167,8 @@ fn values_of_any_size_come_back_in_order<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn what_is_too_long_or_no_frame_ends_a_connection<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(options(), open);
+fn what_is_too_long_or_no_frame_ends_a_connection(backend: KernelBackend) {
+    let server = start(options(), backend);
     let mut client = Client::new();
     for bytes in [&(LONGEST_FRAME as u32 + 1).to_be_bytes()[..], b"GET / HTTP/1.1\r\n\r\n"] {
         let index = client.connect(server.endpoint());
@@ -181,8 +179,8 @@ fn what_is_too_long_or_no_frame_ends_a_connection<O: Open + 'static>(open: &Arc<
     assert_eq!((report.pings, report.refused), (2, 2), "{report:?}");
 }
 
-fn a_half_closed_connection_is_answered<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(options(), open);
+fn a_half_closed_connection_is_answered(backend: KernelBackend) {
+    let server = start(options(), backend);
     let Endpoint::Tcp(address) = server.endpoint() else { panic!("it listens on TCP") };
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     std::io::Write::write_all(&mut stream, &frame(b"\0")).unwrap();
@@ -192,8 +190,8 @@ fn a_half_closed_connection_is_answered<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!(told, frame(b"\0"));
 }
 
-fn several_threads_share_the_caches<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(CacheOptions { threads: 3, ..options() }, open);
+fn several_threads_share_the_caches(backend: KernelBackend) {
+    let server = start(CacheOptions { threads: 3, ..options() }, backend);
     let mut client = Client::new();
     Caller::connect(&mut client, server.endpoint()).put(b"k", b"v");
     for _ in 0..20 {
@@ -203,8 +201,8 @@ fn several_threads_share_the_caches<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.connections, report.puts, report.hits), (21, 1, 20), "{report:?}");
 }
 
-fn unfinished_frames_of_all_connections_share_a_bound<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(CacheOptions { max_bytes: 1 << 20, ..options() }, open);
+fn unfinished_frames_of_all_connections_share_a_bound(backend: KernelBackend) {
+    let server = start(CacheOptions { max_bytes: 1 << 20, ..options() }, backend);
     let mut client = Client::new();
     // There is room for two of the longest frames. Of three, all but a byte comes.
     let whole = frame(&vec![0; LONGEST_FRAME]);
@@ -238,7 +236,7 @@ fn unfinished_frames_of_all_connections_share_a_bound<O: Open + 'static>(open: &
 
 #[test]
 fn a_client_that_reads_nothing_is_cut_off() {
-    let server = start(options(), &epoll());
+    let server = start(options(), epoll());
     let Endpoint::Tcp(address) = server.endpoint() else { panic!("it listens on TCP") };
     Caller::connect(&mut Client::new(), server.endpoint()).put(b"k", &[7; 1 << 20]);
     let mut stream = std::net::TcpStream::connect(address).unwrap();
@@ -250,7 +248,7 @@ fn a_client_that_reads_nothing_is_cut_off() {
 
 #[test]
 fn a_missing_key_is_told_as_the_description_says_if_that_is_asked_for() {
-    let server = start(CacheOptions { not_found: true, ..options() }, &epoll());
+    let server = start(CacheOptions { not_found: true, ..options() }, epoll());
     let mut client = Client::new();
     let index = client.connect(server.endpoint());
     client.send(index, &frame(b"\x02\0\0\0\x09perf_test\0\0\0\x02k1"));
@@ -260,7 +258,7 @@ fn a_missing_key_is_told_as_the_description_says_if_that_is_asked_for() {
 
 /// A server that answers every GET with a lie of this kind.
 fn injector(kind: LieKind) -> CacheServer {
-    start(CacheOptions { lie: Some(Lie { kind, share: 1.0 }), ..options() }, &epoll())
+    start(CacheOptions { lie: Some(Lie { kind, share: 1.0 }), ..options() }, epoll())
 }
 
 #[test]
@@ -309,7 +307,7 @@ fn a_injector_swaps_replies() {
 fn the_same_seed_tells_the_same_lies() {
     let told = |seed: u64| {
         let lie = Some(Lie { kind: LieKind::Wrong, share: 0.3 });
-        let server = start(CacheOptions { lie, seed, ..options() }, &epoll());
+        let server = start(CacheOptions { lie, seed, ..options() }, epoll());
         let mut client = Client::new();
         let mut caller = Caller::connect(&mut client, server.endpoint());
         caller.put(b"k", b"v");
@@ -327,7 +325,7 @@ fn the_same_seed_tells_the_same_lies() {
 #[test]
 fn what_cannot_be_started_is_explained() {
     let message = |options| CacheServer::start(options, epoll()).unwrap_err();
-    let taken = start(options(), &epoll());
+    let taken = start(options(), epoll());
     let again = CacheOptions { listen: taken.endpoint().clone(), ..options() };
     let expected =
         format!("the server cannot listen on {}: Address already in use (os error 98)", taken.endpoint());
@@ -339,7 +337,7 @@ fn what_cannot_be_started_is_explained() {
 
 #[test]
 fn a_value_is_gone_after_its_time() {
-    let server = start(CacheOptions { time_to_live: Nanos::from_millis(1), ..options() }, &epoll());
+    let server = start(CacheOptions { time_to_live: Nanos::from_millis(1), ..options() }, epoll());
     let mut client = Client::new();
     let mut caller = Caller::connect(&mut client, server.endpoint());
     caller.put(b"k", b"v");

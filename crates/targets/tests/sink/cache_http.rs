@@ -1,8 +1,6 @@
 //! The cache server's HTTP port.
 
-use std::sync::Arc;
-
-use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll};
+use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::{CacheOptions, CacheServer};
 
 use crate::cache::{options, start};
@@ -16,8 +14,8 @@ on_every_backend! {
 const ADMIN: &str = "authorization: Basic YWRtaW46YWRtaW4xMjM=\r\n";
 const JSON: &str = "content-type: application/json\r\n";
 
-fn server<O: Open + 'static>(open: &Arc<O>) -> CacheServer {
-    start(CacheOptions { http: Some(Endpoint::Tcp(([127, 0, 0, 1], 0).into())), ..options() }, open)
+fn server(backend: KernelBackend) -> CacheServer {
+    start(CacheOptions { http: Some(Endpoint::Tcp(([127, 0, 0, 1], 0).into())), ..options() }, backend)
 }
 
 /// One connection to the HTTP port.
@@ -52,12 +50,12 @@ impl Browser {
     }
 }
 
-fn epoll() -> Arc<OpenEpoll> {
-    Arc::new(OpenEpoll(BackendOptions::default()))
+fn epoll() -> KernelBackend {
+    KernelBackend::Epoll(BackendOptions::default())
 }
 
-fn values_are_put_and_got<O: Open + 'static>(open: &Arc<O>) {
-    let server = server(open);
+fn values_are_put_and_got(backend: KernelBackend) {
+    let server = server(backend);
     let mut browser = Browser::new(&server);
     let ok = |body: &str| (200, body.to_owned());
     let missing = ok(r#"{"found":false,"ttl_ms_remaining":0}"#);
@@ -82,7 +80,7 @@ fn values_are_put_and_got<O: Open + 'static>(open: &Arc<O>) {
 
 #[test]
 fn what_is_wrong_with_a_request_is_told() {
-    let server = server(&epoll());
+    let server = server(epoll());
     let mut browser = Browser::new(&server);
     for (line, body, status) in [
         ("PUT /cache/nope/k", r#"{"value":"v"}"#, 404),
@@ -107,7 +105,7 @@ fn what_is_wrong_with_a_request_is_told() {
 
 #[test]
 fn who_may_use_it() {
-    let server = server(&epoll());
+    let server = server(epoll());
     let mut browser = Browser::new(&server);
     assert_eq!(browser.told("GET /health", "", ""), (200, "OK".to_owned()));
     for (fields, why) in [
@@ -139,7 +137,7 @@ fn who_may_use_it() {
 
 #[test]
 fn caches_are_made_and_unmade() {
-    let server = server(&epoll());
+    let server = server(epoll());
     let mut browser = Browser::new(&server);
     let documented = browser.admin("POST /admin/caches", r#"{"name":"perf_test","max_capacity":100000}"#);
     let why = "Invalid backend type 'timebound'. Must be 'ttl', 'size', or 'storage'";
@@ -176,7 +174,7 @@ fn caches_are_made_and_unmade() {
 
 #[test]
 fn requests_may_be_pipelined_and_bodies_cut() {
-    let server = server(&epoll());
+    let server = server(epoll());
     let mut browser = Browser::new(&server);
     let put = format!(
         "PUT /cache/perf_test/k HTTP/1.1\r\n{ADMIN}{JSON}content-length: 13\r\n\r\n{{\"value\":\"v\"}}"
@@ -196,12 +194,12 @@ fn requests_may_be_pipelined_and_bodies_cut() {
 
 #[test]
 fn what_is_no_http_ends_a_connection() {
-    let server = server(&epoll());
+    let server = server(epoll());
     let mut browser = Browser::new(&server);
     browser.client.send(browser.index, b"\0\0\0\x01\0");
     assert_eq!(browser.client.response(browser.index).status, 400);
     assert_eq!(browser.client.end(browser.index), End::Closed);
     assert_eq!(server.stop().refused, 1);
-    let without = start(options(), &epoll());
+    let without = start(options(), epoll());
     assert_eq!(without.http_endpoint(), None);
 }

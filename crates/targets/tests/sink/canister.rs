@@ -1,8 +1,6 @@
 //! The sink as a replica.
 
-use std::sync::Arc;
-
-use plimsoll_driver::{Open, clock};
+use plimsoll_driver::{KernelBackend, clock};
 use plimsoll_ic::answer::{ReplicaStatus, RequestStatus, request_status};
 use plimsoll_ic::{
     Answer, Call, Identity, Kind, Lookup, Principal, RequestId, RootKey, Verifier, write_read_state,
@@ -81,9 +79,9 @@ fn replied(body: &[u8]) -> Vec<u8> {
     }
 }
 
-fn calls_are_carried_out_and_certified_in_both_protocols<O: Open + 'static>(open: &Arc<O>) {
+fn calls_are_carried_out_and_certified_in_both_protocols(backend: KernelBackend) {
     let checked = Canister { check_signatures: true, strict: true, ..Canister::default() };
-    let sink = start(SinkOptions { threads: 2, ..canister(checked) }, open);
+    let sink = start(SinkOptions { threads: 2, ..canister(checked) }, backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     let verifier = verifier(&mut client, conn);
@@ -123,8 +121,8 @@ fn calls_are_carried_out_and_certified_in_both_protocols<O: Open + 'static>(open
     assert_eq!((report.counter, report.rejections), (10, 1));
 }
 
-fn calls_that_were_taken_in_are_asked_for<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(canister(Canister { accepted: 1.0, ..Canister::default() }), open);
+fn calls_that_were_taken_in_are_asked_for(backend: KernelBackend) {
+    let sink = start(canister(Canister { accepted: 1.0, ..Canister::default() }), backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     let verifier = verifier(&mut client, conn);
@@ -149,7 +147,7 @@ fn calls_that_were_taken_in_are_asked_for<O: Open + 'static>(open: &Arc<O>) {
     assert_identity(&sink.stop());
     // While the call is being carried out, its status says no more.
     let processing = plimsoll_core::Nanos::from_secs(3600);
-    let sink = start(canister(Canister { accepted: 1.0, processing, ..Canister::default() }), open);
+    let sink = start(canister(Canister { accepted: 1.0, processing, ..Canister::default() }), backend);
     let conn = client.connect(sink.endpoint());
     let (id, body) = envelope(&call(Kind::Update, "write", b""), &identity);
     client.send(conn, &post(&path(4, "call"), &body));
@@ -162,9 +160,10 @@ fn calls_that_were_taken_in_are_asked_for<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!(request_status(certificate, &id), Ok(RequestStatus::Processing));
 }
 
-fn what_no_replica_takes_is_refused_with_a_reason<O: Open + 'static>(open: &Arc<O>) {
+fn what_no_replica_takes_is_refused_with_a_reason(backend: KernelBackend) {
     let known = Some("aaaaa-aa".parse().unwrap());
-    let sink = start(canister(Canister { check_signatures: true, id: known, ..Canister::default() }), open);
+    let sink =
+        start(canister(Canister { check_signatures: true, id: known, ..Canister::default() }), backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     let identity = Identity::ed25519(&[3; 32]).unwrap();
@@ -217,10 +216,10 @@ fn what_no_replica_takes_is_refused_with_a_reason<O: Open + 'static>(open: &Arc<
     assert_eq!(report.rejections, 2);
 }
 
-fn controllers_and_the_module_of_a_canister_are_certified<O: Open + 'static>(open: &Arc<O>) {
+fn controllers_and_the_module_of_a_canister_are_certified(backend: KernelBackend) {
     let known: Principal = CANISTER.parse().unwrap();
     let other = Principal::management();
-    let sink = start(canister(Canister { id: Some(known), ..Canister::default() }), open);
+    let sink = start(canister(Canister { id: Some(known), ..Canister::default() }), backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     let verifier = verifier(&mut client, conn);
@@ -245,8 +244,8 @@ fn controllers_and_the_module_of_a_canister_are_certified<O: Open + 'static>(ope
     assert_identity(&sink.stop());
 }
 
-fn many_calls_in_one_piece_have_their_certificates_in_order<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(canister(Canister::default()), open);
+fn many_calls_in_one_piece_have_their_certificates_in_order(backend: KernelBackend) {
+    let sink = start(canister(Canister::default()), backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     let verifier = verifier(&mut client, conn);
@@ -273,11 +272,11 @@ fn many_calls_in_one_piece_have_their_certificates_in_order<O: Open + 'static>(o
     assert_identity(&sink.stop());
 }
 
-fn rejects_and_garbage_are_those_of_the_truth_log<O: Open + 'static>(open: &Arc<O>) {
+fn rejects_and_garbage_are_those_of_the_truth_log(backend: KernelBackend) {
     let faults = Faults { reject: 0.2, garbage: 0.2, statuses: vec![(503, 0.1)], ..Faults::default() };
     let options = SinkOptions { faults, ..canister(Canister { accepted: 0.5, ..Canister::default() }) };
     let law = FaultModel::new(&options);
-    let sink = start(options, open);
+    let sink = start(options, backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     let mut seen = Vec::new();

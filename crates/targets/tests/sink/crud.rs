@@ -1,8 +1,6 @@
 //! The service of resources.
 
-use std::sync::Arc;
-
-use plimsoll_driver::Open;
+use plimsoll_driver::KernelBackend;
 use plimsoll_targets::{Crud, FaultModel, Faults, Intent, Location, Service, SinkOptions};
 use plimsoll_wire::http2::ClientOptions;
 
@@ -29,8 +27,8 @@ fn line(method: &str, path: &str) -> Vec<u8> {
     format!("{method} {path} HTTP/1.1\r\nhost: sink\r\n\r\n").into_bytes()
 }
 
-fn resources_live_in_both_protocols<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(SinkOptions { threads: 2, ..crud(Crud::default()) }, open);
+fn resources_live_in_both_protocols(backend: KernelBackend) {
+    let sink = start(SinkOptions { threads: 2, ..crud(Crud::default()) }, backend);
     let mut client = Client::new();
     let mut streams = Streams::connect(&mut client, sink.endpoint(), &ClientOptions::default());
     let plain = client.connect(sink.endpoint());
@@ -84,8 +82,8 @@ fn resources_live_in_both_protocols<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!(statuses[..3], [201, 200, 204], "the log has what the service answered");
 }
 
-fn transactions_over_many_streams_leave_nothing<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(crud(Crud::default()), open);
+fn transactions_over_many_streams_leave_nothing(backend: KernelBackend) {
+    let sink = start(crud(Crud::default()), backend);
     let mut client = Client::new();
     let mut streams = Streams::connect(&mut client, sink.endpoint(), &ClientOptions::default());
     let mut locations: Vec<String> = Vec::new();
@@ -112,10 +110,10 @@ fn transactions_over_many_streams_leave_nothing<O: Open + 'static>(open: &Arc<O>
     assert_eq!((report.replied, report.resources), (450, 0));
 }
 
-fn locations_can_be_absolute<O: Open + 'static>(open: &Arc<O>) {
+fn locations_can_be_absolute(backend: KernelBackend) {
     for authority in [None, Some("crud.test:99")] {
         let location = Location::Absolute(authority.map(str::to_owned));
-        let sink = start(crud(Crud { location, ..Crud::default() }), open);
+        let sink = start(crud(Crud { location, ..Crud::default() }), backend);
         let mut client = Client::new();
         let mut streams = Streams::connect(&mut client, sink.endpoint(), &ClientOptions::default());
         let request = streams.request("POST", "/a", POST);
@@ -134,8 +132,8 @@ fn locations_can_be_absolute<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn the_number_of_resources_is_bounded<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(crud(Crud { max_resources: 2, ..Crud::default() }), open);
+fn the_number_of_resources_is_bounded(backend: KernelBackend) {
+    let sink = start(crud(Crud { max_resources: 2, ..Crud::default() }), backend);
     let mut client = Client::new();
     let mut streams = Streams::connect(&mut client, sink.endpoint(), &ClientOptions::default());
     let sent: Vec<_> = (0..3).map(|_| streams.request("POST", "/", POST)).collect();
@@ -151,11 +149,11 @@ fn the_number_of_resources_is_bounded<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.replied, report.resources), (5, 2));
 }
 
-fn what_fails_changes_nothing<O: Open + 'static>(open: &Arc<O>) {
+fn what_fails_changes_nothing(backend: KernelBackend) {
     let faults = Faults { drop: 0.2, statuses: vec![(404, 0.3)], ..Faults::default() };
     let options = SinkOptions { faults, ..crud(Crud::default()) };
     let law = FaultModel::new(&options);
-    let sink = start(options, open);
+    let sink = start(options, backend);
     let mut client = Client::new();
     let mut streams = Streams::connect(&mut client, sink.endpoint(), &ClientOptions::default());
     let sent: Vec<_> = (0..60).map(|_| streams.request("POST", "/a", POST)).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_driver::{Endpoint, Open};
+use plimsoll_driver::{Endpoint, KernelBackend};
 use plimsoll_targets::{
     Action, Body, Delay, FaultModel, Faults, Freeze, Intent, Reply, RequestId, SingleServer, SinkOptions,
     SinkReport, SlowData, TokenServer, Truth,
@@ -67,8 +67,8 @@ fn closed_load(client: &mut Client, to: &Endpoint, connections: usize, requests:
     }
 }
 
-fn counts_from_zero_in_exact_cbor<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(plain(), open);
+fn counts_from_zero_in_exact_cbor(backend: KernelBackend) {
+    let sink = start(plain(), backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     for number in 0..300_u32 {
@@ -86,8 +86,8 @@ fn counts_from_zero_in_exact_cbor<O: Open + 'static>(open: &Arc<O>) {
     assert!(report.truth.iter().all(|row| row.reply.unwrap() > row.recv && row.status == Some(200)));
 }
 
-fn accepts_any_method_target_and_body<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(plain(), open);
+fn accepts_any_method_target_and_body(backend: KernelBackend) {
+    let sink = start(plain(), backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     client.send(conn, b"DELETE * HTTP/1.1\r\nhost: a\r\nx-plimsoll-id: 4711\r\n\r\n");
@@ -110,8 +110,8 @@ fn accepts_any_method_target_and_body<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!(ids[..3], [RequestId::Number(4711), RequestId::Text("a-b".into()), RequestId::Number(2)]);
 }
 
-fn keeps_the_order_of_pipelined_requests<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(plain(), open);
+fn keeps_the_order_of_pipelined_requests(backend: KernelBackend) {
+    let sink = start(plain(), backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     let mut batch = GET.repeat(200);
@@ -123,9 +123,9 @@ fn keeps_the_order_of_pipelined_requests<O: Open + 'static>(open: &Arc<O>) {
     assert_identity(&sink.stop());
 }
 
-fn closes_when_asked_and_says_so<O: Open + 'static>(open: &Arc<O>) {
+fn closes_when_asked_and_says_so(backend: KernelBackend) {
     for delay in [Delay::None, Delay::Constant(Nanos::from_millis(2))] {
-        let sink = start(SinkOptions { delay, ..plain() }, open);
+        let sink = start(SinkOptions { delay, ..plain() }, backend);
         let mut client = Client::new();
         let conn = client.connect(sink.endpoint());
         client.send(conn, b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
@@ -145,8 +145,8 @@ fn closes_when_asked_and_says_so<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn answers_expect_continue<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(plain(), open);
+fn answers_expect_continue(backend: KernelBackend) {
+    let sink = start(plain(), backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     client.send(conn, b"PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\nexpect: 100-continue\r\n\r\n");
@@ -156,8 +156,8 @@ fn answers_expect_continue<O: Open + 'static>(open: &Arc<O>) {
     assert_identity(&sink.stop());
 }
 
-fn refuses_what_is_not_http<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(plain(), open);
+fn refuses_what_is_not_http(backend: KernelBackend) {
+    let sink = start(plain(), backend);
     let mut client = Client::new();
     for (bytes, status) in [
         (&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"[..], 400),
@@ -181,11 +181,11 @@ fn refuses_what_is_not_http<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.counter, report.refused), (1, 4));
 }
 
-fn sends_large_bodies_whole<O: Open + 'static>(open: &Arc<O>) {
+fn sends_large_bodies_whole(backend: KernelBackend) {
     let fixed: Arc<[u8]> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
     let body = Body::Fixed(Arc::clone(&fixed));
     let reply = Reply { status: 201, content_type: "text/x".to_owned(), body, slow: None };
-    let sink = start(replying(reply), open);
+    let sink = start(replying(reply), backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     client.send(conn, &GET.repeat(3));
@@ -200,8 +200,8 @@ fn sends_large_bodies_whole<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!(report.replied, 3);
 }
 
-fn counts_over_all_threads_without_gaps<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(SinkOptions { threads: 3, ..plain() }, open);
+fn counts_over_all_threads_without_gaps(backend: KernelBackend) {
+    let sink = start(SinkOptions { threads: 3, ..plain() }, backend);
     let mut client = Client::new();
     let conns: Vec<_> = (0..24).map(|_| client.connect(sink.endpoint())).collect();
     let mut counters = Vec::new();
@@ -216,7 +216,7 @@ fn counts_over_all_threads_without_gaps<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.counter, report.connections), (480, 24));
 }
 
-fn speaks_tls<O: Open + 'static>(open: &Arc<O>) {
+fn speaks_tls(backend: KernelBackend) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let (cert, key) = (made.cert.pem(), made.signing_key.serialize_pem());
     let server = ServerConfig::new(cert.as_bytes(), key.as_bytes(), &[b"http/1.1".to_vec()], None).unwrap();
@@ -232,7 +232,7 @@ fn speaks_tls<O: Open + 'static>(open: &Arc<O>) {
         (Delay::None, Body::Bytes(300_000)),
     ] {
         let reply = Reply { body: body.clone(), ..Reply::default() };
-        let sink = start(SinkOptions { tls: Some(server.clone()), delay, ..replying(reply) }, open);
+        let sink = start(SinkOptions { tls: Some(server.clone()), delay, ..replying(reply) }, backend);
         let mut client = Client::new();
         let conn = client.connect_tls(sink.endpoint(), &config);
         client.send(conn, &GET.repeat(10));
@@ -256,9 +256,9 @@ fn speaks_tls<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn listens_on_a_unix_socket<O: Open + 'static>(open: &Arc<O>) {
-    let path = format!("{}/sink-{}.sock", env!("CARGO_TARGET_TMPDIR"), open.name());
-    let sink = start(SinkOptions { listen: Endpoint::Unix(path.clone().into()), ..plain() }, open);
+fn listens_on_a_unix_socket(backend: KernelBackend) {
+    let path = format!("{}/sink-{}.sock", env!("CARGO_TARGET_TMPDIR"), backend.name());
+    let sink = start(SinkOptions { listen: Endpoint::Unix(path.clone().into()), ..plain() }, backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     client.send(conn, GET);
@@ -288,7 +288,7 @@ fn assert_punctual(late: &[Nanos]) {
     assert!(late[late.len() / 2] < Nanos::from_millis(2), "{:?}", &late[late.len() / 2..]);
 }
 
-fn delays_by_the_drawn_time<O: Open + 'static>(open: &Arc<O>) {
+fn delays_by_the_drawn_time(backend: KernelBackend) {
     for delay in [
         Delay::Constant(Nanos::from_millis(2)),
         Delay::Exponential { mean: Nanos::from_millis(3) },
@@ -297,7 +297,7 @@ fn delays_by_the_drawn_time<O: Open + 'static>(open: &Arc<O>) {
     ] {
         let options = SinkOptions { delay, ..plain() };
         let law = FaultModel::new(&options);
-        let sink = start(options, open);
+        let sink = start(options, backend);
         closed_load(&mut Client::new(), sink.endpoint(), 8, 400);
         let report = sink.stop();
         assert_identity(&report);
@@ -319,11 +319,11 @@ fn delays_by_the_drawn_time<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn serves_one_queue<O: Open + 'static>(open: &Arc<O>) {
+fn serves_one_queue(backend: KernelBackend) {
     let delay = Delay::Exponential { mean: Nanos::from_millis(1) };
     let options = SinkOptions { delay, queue: true, ..plain() };
     let law = FaultModel::new(&options);
-    let sink = start(options, open);
+    let sink = start(options, backend);
     closed_load(&mut Client::new(), sink.endpoint(), 6, 500);
     let report = sink.stop();
     assert_identity(&report);
@@ -332,9 +332,9 @@ fn serves_one_queue<O: Open + 'static>(open: &Arc<O>) {
     assert_punctual(&late);
 }
 
-fn serves_a_fixed_capacity<O: Open + 'static>(open: &Arc<O>) {
+fn serves_a_fixed_capacity(backend: KernelBackend) {
     let rate = Rate::per_second(600);
-    let sink = start(SinkOptions { capacity: Some(rate), ..plain() }, open);
+    let sink = start(SinkOptions { capacity: Some(rate), ..plain() }, backend);
     closed_load(&mut Client::new(), sink.endpoint(), 6, 300);
     let report = sink.stop();
     assert_identity(&report);
@@ -345,10 +345,10 @@ fn serves_a_fixed_capacity<O: Open + 'static>(open: &Arc<O>) {
     assert!(span >= rate.arrival_at(299), "300 requests at 600/s took {span:?}");
 }
 
-fn serves_each_connection_serially<O: Open + 'static>(open: &Arc<O>) {
+fn serves_each_connection_serially(backend: KernelBackend) {
     let service = Nanos::from_millis(5);
     let options = SinkOptions { delay: Delay::Constant(service), per_connection_serial: true, ..plain() };
-    let sink = start(options, open);
+    let sink = start(options, backend);
     let mut client = Client::new();
     let (one, other) = (client.connect(sink.endpoint()), client.connect(sink.endpoint()));
     client.send(one, &GET.repeat(10));
@@ -369,9 +369,9 @@ fn serves_each_connection_serially<O: Open + 'static>(open: &Arc<O>) {
     assert!(other.reply.unwrap() - other.recv < service * 5, "it did not wait for the other connection");
 }
 
-fn keeps_the_order_of_delayed_pipelined_requests<O: Open + 'static>(open: &Arc<O>) {
+fn keeps_the_order_of_delayed_pipelined_requests(backend: KernelBackend) {
     let delay = Delay::Exponential { mean: Nanos::from_millis(2) };
-    let sink = start(SinkOptions { delay, ..plain() }, open);
+    let sink = start(SinkOptions { delay, ..plain() }, backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     client.send(conn, &GET.repeat(60));
@@ -383,10 +383,10 @@ fn keeps_the_order_of_delayed_pipelined_requests<O: Open + 'static>(open: &Arc<O
     assert_identity(&sink.stop());
 }
 
-fn is_silent_in_a_freeze<O: Open + 'static>(open: &Arc<O>) {
+fn is_silent_in_a_freeze(backend: KernelBackend) {
     for delay in [Delay::None, Delay::Constant(Nanos::from_millis(1))] {
         let freeze = Freeze { at: Nanos::from_millis(100), length: Nanos::from_millis(200) };
-        let sink = start(SinkOptions { freezes: vec![freeze], delay, ..plain() }, open);
+        let sink = start(SinkOptions { freezes: vec![freeze], delay, ..plain() }, backend);
         let (begin, end) = (sink.started() + freeze.at, sink.started() + freeze.at + freeze.length);
         let mut client = Client::new();
         let conns: Vec<_> = (0..2).map(|_| client.connect(sink.endpoint())).collect();
@@ -408,13 +408,13 @@ fn is_silent_in_a_freeze<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn drops_resets_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
+fn drops_resets_and_fails_its_shares(backend: KernelBackend) {
     let faults =
         Faults { drop: 0.03, reset: 0.05, refuse: 0.03, statuses: vec![(503, 0.1)], ..Faults::default() };
     for delay in [Delay::None, Delay::Constant(Nanos::from_micros(200))] {
         let options = SinkOptions { faults: faults.clone(), delay, ..plain() };
         let law = FaultModel::new(&options);
-        let sink = start(options, open);
+        let sink = start(options, backend);
         let mut client = Client::new();
         let (mut ok, mut failed, mut reset, mut dropped) = (0, 0, 0, 0);
         let mut conn = client.connect(sink.endpoint());
@@ -466,7 +466,7 @@ fn drops_resets_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn answers_nothing_behind_a_dropped_reply<O: Open + 'static>(open: &Arc<O>) {
+fn answers_nothing_behind_a_dropped_reply(backend: KernelBackend) {
     let faults = Faults { drop: 0.2, ..Faults::default() };
     let seeded = |seed| SinkOptions {
         faults: faults.clone(),
@@ -484,7 +484,7 @@ fn answers_nothing_behind_a_dropped_reply<O: Open + 'static>(open: &Arc<O>) {
     let options = seeded((0..).find(fits).unwrap());
     let law = FaultModel::new(&options);
     let replies = first_drop(&law, 0);
-    let sink = start(options, open);
+    let sink = start(options, backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     client.send(conn, &GET.repeat(20));
@@ -507,11 +507,12 @@ fn answers_nothing_behind_a_dropped_reply<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.dropped, report.abandoned), (1, 20 - replies - 1));
 }
 
-fn sends_slow_bodies_in_pieces<O: Open + 'static>(open: &Arc<O>) {
+fn sends_slow_bodies_in_pieces(backend: KernelBackend) {
     let (every, bytes) = (Nanos::from_millis(4), 10);
     let slow = Some(SlowData { bytes, every });
     let reply = Reply { slow, ..Reply::default() };
-    let sink = start(SinkOptions { delay: Delay::Constant(Nanos::from_millis(1)), ..replying(reply) }, open);
+    let sink =
+        start(SinkOptions { delay: Delay::Constant(Nanos::from_millis(1)), ..replying(reply) }, backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     // Replies behind a slow one wait for its end; a HEAD has no body to be slow with.
@@ -540,10 +541,10 @@ fn sends_slow_bodies_in_pieces<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn announces_the_end_of_a_connection<O: Open + 'static>(open: &Arc<O>) {
+fn announces_the_end_of_a_connection(backend: KernelBackend) {
     let faults = Faults { go_away_after: Some(3), ..Faults::default() };
     for delay in [Delay::None, Delay::Constant(Nanos::from_millis(1))] {
-        let sink = start(SinkOptions { faults: faults.clone(), delay, ..plain() }, open);
+        let sink = start(SinkOptions { faults: faults.clone(), delay, ..plain() }, backend);
         let mut client = Client::new();
         let conn = client.connect(sink.endpoint());
         client.send(conn, &GET.repeat(5));
@@ -559,10 +560,10 @@ fn announces_the_end_of_a_connection<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn works_for_each_reply<O: Open + 'static>(open: &Arc<O>) {
+fn works_for_each_reply(backend: KernelBackend) {
     let work = Nanos::from_millis(1);
     let faults = Faults { statuses: vec![(503, 0.3)], ..Faults::default() };
-    let sink = start(SinkOptions { work, faults, ..plain() }, open);
+    let sink = start(SinkOptions { work, faults, ..plain() }, backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     client.send(conn, &GET.repeat(30));
@@ -575,9 +576,9 @@ fn works_for_each_reply<O: Open + 'static>(open: &Arc<O>) {
     assert!(sent.windows(2).all(|pair| pair[1] - pair[0] >= work), "{sent:?}");
 }
 
-fn cuts_off_a_client_that_does_not_read<O: Open + 'static>(open: &Arc<O>) {
+fn cuts_off_a_client_that_does_not_read(backend: KernelBackend) {
     let reply = Reply { body: Body::Bytes(1 << 20), ..Reply::default() };
-    let sink = start(replying(reply), open);
+    let sink = start(replying(reply), backend);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
     // 2 GB, of which the sink holds only one body.
@@ -595,10 +596,10 @@ fn cuts_off_a_client_that_does_not_read<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!(report.refused, 1);
 }
 
-fn closes_connections_without_announcing_it<O: Open + 'static>(open: &Arc<O>) {
+fn closes_connections_without_announcing_it(backend: KernelBackend) {
     let faults = Faults { close_idle_after: Some(3), ..Faults::default() };
     for delay in [Delay::None, Delay::Constant(Nanos::from_millis(1))] {
-        let sink = start(SinkOptions { faults: faults.clone(), delay, ..plain() }, open);
+        let sink = start(SinkOptions { faults: faults.clone(), delay, ..plain() }, backend);
         let mut client = Client::new();
         for _ in 0..3 {
             let conn = client.connect(sink.endpoint());
@@ -614,9 +615,10 @@ fn closes_connections_without_announcing_it<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn writes_its_log_to_one_file<O: Open + 'static>(open: &Arc<O>) {
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("truth-{}.csv", open.name()));
-    let sink = start(SinkOptions { threads: 3, truth: Truth::File(path.clone()), ..plain() }, open);
+fn writes_its_log_to_one_file(backend: KernelBackend) {
+    let path =
+        std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("truth-{}.csv", backend.name()));
+    let sink = start(SinkOptions { threads: 3, truth: Truth::File(path.clone()), ..plain() }, backend);
     let mut client = Client::new();
     let conns: Vec<_> = (0..12).map(|_| client.connect(sink.endpoint())).collect();
     for (index, &conn) in conns.iter().enumerate() {
@@ -646,17 +648,17 @@ fn writes_its_log_to_one_file<O: Open + 'static>(open: &Arc<O>) {
     assert!(!parts.iter().any(|p| p != &path && p.to_string_lossy().starts_with(&*path.to_string_lossy())));
 }
 
-fn stops_after_its_duration<O: Open + 'static>(open: &Arc<O>) {
+fn stops_after_its_duration(backend: KernelBackend) {
     let duration = Nanos::from_millis(60);
-    let sink = start(SinkOptions { duration: Some(duration), threads: 2, ..plain() }, open);
+    let sink = start(SinkOptions { duration: Some(duration), threads: 2, ..plain() }, backend);
     let started = sink.started();
     let report = sink.wait();
     assert!(plimsoll_driver::clock::monotonic() >= started + duration);
     assert_eq!((report.counter, report.connections), (0, 0));
 }
 
-fn abandons_what_is_unanswered_at_the_stop<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(SinkOptions { delay: Delay::Constant(Nanos::from_secs(3600)), ..plain() }, open);
+fn abandons_what_is_unanswered_at_the_stop(backend: KernelBackend) {
+    let sink = start(SinkOptions { delay: Delay::Constant(Nanos::from_secs(3600)), ..plain() }, backend);
     let mut client = Client::new();
     let stays = client.connect(sink.endpoint());
     let leaves = client.connect(sink.endpoint());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::Open;
+use plimsoll_driver::KernelBackend;
 use plimsoll_targets::{
     Action, Body, Delay, FaultModel, Faults, Intent, Reply, RequestId, SingleServer, Sink, SinkOptions,
     SlowData,
@@ -51,8 +51,8 @@ fn wait_for_count(client: &mut Client, sink: &Sink, count: u64) {
     }
 }
 
-fn counts_streams_in_exact_cbor<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(plain(), open);
+fn counts_streams_in_exact_cbor(backend: KernelBackend) {
+    let sink = start(plain(), backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     for round in 0..10 {
@@ -74,8 +74,8 @@ fn counts_streams_in_exact_cbor<O: Open + 'static>(open: &Arc<O>) {
     assert!(report.truth.iter().all(|row| row.status == Some(200)));
 }
 
-fn accepts_any_method_path_and_body<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(plain(), open);
+fn accepts_any_method_path_and_body(backend: KernelBackend) {
+    let sink = start(plain(), backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     let body = vec![b'x'; 3_000_000];
@@ -97,8 +97,8 @@ fn accepts_any_method_path_and_body<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!(ids[3], RequestId::Number(4711));
 }
 
-fn tells_the_protocols_apart_however_the_preface_comes<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(plain(), open);
+fn tells_the_protocols_apart_however_the_preface_comes(backend: KernelBackend) {
+    let sink = start(plain(), backend);
     let mut client = Client::new();
     let mut number = 0;
     // A preface in pieces of any size: the counter shows that nothing is lost.
@@ -130,7 +130,7 @@ fn tells_the_protocols_apart_however_the_preface_comes<O: Open + 'static>(open: 
     assert_eq!((report.replied, report.refused), (of_http2 + 4, 0));
 }
 
-fn negotiates_by_alpn<O: Open + 'static>(open: &Arc<O>) {
+fn negotiates_by_alpn(backend: KernelBackend) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let (cert, key) = (made.cert.pem(), made.signing_key.serialize_pem());
     let alpn = [b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -146,7 +146,7 @@ fn negotiates_by_alpn<O: Open + 'static>(open: &Arc<O>) {
         (Delay::None, Body::Bytes(300_000)),
     ] {
         let reply = Reply { body: body.clone(), ..Reply::default() };
-        let sink = start(SinkOptions { tls: Some(server.clone()), delay, ..replying(reply) }, open);
+        let sink = start(SinkOptions { tls: Some(server.clone()), delay, ..replying(reply) }, backend);
         let mut client = Client::new();
         // Without ALPN, prior knowledge works over TLS, too.
         for offer in [&[&b"h2"[..], b"http/1.1"][..], &[b"h2"], &[]] {
@@ -171,8 +171,8 @@ fn negotiates_by_alpn<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn ends_what_breaks_the_protocol<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(SinkOptions { delay: Delay::Constant(Nanos::from_secs(3600)), ..plain() }, open);
+fn ends_what_breaks_the_protocol(backend: KernelBackend) {
+    let sink = start(SinkOptions { delay: Delay::Constant(Nanos::from_secs(3600)), ..plain() }, backend);
     let mut client = Client::new();
     // A preface that goes wrong behind its first line, and DATA on stream 0.
     for bytes in [&b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n\0\0\0\x04\0\0\0\0\0"[..], b"\0\0\x01\0\0\0\0\0\0x"] {
@@ -195,8 +195,8 @@ fn ends_what_breaks_the_protocol<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.counter, report.abandoned, report.refused), (1, 1, 2));
 }
 
-fn counts_over_all_threads<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(SinkOptions { threads: 3, ..plain() }, open);
+fn counts_over_all_threads(backend: KernelBackend) {
+    let sink = start(SinkOptions { threads: 3, ..plain() }, backend);
     let mut client = Client::new();
     let mut all: Vec<_> = (0..12).map(|_| connect(&mut client, &sink)).collect();
     let plain: Vec<_> = (0..12).map(|_| client.connect(sink.endpoint())).collect();
@@ -217,12 +217,12 @@ fn counts_over_all_threads<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.http1_connections, report.http2_connections), (12, 12));
 }
 
-fn lets_streams_overtake_each_other<O: Open + 'static>(open: &Arc<O>) {
+fn lets_streams_overtake_each_other(backend: KernelBackend) {
     let delay =
         Delay::Bimodal { first: Nanos::from_millis(1), second: Nanos::from_secs(3600), share_of_second: 0.5 };
     let options = SinkOptions { delay, ..plain() };
     let law = FaultModel::new(&options);
-    let sink = start(options, open);
+    let sink = start(options, backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     let sent: Vec<_> = (0..40).map(|_| streams.get()).collect();
@@ -241,10 +241,10 @@ fn lets_streams_overtake_each_other<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.counter, report.replied), (40, expected.len() as u64));
 }
 
-fn serves_the_streams_of_one_connection_serially<O: Open + 'static>(open: &Arc<O>) {
+fn serves_the_streams_of_one_connection_serially(backend: KernelBackend) {
     let service = Nanos::from_millis(2);
     let options = SinkOptions { delay: Delay::Constant(service), per_connection_serial: true, ..plain() };
-    let sink = start(options, open);
+    let sink = start(options, backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     let sent: Vec<_> = (0..20).map(|_| streams.get()).collect();
@@ -260,9 +260,9 @@ fn serves_the_streams_of_one_connection_serially<O: Open + 'static>(open: &Arc<O
     }
 }
 
-fn works_for_each_stream<O: Open + 'static>(open: &Arc<O>) {
+fn works_for_each_stream(backend: KernelBackend) {
     let work = Nanos::from_millis(1);
-    let sink = start(SinkOptions { work, ..plain() }, open);
+    let sink = start(SinkOptions { work, ..plain() }, backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     let sent: Vec<_> = (0..30).map(|_| streams.get()).collect();
@@ -282,11 +282,11 @@ fn faults() -> Faults {
 
 const RESET: StreamFailure = StreamFailure::Reset(ErrorCode::InternalError);
 
-fn drops_resets_refuses_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
+fn drops_resets_refuses_and_fails_its_shares(backend: KernelBackend) {
     for delay in [Delay::None, Delay::Constant(Nanos::from_micros(200))] {
         let options = SinkOptions { faults: faults(), delay, ..plain() };
         let law = FaultModel::new(&options);
-        let sink = start(options, open);
+        let sink = start(options, backend);
         let mut client = Client::new();
         let mut streams = connect(&mut client, &sink);
         let mut dropped = Vec::new();
@@ -343,11 +343,11 @@ fn drops_resets_refuses_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn fails_the_same_shares_of_many_streams_at_once<O: Open + 'static>(open: &Arc<O>) {
+fn fails_the_same_shares_of_many_streams_at_once(backend: KernelBackend) {
     let delay = Delay::Exponential { mean: Nanos::from_micros(300) };
     let options = SinkOptions { faults: faults(), delay, ..plain() };
     let law = FaultModel::new(&options);
-    let sink = start(options, open);
+    let sink = start(options, backend);
     let mut client = Client::new();
     let mut all: Vec<_> = (0..4).map(|_| connect(&mut client, &sink)).collect();
     for streams in &mut all {
@@ -382,8 +382,8 @@ fn fails_the_same_shares_of_many_streams_at_once<O: Open + 'static>(open: &Arc<O
     assert_eq!((report.dropped as usize, report.abandoned), (drops, 0));
 }
 
-fn abandons_what_the_client_cancels<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(SinkOptions { delay: Delay::Constant(Nanos::from_millis(20)), ..plain() }, open);
+fn abandons_what_the_client_cancels(backend: KernelBackend) {
+    let sink = start(SinkOptions { delay: Delay::Constant(Nanos::from_millis(20)), ..plain() }, backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     let sent: Vec<_> = (0..10).map(|_| streams.get()).collect();
@@ -393,7 +393,7 @@ fn abandons_what_the_client_cancels<O: Open + 'static>(open: &Arc<O>) {
         assert_eq!(streams.reply(&mut client, request).counter(), request);
     }
     // At once, and in one piece with its request: there is nothing left to answer.
-    let quick = start(plain(), open);
+    let quick = start(plain(), backend);
     let mut other = connect(&mut client, &quick);
     let request = other.get();
     other.cancel(request);
@@ -409,9 +409,9 @@ fn abandons_what_the_client_cancels<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.replied, report.abandoned, report.cancelled), (1, 1, 1));
 }
 
-fn bears_with_clients_that_time_out<O: Open + 'static>(open: &Arc<O>) {
+fn bears_with_clients_that_time_out(backend: KernelBackend) {
     let faults = Faults { drop: 1.0, ..Faults::default() };
-    let sink = start(SinkOptions { faults, ..plain() }, open);
+    let sink = start(SinkOptions { faults, ..plain() }, backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     let (rounds, at_once) = (110, 100);
@@ -432,13 +432,13 @@ fn bears_with_clients_that_time_out<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.dropped, report.cancelled), (rounds * at_once + 1, rounds * at_once));
 }
 
-fn sends_large_bodies_whole<O: Open + 'static>(open: &Arc<O>) {
+fn sends_large_bodies_whole(backend: KernelBackend) {
     let fixed: Arc<[u8]> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
     let reply = Reply { body: Body::Fixed(Arc::clone(&fixed)), ..Reply::default() };
     let faults = Faults { statuses: vec![(503, 0.3)], ..Faults::default() };
     let options = SinkOptions { faults, ..replying(reply) };
     let law = FaultModel::new(&options);
-    let sink = start(options, open);
+    let sink = start(options, backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     let sent: Vec<_> = (0..12).map(|_| streams.get()).collect();
@@ -462,11 +462,12 @@ fn sends_large_bodies_whole<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.replied + report.statuses, report.abandoned), (13, 12), "{report:?}");
 }
 
-fn obeys_small_windows<O: Open + 'static>(open: &Arc<O>) {
+fn obeys_small_windows(backend: KernelBackend) {
     // Inline and shared bodies; windows far below them.
     for length in [10_000_u32, 100_000] {
         let fixed: Arc<[u8]> = (0..length).map(|i| (i % 251) as u8).collect();
-        let sink = start(replying(Reply { body: Body::Fixed(Arc::clone(&fixed)), ..Reply::default() }), open);
+        let sink =
+            start(replying(Reply { body: Body::Fixed(Arc::clone(&fixed)), ..Reply::default() }), backend);
         let mut client = Client::new();
         let options = ClientOptions { stream_window: 999, connection_window: 65_535, ..Default::default() };
         let mut streams = Streams::connect(&mut client, sink.endpoint(), &options);
@@ -482,10 +483,10 @@ fn obeys_small_windows<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn sends_slow_bodies_in_pieces<O: Open + 'static>(open: &Arc<O>) {
+fn sends_slow_bodies_in_pieces(backend: KernelBackend) {
     let (every, bytes) = (Nanos::from_millis(4), 10);
     let slow = Some(SlowData { bytes, every });
-    let sink = start(replying(Reply { slow, ..Reply::default() }), open);
+    let sink = start(replying(Reply { slow, ..Reply::default() }), backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     let sent: Vec<_> = (0..5).map(|_| streams.get()).collect();
@@ -513,10 +514,10 @@ fn sends_slow_bodies_in_pieces<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn goes_away_after_so_many_requests<O: Open + 'static>(open: &Arc<O>) {
+fn goes_away_after_so_many_requests(backend: KernelBackend) {
     let faults = Faults { go_away_after: Some(3), ..Faults::default() };
     for delay in [Delay::None, Delay::Constant(Nanos::from_millis(5))] {
-        let sink = start(SinkOptions { faults: faults.clone(), delay, ..plain() }, open);
+        let sink = start(SinkOptions { faults: faults.clone(), delay, ..plain() }, backend);
         let mut client = Client::new();
         let mut streams = connect(&mut client, &sink);
         let first = streams.get();
@@ -537,7 +538,7 @@ fn goes_away_after_so_many_requests<O: Open + 'static>(open: &Arc<O>) {
     }
     // Streams behind the last one are left unprocessed, whenever they come.
     let delay = Delay::Constant(Nanos::from_millis(50));
-    let sink = start(SinkOptions { faults, delay, ..plain() }, open);
+    let sink = start(SinkOptions { faults, delay, ..plain() }, backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     let sent: Vec<_> = (0..3).map(|_| streams.get()).collect();
@@ -552,9 +553,9 @@ fn goes_away_after_so_many_requests<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.counter, report.replied), (3, 3));
 }
 
-fn stays_for_dropped_streams_when_it_goes_away<O: Open + 'static>(open: &Arc<O>) {
+fn stays_for_dropped_streams_when_it_goes_away(backend: KernelBackend) {
     let faults = Faults { drop: 1.0, go_away_after: Some(2), ..Faults::default() };
-    let sink = start(SinkOptions { faults, ..plain() }, open);
+    let sink = start(SinkOptions { faults, ..plain() }, backend);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
     let sent = [streams.get(), streams.get()];
@@ -573,13 +574,13 @@ fn stays_for_dropped_streams_when_it_goes_away<O: Open + 'static>(open: &Arc<O>)
     assert_eq!((report.dropped, report.cancelled), (2, 2));
 }
 
-fn closes_connections_without_announcing_it<O: Open + 'static>(open: &Arc<O>) {
+fn closes_connections_without_announcing_it(backend: KernelBackend) {
     let faults = Faults { close_idle_after: Some(3), ..Faults::default() };
     // Small windows: begun replies are sent before the connection is closed.
     let options = ClientOptions { stream_window: 100, ..Default::default() };
     for delay in [Delay::None, Delay::Constant(Nanos::from_millis(1))] {
         let reply = Reply { body: Body::Bytes(5000), ..Reply::default() };
-        let sink = start(SinkOptions { faults: faults.clone(), delay, ..replying(reply) }, open);
+        let sink = start(SinkOptions { faults: faults.clone(), delay, ..replying(reply) }, backend);
         let mut client = Client::new();
         for _ in 0..3 {
             let mut streams = Streams::connect(&mut client, sink.endpoint(), &options);
@@ -597,8 +598,8 @@ fn closes_connections_without_announcing_it<O: Open + 'static>(open: &Arc<O>) {
     }
 }
 
-fn abandons_streams_at_the_stop<O: Open + 'static>(open: &Arc<O>) {
-    let sink = start(SinkOptions { delay: Delay::Constant(Nanos::from_secs(3600)), ..plain() }, open);
+fn abandons_streams_at_the_stop(backend: KernelBackend) {
+    let sink = start(SinkOptions { delay: Delay::Constant(Nanos::from_secs(3600)), ..plain() }, backend);
     let mut client = Client::new();
     let (mut stays, mut leaves) = (connect(&mut client, &sink), connect(&mut client, &sink));
     for streams in [&mut stays, &mut leaves] {

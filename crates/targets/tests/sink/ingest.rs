@@ -1,9 +1,7 @@
 //! The ingest server on real sockets.
 
-use std::sync::Arc;
-
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll};
+use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::ingest::{IngestOptions, IngestServer, Lie, LieKind};
 use plimsoll_targets::{Delay, StartError};
 
@@ -25,8 +23,8 @@ fn options() -> IngestOptions {
     }
 }
 
-fn start<O: Open + 'static>(options: IngestOptions, open: &Arc<O>) -> IngestServer {
-    IngestServer::start(options, Arc::clone(open)).expect("the server starts")
+fn start(options: IngestOptions, backend: KernelBackend) -> IngestServer {
+    IngestServer::start(options, backend).expect("the server starts")
 }
 
 /// A columnar payload of this many rows of one column.
@@ -58,8 +56,8 @@ fn query(client: &mut Client, index: usize, sql: &str) -> String {
     told
 }
 
-fn what_many_connections_write_is_counted<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(IngestOptions { threads: 2, ..options() }, open);
+fn what_many_connections_write_is_counted(backend: KernelBackend) {
+    let server = start(IngestOptions { threads: 2, ..options() }, backend);
     let mut client = Client::new();
     let connections: Vec<usize> = (0..8).map(|_| client.connect(server.endpoint())).collect();
     // Several requests are on their way on each connection, and they come in pieces of any size.
@@ -83,8 +81,8 @@ fn what_many_connections_write_is_counted<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((of.rows, of.visible, of.batches), (40_000, 40_000, 40));
 }
 
-fn a_large_payload_is_taken_and_a_larger_one_ends_the_connection<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(IngestOptions { max_payload: 2 << 20, ..options() }, open);
+fn a_large_payload_is_taken_and_a_larger_one_ends_the_connection(backend: KernelBackend) {
+    let server = start(IngestOptions { max_payload: 2 << 20, ..options() }, backend);
     let mut client = Client::new();
     let index = client.connect(server.endpoint());
     client.send(index, &write(&batch(200_000)));
@@ -95,9 +93,9 @@ fn a_large_payload_is_taken_and_a_larger_one_ends_the_connection<O: Open + 'stat
     assert_eq!((report.counts.violations, report.acknowledged[0].rows), (1, 200_000));
 }
 
-fn replies_wait_and_connections_are_reset_on_purpose<O: Open + 'static>(open: &Arc<O>) {
+fn replies_wait_and_connections_are_reset_on_purpose(backend: KernelBackend) {
     let delay = Delay::Constant(Nanos::from_millis(30));
-    let server = start(IngestOptions { delay, ..options() }, open);
+    let server = start(IngestOptions { delay, ..options() }, backend);
     let mut client = Client::new();
     let index = client.connect(server.endpoint());
     let sent = client.now();
@@ -108,7 +106,7 @@ fn replies_wait_and_connections_are_reset_on_purpose<O: Open + 'static>(open: &A
     assert_eq!(server.stop().acknowledged[0].rows, 1);
 
     let lie = Some(Lie { kind: LieKind::Unacknowledged, share: 1.0 });
-    let server = start(IngestOptions { lie, ..options() }, open);
+    let server = start(IngestOptions { lie, ..options() }, backend);
     let index = client.connect(server.endpoint());
     client.send(index, &write(&batch(3)));
     assert_eq!(client.end(index), End::Reset);
@@ -125,8 +123,8 @@ fn asked(sql: &str) -> Vec<u8> {
     request("POST /api/v1/query", "content-type: application/json\r\n", body.as_bytes())
 }
 
-fn queries_that_last_hold_up_nobody_and_end_with_the_server<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(options(), open);
+fn queries_that_last_hold_up_nobody_and_end_with_the_server(backend: KernelBackend) {
+    let server = start(options(), backend);
     let mut client = Client::new();
     // As many as run and wait. The answer to the request before each of them shows that it was taken up.
     for _ in 0..4 + 64 {
@@ -153,8 +151,8 @@ fn queries_that_last_hold_up_nobody_and_end_with_the_server<O: Open + 'static>(o
     assert_eq!((report.counts.writes, report.acknowledged[0].rows), (1, 5));
 }
 
-fn what_comes_behind_a_query_waits_for_it<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(options(), open);
+fn what_comes_behind_a_query_waits_for_it(backend: KernelBackend) {
+    let server = start(options(), backend);
     let mut client = Client::new();
     let index = client.connect(server.endpoint());
     let count = asked("SELECT COUNT(*) AS n, 1 FROM cpu");
@@ -191,8 +189,8 @@ fn what_comes_behind_a_query_waits_for_it<O: Open + 'static>(open: &Arc<O>) {
     assert_eq!((report.counts.queries, report.counts.violations), (4, 1));
 }
 
-fn unfinished_payloads_of_all_connections_share_a_bound<O: Open + 'static>(open: &Arc<O>) {
-    let server = start(IngestOptions { max_memory: 1 << 20, max_payload: 4 << 20, ..options() }, open);
+fn unfinished_payloads_of_all_connections_share_a_bound(backend: KernelBackend) {
+    let server = start(IngestOptions { max_memory: 1 << 20, max_payload: 4 << 20, ..options() }, backend);
     let mut client = Client::new();
     // Two payloads of the longest kind have room, and 3 MB of each is 9.
     let whole = write(&batch(333_333));
@@ -222,7 +220,7 @@ fn unfinished_payloads_of_all_connections_share_a_bound<O: Open + 'static>(open:
 
 #[test]
 fn a_client_that_reads_nothing_is_cut_off() {
-    let server = start(options(), &Arc::new(OpenEpoll(BackendOptions::default())));
+    let server = start(options(), KernelBackend::Epoll(BackendOptions::default()));
     let Endpoint::Tcp(address) = server.endpoint() else { panic!("it listens on TCP") };
     let mut stream = std::net::TcpStream::connect(address).expect("it listens");
     // All of them come at once: nothing further is read while they are answered.
@@ -241,12 +239,12 @@ fn a_client_that_reads_nothing_is_cut_off() {
 
 #[test]
 fn what_cannot_be_started_is_explained() {
-    let open = Arc::new(OpenEpoll(BackendOptions::default()));
-    let taken = start(options(), &open);
+    let backend = KernelBackend::Epoll(BackendOptions::default());
+    let taken = start(options(), backend);
     let again = IngestOptions { listen: taken.endpoint().clone(), ..options() };
     let expected =
         format!("the server cannot listen on {}: Address already in use (os error 98)", taken.endpoint());
-    assert_eq!(IngestServer::start(again, Arc::clone(&open)).unwrap_err().to_string(), expected);
-    let none = IngestServer::start(IngestOptions { threads: 0, ..options() }, open);
+    assert_eq!(IngestServer::start(again, backend).unwrap_err().to_string(), expected);
+    let none = IngestServer::start(IngestOptions { threads: 0, ..options() }, backend);
     assert!(matches!(none, Err(StartError::Options(_))));
 }

@@ -6,16 +6,15 @@
 macro_rules! on_every_backend {
     ($($name:ident,)+) => {$(
         mod $name {
-            use std::sync::Arc;
-            use plimsoll_driver::{BackendOptions, OpenEpoll, OpenUring, uring_available};
+            use plimsoll_driver::{BackendOptions, KernelBackend, uring_available};
             #[test]
             fn epoll() {
-                super::$name(&Arc::new(OpenEpoll(BackendOptions::default())));
+                super::$name(KernelBackend::Epoll(BackendOptions::default()));
             }
             #[test]
             fn uring() {
                 match uring_available() {
-                    Ok(()) => super::$name(&Arc::new(OpenUring(BackendOptions::default()))),
+                    Ok(()) => super::$name(KernelBackend::Uring(BackendOptions::default())),
                     Err(reason) => eprintln!("io_uring is not available: {reason}"),
                 }
             }
@@ -34,10 +33,8 @@ mod http2;
 mod ingest;
 mod streams;
 
-use std::sync::Arc;
-
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll};
+use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::{Delay, Reply, Service, Sink, SinkError, SinkOptions, SinkReport, Truth};
 
 pub(crate) fn plain() -> SinkOptions {
@@ -53,8 +50,8 @@ pub(crate) fn replying(reply: Reply) -> SinkOptions {
     SinkOptions { service: Service::Reply(reply), ..plain() }
 }
 
-pub(crate) fn start<O: Open + 'static>(options: SinkOptions, open: &Arc<O>) -> Sink {
-    Sink::start(options, Arc::clone(open)).expect("the sink starts")
+pub(crate) fn start(options: SinkOptions, backend: KernelBackend) -> Sink {
+    Sink::start(options, backend).expect("the sink starts")
 }
 
 pub(crate) fn assert_identity(report: &SinkReport) {
@@ -75,9 +72,9 @@ pub(crate) fn assert_identity(report: &SinkReport) {
 
 #[test]
 fn what_cannot_be_started_is_explained() {
-    let open = Arc::new(OpenEpoll(BackendOptions::default()));
-    let message = |options| Sink::start(options, Arc::clone(&open)).unwrap_err().to_string();
-    let taken = start(plain(), &open);
+    let backend = KernelBackend::Epoll(BackendOptions::default());
+    let message = |options| Sink::start(options, backend).unwrap_err().to_string();
+    let taken = start(plain(), backend);
     let again = SinkOptions { listen: taken.endpoint().clone(), ..plain() };
     let expected =
         format!("the sink cannot listen on {}: Address already in use (os error 98)", taken.endpoint());
@@ -89,7 +86,7 @@ fn what_cannot_be_started_is_explained() {
     let two = SinkOptions { queue: true, threads: 2, delay: Delay::Constant(Nanos(1)), ..plain() };
     assert_eq!(message(two), "the queue is one for the whole sink: use one thread with it");
     assert!(matches!(
-        Sink::start(SinkOptions { threads: 0, ..plain() }, Arc::clone(&open)),
+        Sink::start(SinkOptions { threads: 0, ..plain() }, backend),
         Err(SinkError::Options(_))
     ));
 }

@@ -1,8 +1,6 @@
 //! `plimsoll target cache`: a cache until it is stopped.
 
-use std::sync::Arc;
-
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_driver::KernelBackend;
 use plimsoll_plan::Problem;
 use plimsoll_targets::{CacheOptions, CacheReport, CacheServer, LieKind, StartError};
 
@@ -20,7 +18,7 @@ pub(crate) fn command(spec: CacheSpec) -> Result<Exit, Failure> {
     let lies = lies(&options);
     let caches = options.caches.join(", ");
     raise_descriptors();
-    let server = start(options, backend::uses_uring(backend)?)?;
+    let server = start(options, backend::chosen(backend)?)?;
     let voice = ServerMessages { name: "target cache", quiet };
     let watch = Watch::new(stop(server.stopper()))?;
     if let Some(http) = server.http_endpoint() {
@@ -53,19 +51,15 @@ pub(crate) fn command(spec: CacheSpec) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Starts a cache server on one of the backends.
-fn start(options: CacheOptions, uring: bool) -> Result<CacheServer, Failure> {
-    fn on<O: Open + 'static>(options: CacheOptions, open: O) -> Result<CacheServer, Failure> {
-        CacheServer::start(options, Arc::new(open)).map_err(|error| {
-            let problem = Problem::new(error.to_string());
-            Failure::environment(match error {
-                StartError::Listen { .. } => problem.with_hint(ELSEWHERE),
-                _ => problem,
-            })
+/// Starts a cache server.
+fn start(options: CacheOptions, backend: KernelBackend) -> Result<CacheServer, Failure> {
+    CacheServer::start(options, backend).map_err(|error| {
+        let problem = Problem::new(error.to_string());
+        Failure::environment(match error {
+            StartError::Listen { .. } => problem.with_hint(ELSEWHERE),
+            _ => problem,
         })
-    }
-    let backend = BackendOptions::default();
-    if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
+    })
 }
 
 /// The lies in force, in words.

@@ -1,8 +1,6 @@
 //! `plimsoll target ingest`: a store to ingest into until it is stopped.
 
-use std::sync::Arc;
-
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_driver::KernelBackend;
 use plimsoll_plan::Problem;
 use plimsoll_targets::ingest::{
     Acknowledged, IngestCounts, IngestOptions, IngestReport, IngestServer, LieKind,
@@ -24,7 +22,7 @@ pub(crate) fn command(spec: IngestSpec) -> Result<Exit, Failure> {
     let IngestSpec { options, backend, quiet } = spec;
     let (access, faults) = (access(&options), faults(&options));
     raise_descriptors();
-    let server = start(options, backend::uses_uring(backend)?)?;
+    let server = start(options, backend::chosen(backend)?)?;
     let voice = ServerMessages { name: "target ingest", quiet };
     let watch = Watch::new(stop(server.stopper()))?;
     voice.say(format!("listening on {}", url(server.endpoint())));
@@ -41,18 +39,14 @@ pub(crate) fn command(spec: IngestSpec) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn start(options: IngestOptions, uring: bool) -> Result<IngestServer, Failure> {
-    fn on<O: Open + 'static>(options: IngestOptions, open: O) -> Result<IngestServer, Failure> {
-        IngestServer::start(options, Arc::new(open)).map_err(|error| {
-            let problem = Problem::new(error.to_string());
-            Failure::environment(match error {
-                StartError::Listen { .. } => problem.with_hint(ANOTHER_PORT),
-                _ => problem,
-            })
+fn start(options: IngestOptions, backend: KernelBackend) -> Result<IngestServer, Failure> {
+    IngestServer::start(options, backend).map_err(|error| {
+        let problem = Problem::new(error.to_string());
+        Failure::environment(match error {
+            StartError::Listen { .. } => problem.with_hint(ANOTHER_PORT),
+            _ => problem,
         })
-    }
-    let backend = BackendOptions::default();
-    if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
+    })
 }
 
 /// Describes the credentials that the server asks for.

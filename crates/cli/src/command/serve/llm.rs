@@ -1,9 +1,7 @@
 //! `plimsoll target llm`: a server of completions until it is stopped.
 
-use std::sync::Arc;
-
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_driver::KernelBackend;
 use plimsoll_metrics::{Histogram, figure};
 use plimsoll_targets::llm::{LlmCounts, LlmOptions, LlmServer, StreamFaults};
 
@@ -19,7 +17,7 @@ pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
     let LlmTargetSpec { options, backend, quiet } = spec;
     let (model, faults, secure) = (options.model.clone(), faults(&options), options.tls.is_some());
     raise_descriptors();
-    let server = start(options, backend::uses_uring(backend)?)?;
+    let server = start(options, backend::chosen(backend)?)?;
     let voice = ServerMessages { name: "target llm", quiet };
     let watch = Watch::new(stop(server.stopper()))?;
     let url = url(server.endpoint());
@@ -42,12 +40,8 @@ pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn start(options: LlmOptions, uring: bool) -> Result<LlmServer, Failure> {
-    fn on<O: Open + 'static>(options: LlmOptions, open: O) -> Result<LlmServer, Failure> {
-        LlmServer::start(options, Arc::new(open)).map_err(|error| built_in_sink::failure(&error))
-    }
-    let backend = BackendOptions::default();
-    if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
+fn start(options: LlmOptions, backend: KernelBackend) -> Result<LlmServer, Failure> {
+    LlmServer::start(options, backend).map_err(|error| built_in_sink::failure(&error))
 }
 
 /// The faults in force, in words; empty if there are none.

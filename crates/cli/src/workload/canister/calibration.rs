@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring, clock};
+use plimsoll_driver::{Endpoint, clock};
 use plimsoll_ic::{Call, Identity, Kind, Principal};
 use plimsoll_metrics::{RunRecord, figure};
 use plimsoll_plan::{
@@ -189,17 +189,13 @@ struct Row {
 
 /// Measures all kinds.
 pub(crate) fn report(backend: BackendChoice, length: Nanos, quiet: bool) -> Result<(String, Value), Failure> {
-    let uring = backend::uses_uring(backend)?;
+    let of_sink = backend::chosen(backend)?;
     let encoding_us = cost(&Identity::anonymous());
     let mut rows = Vec::new();
     for asking in Asking::ALL {
-        let sink = built_in_sink::start(sink(asking), uring)?;
+        let sink = built_in_sink::start(sink(asking), of_sink)?;
         let plan = asking.plan(&format!("http://{}", sink.endpoint()), backend);
-        let options = BackendOptions::default();
-        let record = plan.and_then(|plan| match uring {
-            true => full_speed(plan, &OpenUring(options), length, quiet),
-            false => full_speed(plan, &OpenEpoll(options), length, quiet),
-        });
+        let record = plan.and_then(|plan| full_speed(plan, length, quiet));
         sink.stop();
         let row = row(asking, &record?, encoding_us)?;
         messages::say(quiet)(&format!("{:>12}  {}", figure::per_second(row.per_s), asking.name()));
@@ -217,14 +213,9 @@ fn sink(asking: Asking) -> SinkOptions {
     options
 }
 
-fn full_speed<O: Open + Clone + 'static>(
-    plan: Plan,
-    open: &O,
-    length: Nanos,
-    quiet: bool,
-) -> Result<RunRecord, Failure> {
+fn full_speed(plan: Plan, length: Nanos, quiet: bool) -> Result<RunRecord, Failure> {
     let mut plan = plan.at_full_speed(WARMUP, length);
-    let campaign = Campaign::begin(&mut plan, open, quiet, 0)?;
+    let campaign = Campaign::begin(&mut plan, quiet, 0)?;
     let record = campaign.run(&plan, &mut |_| true)?;
     interrupted(&campaign)?;
     Ok(record)
