@@ -226,9 +226,15 @@ impl Backend for Epoll {
                 let ended = connection.phase == Phase::Ended;
                 self.slots.expire(conn);
                 self.finish(token, ended);
+                if let Some(connection) = self.slots.by_token(token)
+                    && connection.phase == Phase::Sending
+                {
+                    socket::give_up_after(&connection.fd, socket::STALLED);
+                }
             }
             (Close::AfterSend, Phase::Connecting) if unsent => {
                 // Sends when connected: `edge` looks at the expired id.
+                socket::give_up_after(&connection.fd, socket::STALLED);
                 self.slots.expire(conn);
             }
             (Close::Reset, _) => {
@@ -411,6 +417,28 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
+    fn a_closed_connection_does_not_wait_without_end_for_its_peer() {
+        let mut backend = OpenEpoll::default().open().expect("opens");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let to = Endpoint::Tcp(listener.local_addr().expect("an address"));
+        for close_at_once in [true, false] {
+            let conn = backend.connect(&to, &SocketOptions::default()).expect("a socket");
+            let _silent: TcpStream = listener.accept().expect("accepts").0;
+            if !close_at_once {
+                let until = backend.now() + Nanos::from_secs(20);
+                backend.wait(Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
+                assert!(matches!(backend.next_event(), Some(Event::Connected { .. })));
+            }
+            backend.outbox(conn).extend_from_slice(&vec![0; 16 << 20]);
+            backend.close(conn, Close::AfterSend);
+            let connection = backend.slots.by_token(token_of(conn)).expect("it has bytes to send");
+            let limit = socket2::SockRef::from(&connection.fd).tcp_user_timeout().expect("an option");
+            assert_eq!(limit, Some(socket::STALLED), "{close_at_once}");
+        }
+    }
 
     #[test]
     #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]

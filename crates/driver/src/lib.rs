@@ -227,7 +227,8 @@ pub enum Event {
 /// Ways to close a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// Send queued bytes first (flushing it if need be), then close.
+    /// Send queued bytes first (flushing it if need be), then close. A TCP peer that takes none of them for a
+    /// minute is given up.
     AfterSend,
     /// Drop queued bytes and close.
     Now,

@@ -153,6 +153,16 @@ pub(crate) fn reset_on_close(fd: &OwnedFd) {
     let _ = SockRef::from(fd).set_linger(Some(Duration::ZERO));
 }
 
+/// Time after which a closed connection is given up whose peer takes none of the bytes that are left: that of
+/// nginx's `send_timeout`. A slow reader may read for long before its window opens again.
+pub(crate) const STALLED: Duration = Duration::from_secs(60);
+
+/// Has the kernel break the connection when its peer has taken nothing for this time (`TCP_USER_TIMEOUT`,
+/// which covers closed windows, too). A unix socket has no such option.
+pub(crate) fn give_up_after(fd: &OwnedFd, time: Duration) {
+    let _ = SockRef::from(fd).set_tcp_user_timeout(Some(time));
+}
+
 /// Ends one or both directions. It is not an error if the peer has ended them before.
 pub(crate) fn shutdown(fd: &OwnedFd, how: std::net::Shutdown) {
     let _ = SockRef::from(fd).shutdown(how);
@@ -271,6 +281,23 @@ mod tests {
     fn a_source_of_another_family_is_an_error() {
         let options = SocketOptions { source: Some("::1".parse().unwrap()), ..SocketOptions::default() };
         assert!(STYLE.connecting(&loopback(), &options).is_err());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
+    fn a_peer_that_takes_nothing_is_given_up() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("listens");
+        let silent = TcpStream::connect(listener.local_addr().expect("an address")).expect("connects");
+        let (mut server, _) = listener.accept().expect("accepts");
+        server.set_nonblocking(true).expect("a flag");
+        while server.write(&[0; 65536]).is_ok() {}
+        server.set_nonblocking(false).expect("a flag");
+        let fd = OwnedFd::from(server.try_clone().expect("a descriptor"));
+        give_up_after(&fd, Duration::from_millis(300));
+        // It blocks until the kernel breaks the connection.
+        let error = server.write_all(&[0; 65536]).expect_err("nobody reads");
+        assert_eq!(errno(&error), libc::ETIMEDOUT);
+        drop(silent);
     }
 
     #[test]

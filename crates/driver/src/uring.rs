@@ -289,6 +289,7 @@ impl Backend for Uring {
             Close::AfterSend if sendable => {
                 connection.closing = Closing::Sending;
                 if unsent {
+                    socket::give_up_after(&connection.fd, socket::STALLED);
                     // Does nothing while connecting or sending; the end of that does the same.
                     self.resend.push(token);
                 } else {
@@ -524,6 +525,27 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
+    fn a_closed_connection_does_not_wait_without_end_for_its_peer() {
+        if uring_available().is_err() {
+            return;
+        }
+        let mut backend = OpenUring::default().open().expect("opens");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+        let to = Endpoint::Tcp(listener.local_addr().expect("an address"));
+        let conn = backend.connect(&to, &SocketOptions::default()).expect("a socket");
+        let until = backend.now() + Nanos::from_secs(20);
+        backend.wait(Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
+        assert!(matches!(backend.next_event(), Some(Event::Connected { .. })));
+        backend.outbox(conn).extend_from_slice(b"left");
+        backend.close(conn, Close::AfterSend);
+        let token = connection_token(SEND, conn);
+        let connection = backend.slots.by_token(token).expect("it has bytes to send");
+        let limit = socket2::SockRef::from(&connection.fd).tcp_user_timeout().expect("an option");
+        assert_eq!(limit, Some(socket::STALLED));
+    }
 
     #[test]
     #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
