@@ -8,8 +8,8 @@ use plimsoll_driver::{KernelBackend, Open, OpenEpoll, OpenUring};
 
 use crate::job::Job;
 
-/// Source of the backends of workers: an [`Open`] whose type is hidden. Only the loop of a worker is compiled for
-/// each type.
+/// Source of the backends of workers: an [`Open`] whose type is hidden. Only the loop of a worker is compiled
+/// for each type.
 #[derive(Clone)]
 pub struct Backends(Arc<dyn Host>);
 

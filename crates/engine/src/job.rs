@@ -27,8 +27,8 @@ pub(crate) enum Message {
     Broken(RunError),
 }
 
-/// The part of one worker in a run. It owns what it uses: a worker that does not come back must not keep the run
-/// from its end.
+/// The part of one worker in a run. It owns what it uses: a worker that does not come back must not keep the
+/// run from its end.
 pub(crate) struct Job {
     pub(crate) plan: Arc<Plan>,
     pub(crate) addresses: Vec<Arc<[TargetAddress]>>,
@@ -46,8 +46,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Carries it out on this thread. `kept` is the thread's backend between two runs: it finds that of the run
-    /// before, if there was one, and leaves its own.
+    /// Carries it out on this thread. `kept` is the thread's backend between two runs: it finds that of the
+    /// run before, if there was one, and leaves its own.
     pub(crate) fn carry_out<O: Open>(self, open: &O, kept: &mut Option<Kept<O::Backend>>) {
         let Self { plan, addresses, shard, control, messages, start, token: _token, .. } = self;
         // Sending fails only after the run control has given up: there is no receiver then.
