@@ -198,6 +198,28 @@ fn rows_and_the_length_of_iterations_are_explained() {
     insta::assert_snapshot!(String::from_utf8(explained.stdout).unwrap());
 }
 
+#[test]
+fn servers_that_only_the_setup_asks_are_explained() {
+    let name = format!("plimsoll-around-{}.yaml", std::process::id());
+    let file = std::env::temp_dir().join(&name);
+    let text = "targets: {api: \"http://127.0.0.1:1\", login: \"https://127.0.0.1:2\"}\n\
+                setup: [{post: /token, target: login, extract: {token: {json: /token}}}]\n\
+                scenarios: [{target: api, steps: [{get: \"/${token}\"}]}]\n\
+                teardown: [{post: /end, target: login}]\n";
+    std::fs::write(&file, text).expect("the temporary folder can be written");
+    let explained = plimsoll(&std::env::temp_dir(), &["explain", &name], &[]);
+    std::fs::remove_file(&file).expect("it was written");
+    let said = String::from_utf8(explained.stdout).expect("it is text");
+    let (_, targets) = said.split_once("\ntargets\n").expect("there are targets");
+    let (targets, _) = targets.split_once("\n\n").expect("something follows");
+    assert_eq!(
+        targets,
+        "  http://127.0.0.1:1  HTTP/1.1\n  https://127.0.0.1:2  HTTP/1.1  in the setup",
+        "{}",
+        String::from_utf8_lossy(&explained.stderr)
+    );
+}
+
 /// The points of a schedule, as `explain -o json` has them.
 fn schedule(flags: &[&str]) -> serde_json::Value {
     let args = [&["explain", "http://127.0.0.1:1/", "-o", "json"][..], flags].concat();

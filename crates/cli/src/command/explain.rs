@@ -142,17 +142,31 @@ impl Explanation {
         }
     }
 
+    /// The servers of the load, and those that only the steps around it ask.
     fn targets(&mut self, plan: &Plan) {
         self.headline("targets");
-        for target in &plan.targets {
-            let scheme = if target.tls.is_some() { "https" } else { "http" };
-            let protocol = target.protocol.title();
-            let way = match (&target.proxy, target.forward()) {
-                (None, _) => String::new(),
-                (Some(proxy), Some(_)) => format!("  handed to the proxy {}", proxy.authority),
-                (Some(proxy), None) => format!("  through a tunnel of the proxy {}", proxy.authority),
-            };
-            self.line(2, &format!("{scheme}://{}  {protocol}{way}", target.authority));
+        let parts = [
+            ("", Some(plan)),
+            ("  in the setup", plan.setup.as_deref()),
+            ("  in the refresh", plan.refresh.as_ref().map(|refresh| &*refresh.steps)),
+            ("  in the teardown", plan.teardown.as_deref()),
+        ];
+        let mut shown: Vec<String> = Vec::new();
+        for (part, plan) in parts {
+            for target in plan.iter().flat_map(|plan| &plan.targets) {
+                let scheme = if target.tls.is_some() { "https" } else { "http" };
+                let protocol = target.protocol.title();
+                let way = match (&target.proxy, target.forward()) {
+                    (None, _) => String::new(),
+                    (Some(proxy), Some(_)) => format!("  handed to the proxy {}", proxy.authority),
+                    (Some(proxy), None) => format!("  through a tunnel of the proxy {}", proxy.authority),
+                };
+                let words = format!("{scheme}://{}  {protocol}{way}", target.authority);
+                if !shown.contains(&words) {
+                    self.line(2, &format!("{words}{part}"));
+                    shown.push(words);
+                }
+            }
         }
     }
 
