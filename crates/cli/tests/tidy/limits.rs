@@ -77,7 +77,8 @@ fn is_test(text: &str, function: &str) -> bool {
         let names = part.split('}').next().unwrap_or_default();
         names.split(',').any(|name| name.trim() == function)
     });
-    alone || listed && text.contains(&format!("fn {function}<"))
+    let written = ["<", "("].iter().any(|end| text.contains(&format!("fn {function}{end}")));
+    alone || listed && written
 }
 
 /// The sources of a crate, tests aside.

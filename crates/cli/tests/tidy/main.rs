@@ -7,6 +7,7 @@ mod documents;
 mod floors;
 mod imports;
 mod limits;
+mod profiles;
 mod protocols;
 mod sources;
 mod supply;
@@ -65,6 +66,12 @@ fn crates_of_others_keep_the_rules_of_deny_toml() {
             .expect("cargo resolves its workspace");
         assert_tidy(supply::complaints(&rules, &metadata).into_iter().collect());
     }
+}
+
+#[test]
+fn profiles_optimize_what_requests_pass_through() {
+    let read = |name: &str| std::fs::read_to_string(root().join(name)).expect("it can be read");
+    assert_tidy(profiles::complaints(&read("Cargo.toml"), &read("Cargo.lock")));
 }
 
 #[test]
