@@ -46,8 +46,20 @@ fn users_are_the_limit_of_a_closed_run_until_the_server_queues() {
     let record = limited(&flags, world(constant(MS * 10)));
     assert_limited(&record, LimitedBy::ConnectionLimit, "32 users");
     for law in [Law::Constant(MS), Law::Exponential { mean: MS }] {
-        assert_limited(&limited(&flags, world(one_queue(law))), LimitedBy::Target, "wait for one another");
+        let record = limited(&flags, world(one_queue(law)));
+        assert_limited(&record, LimitedBy::Target, "wait for one another");
+        assert_limited(&record, LimitedBy::Target, "with 32 in flight on average");
     }
+}
+
+/// Users that think for three quarters of their time are not in flight meanwhile.
+#[test]
+fn users_that_think_are_not_said_to_be_in_flight() {
+    let scenario = "scenarios: [{steps: [{get: /, think: 30ms}]}]";
+    let plan = crate::plans::plan("connections: 32, duration: 2s", scenario);
+    let (record, _) = carry_out(&plan, world(constant(MS * 10)));
+    assert_limited(&record, LimitedBy::ConnectionLimit, "32 users");
+    assert_limited(&record, LimitedBy::ConnectionLimit, "with 8.1 requests in flight on average");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 
 use super::connections::Blocking;
 use super::{Judge, Limitation, LimitedBy, Reason, ReasonCode, ratio};
+use crate::course::mean_in_flight;
 use crate::{Interval, MachineInterval, Model, ProcessUse, figure};
 
 /// Share of segments sent again from which the network shapes the times: a tenth of it moves the p99.9.
@@ -51,6 +52,8 @@ const SLOW_FACTOR: u64 = 10;
 const SLOW_FLOOR: Nanos = Nanos::from_millis(5);
 /// Open files of the generator beside its connections, at most: the number that is kept free for them.
 const DESCRIPTORS_BESIDE: u64 = 64;
+/// Share of the users from which those that think need no mention: fewer have requests in flight.
+const MOSTLY_IN_FLIGHT: f64 = 0.75;
 /// Share of requests from which a run shows nothing but a plan that fails by itself.
 const PLAN_FAILS_SHARE: f64 = 0.5;
 /// Share of requests from which failures limit a run.
@@ -331,10 +334,11 @@ impl Judge<'_> {
         if !is_queue(PERHAPS_FACTOR, PERHAPS_SHARE) {
             return None;
         }
-        let in_flight = self.record.connections.peak_open * self.depth();
+        // Users that think have none.
+        let in_flight = (mean_in_flight(self.record).round() as u64).max(1);
         let carried = self.record.completed_in_window as f64 / self.record.duration.as_secs_f64();
         let evidence = format!(
-            "with {} in flight the target served {}, half of them in {} or more; the fastest took {}",
+            "with {} in flight on average the target served {}, half of them in {} or more; the fastest took {}",
             figure::count(in_flight),
             figure::per_second(carried),
             figure::nanos(Nanos(p50)),
@@ -378,6 +382,10 @@ impl Judge<'_> {
             figure::nanos_f64(mean),
             figure::per_second(self.record.completed_in_window as f64 / self.record.duration.as_secs_f64()),
         );
+        let in_flight = mean_in_flight(self.record);
+        if in_flight < users as f64 * MOSTLY_IN_FLIGHT {
+            evidence.push_str(&format!(", with {in_flight:.1} requests in flight on average"));
+        }
         if let Some(target) = self.machine.as_ref().and_then(|machine| machine.target) {
             let machine = self.machine.as_ref()?;
             let busiest = machine.share(target.busiest_thread.unwrap_or(target.cpu)).min(1.0);
