@@ -194,8 +194,8 @@ describe("completions", () => {
 
   test("shapes that stand side by side offer what each has", () => {
     expect(labels("targets:\n  api:\n    ¦")).toEqual(["url", "share", "fail_over", "fail_back"]);
-    expect(labels(step("get: /\n        think: {¦}"))).toEqual(["fixed", "uniform", "exponential"]);
-    expect(labels(step("get: /\n        think: ¦"))).toEqual(["{uniform: …}", "{exponential: …}"]);
+    expect(labels(step("get: /\n        think: {¦}"))).toEqual(["fixed", "uniform", "exponential", "pace"]);
+    expect(labels(step("get: /\n        think: ¦"))).toEqual(["{uniform: …}", "{exponential: …}", "{pace: …}"]);
     expect(labels(step("get: /\n        expect:\n          body:\n            - ¦"))).toContain("contains");
     expect(labels("thresholds:\n  - ¦")).toContain("that");
   });

@@ -1,6 +1,6 @@
 //! Iterations of scenarios that remember something: where they are, and their variables.
 
-use plimsoll_core::ErrorClass;
+use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::ConnId;
 use plimsoll_scenario::Session as State;
 
@@ -15,6 +15,8 @@ pub(crate) struct Session {
     pub(crate) home: u32,
     /// Global index of the iteration.
     pub(crate) index: u64,
+    /// When it began: its arrival in the open model.
+    pub(crate) begun: Nanos,
     /// `true` if it belongs to the measured part.
     pub(crate) measured: bool,
     /// Number of its requests that are under way.
@@ -55,6 +57,7 @@ impl Sessions {
                 scenario,
                 home,
                 index,
+                begun: Nanos::ZERO,
                 measured,
                 outstanding,
                 failed,

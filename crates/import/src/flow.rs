@@ -551,6 +551,13 @@ pub(crate) fn uniform(shortest: u64, longest: u64) -> PauseSpec {
     pause
 }
 
+/// A pause up to this many nanoseconds after the end of the one before, or after the iteration began.
+pub(crate) fn pace(time: u64) -> PauseSpec {
+    let mut pause = PauseSpec::default();
+    pause.pace = text(amount::time(time));
+    pause
+}
+
 /// Steps as a list of a plan.
 pub(crate) fn fields(steps: Vec<StepSpec>) -> Vec<Field<StepSpec>> {
     steps.into_iter().map(Field::new).collect()

@@ -491,6 +491,13 @@ impl Importer<'_> {
             }
             wait => wait,
         };
+        if let Some(seconds) = wait.member(call::PACE).and_then(Value::number) {
+            let seconds = seconds.clamp(0.0, 1e9);
+            if seconds > 0.0 {
+                self.push(Item::Step(flow::pause(flow::pace((seconds * 1e9).round() as u64))));
+            }
+            return seconds;
+        }
         let mean = match &wait {
             Value::Uniform(uniform) => (uniform.low + uniform.high) / 2.0,
             wait => wait.number().unwrap_or_default(),

@@ -176,6 +176,7 @@ impl Shift {
             Op::Pick { pool, leaves } => Op::Pick { pool: pool + self.pools, leaves },
             // Scripts are those of one of the plans.
             Op::Pause(_)
+            | Op::Pace(_)
             | Op::ScriptPause(_)
             | Op::Set { .. }
             | Op::ClearCookies

@@ -84,6 +84,7 @@ fn bounds(ops: &[Op], start: usize, end: usize) -> Bounds {
             }
             Op::Jump(_) | Op::Unless(..) | Op::CountDown { .. } => return (0, None),
             Op::Pause(_)
+            | Op::Pace(_)
             | Op::ScriptPause(_)
             | Op::Set { .. }
             | Op::Draw(_)

@@ -58,6 +58,7 @@ pub(crate) fn requests_per_iteration(scenarios: &[Scenario]) -> Option<(u64, u64
                 Op::Send(_) => weight,
                 Op::Fork(steps) => weight * steps.len() as u64,
                 Op::Pause(_)
+                | Op::Pace(_)
                 | Op::ScriptPause(_)
                 | Op::Set { .. }
                 | Op::Draw(_)
@@ -211,7 +212,7 @@ impl Resolver<'_> {
         for scenario in scenarios {
             let sends = |op: &&Op| !matches!(op, Op::Send(_) | Op::Fork(_));
             let mut before = scenario.program.ops().iter().take_while(sends);
-            if before.any(|op| matches!(op, Op::Pause(_))) {
+            if before.any(|op| matches!(op, Op::Pause(_) | Op::Pace(_))) {
                 let name = &scenario.name;
                 let message =
                     format!("{} counts requests, and `{name}` thinks before its first request", given.by);

@@ -198,7 +198,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::Feeds;
-    use plimsoll_core::Random;
+    use plimsoll_core::{Nanos, Random};
     use proptest::prelude::*;
 
     fn names() -> Vec<String> {
@@ -223,6 +223,7 @@ mod tests {
             index: 41,
             worker: 2,
             unix_ns: 0,
+            elapsed: Nanos::ZERO,
             random: &mut Random::new(0, 0),
             feeds: &mut Feeds::default(),
             tokens: None,

@@ -20,6 +20,9 @@ pub enum Op {
     Fork(Range<u32>),
     /// Think. A pause of zero length does nothing.
     Pause(Pause),
+    /// Think until this long after the end of the pace before it, or after the iteration began; not at all,
+    /// if that has passed.
+    Pace(Nanos),
     /// Ask the script (an index into the plan's) for how long to think: wrk's `delay`.
     ScriptPause(u32),
     /// Set a variable to the rendered text, which may name the variable itself: the value before. A text that
@@ -110,9 +113,12 @@ impl Op {
             Self::Unless(condition, _) => condition.draws(),
             // The order of rows follows from the seed.
             Self::Draw(_) | Self::Keep(_) | Self::Pick { .. } | Self::ScriptPause(_) => true,
-            Self::Send(_) | Self::Fork(_) | Self::ClearCookies | Self::Jump(_) | Self::CountDown { .. } => {
-                false
-            }
+            Self::Send(_)
+            | Self::Fork(_)
+            | Self::Pace(_)
+            | Self::ClearCookies
+            | Self::Jump(_)
+            | Self::CountDown { .. } => false,
         }
     }
 }
@@ -147,6 +153,8 @@ pub struct Surroundings<'a> {
     pub worker: u32,
     /// Wall-clock time, nanoseconds since 1970.
     pub unix_ns: u64,
+    /// Time since the iteration began.
+    pub elapsed: Nanos,
     /// The worker's random stream.
     pub random: &'a mut Random,
     /// The worker's share of the data sources.
@@ -247,6 +255,15 @@ fn carry_out(op: &Op, session: &mut Session, surroundings: &mut Surroundings<'_>
             Nanos::ZERO => {}
             time => return Some(Next::Pause(time)),
         },
+        Op::Pace(time) => {
+            let due = session.paced + *time;
+            // One that was missed is not made up for.
+            session.paced = due.max(surroundings.elapsed);
+            match due.since(surroundings.elapsed) {
+                Nanos::ZERO => {}
+                left => return Some(Next::Pause(left)),
+            }
+        }
         Op::ScriptPause(script) => return Some(Next::ScriptPause(*script)),
         Op::Set { variable, value } => return set(*variable, value, session, surroundings),
         Op::Draw(feed) => return draw(*feed, session, surroundings),

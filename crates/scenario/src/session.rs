@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::Nanos;
+
 use crate::FollowUp;
 use crate::cookie::CookieJar;
 use crate::message::{FieldList, SentRequest};
@@ -34,6 +36,8 @@ pub struct Session {
     pub(crate) position: u32,
     /// `true` if the program has sent a request since the last reset.
     pub(crate) has_sent: bool,
+    /// End of the last pace, from the beginning of the iteration.
+    pub(crate) paced: Nanos,
     /// Rows of data that outlast the iteration.
     pub(crate) kept: Vec<KeptRow>,
     /// Rows of pools that it uses until it is over: see [`Feeds::release`](crate::Feeds::release).
@@ -91,6 +95,7 @@ impl Session {
         self.last_body.clear();
         self.position = 0;
         self.has_sent = false;
+        self.paced = Nanos::ZERO;
         self.counters.clear();
     }
 }

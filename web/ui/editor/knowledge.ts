@@ -63,7 +63,7 @@ export const ONE_OF: Record<string, string[][]> = {
     ["arg", "arg_size"],
   ],
   MatchSpec: [["equals", "starts", "ends", "contains", "regex", "exists"]],
-  PauseSpec: [["fixed", "uniform", "exponential"]],
+  PauseSpec: [["fixed", "uniform", "exponential", "pace"]],
   ExtractSpec: [
     ["header", "request_header", "cookie", "status", "body", "json", "request_json", "xpath"],
     ["as_path", "as_url"],
@@ -203,7 +203,7 @@ export const UNITS: Record<string, Record<string, Unit>> = {
   ScenarioSpec: { weight: "weight", start_after: "duration" },
   StepSpec: { timeout: "duration", think: "duration", repeat: "count" },
   PollSpec: { every: "duration", backoff: "factor", at_most: "duration" },
-  PauseSpec: { fixed: "duration", uniform: "duration", exponential: "duration" },
+  PauseSpec: { fixed: "duration", uniform: "duration", exponential: "duration", pace: "duration" },
   CanisterSpec: { arg_size: "size", expiry: "duration", signers: "count" },
   ThresholdSpec: { window: "duration", delay: "duration" },
   ScriptSettings: { time_limit: "duration", memory_limit: "size" },

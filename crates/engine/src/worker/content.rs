@@ -1,6 +1,6 @@
 //! Sources of the content of requests.
 
-use plimsoll_core::{Random, Shard};
+use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_plan::Plan;
 use plimsoll_scenario::{Feeds, Scripts, Surroundings};
 
@@ -37,13 +37,20 @@ impl Content {
         Self { random: random_of(plan.seed, shard), feeds, bodies, tokens, scripts }
     }
 
-    /// The sources that a program may draw from in the next step of iteration `index`.
+    /// The sources that a program may draw from in the next step of iteration `index`, `elapsed` after it
+    /// began.
     #[inline]
-    pub(super) fn surroundings(&mut self, index: u64, shard: Shard, unix_ns: u64) -> Surroundings<'_> {
+    pub(super) fn surroundings(
+        &mut self,
+        (index, elapsed): (u64, Nanos),
+        shard: Shard,
+        unix_ns: u64,
+    ) -> Surroundings<'_> {
         Surroundings {
             index,
             worker: shard.index,
             unix_ns,
+            elapsed,
             random: &mut self.random,
             feeds: &mut self.feeds,
             tokens: Some(&self.tokens.all),

@@ -146,6 +146,9 @@ impl<B: Backend> Worker<'_, B> {
         let Begin { scenario, pool, index, intended, ready, measured } = begin;
         let session = self.iterations.sessions.begin(scenario, pool, index, measured);
         let since = if intended == AT_SEND { now } else { intended };
+        if let Some(session) = self.iterations.sessions.get_mut(session) {
+            session.begun = since;
+        }
         self.counts.begin_iteration(measured);
         match self.proceed(session, pool, slot, NextDue { intended, ready, since, begins: true }) {
             IterationState::UnderWay => {}

@@ -597,12 +597,27 @@ fn a_lost_server_is_no_work_in_the_drain() {
     assert!(record.workers[0].passes < 1000, "{}", record.workers[0].passes);
 }
 
-const STEPS: [&str; 9] = [
+/// Of users with a pace each begins its iterations at fixed intervals, however long the responses take; where
+/// they take longer than the pace, at once.
+#[test]
+fn a_pace_is_kept_whatever_the_responses_take() {
+    let scenario = "scenarios: [{steps: [{get: /a}, {think: 3ms}, {get: /b}, {think: {pace: 50ms}}]}]";
+    let plan = plan("connections: 10, duration: 1s", scenario);
+    for (response_ms, expected) in [(1, 200), (10, 200), (30, 159)] {
+        let behaviour = Behaviour { service: Law::Constant(Nanos::from_millis(response_ms)), ..good() };
+        let (record, _) = carry_out(&plan, world(behaviour));
+        let begun = record.iterations.started;
+        assert!(begun.abs_diff(expected) <= 10, "{response_ms} ms: {begun} iterations");
+    }
+}
+
+const STEPS: [&str; 10] = [
     "{get: /a}",
     "{get: /b, think: 2ms, timeout: 15ms}",
     "{get: /c, extract: {id: {json: /id, default: none}}}",
     "{parallel: [{get: /p}, {get: /q, timeout: 10ms}, {get: /r}]}",
     "{think: {exponential: 3ms}}",
+    "{think: {pace: 8ms}}",
     "{repeat: 2, steps: [{get: /n}, {think: 1ms}]}",
     "{if: \"${k} == 1\", then: [{get: /t}], else: [{parallel: [{get: /e}, {get: /f}]}]}",
     "{get: \"/d?k=${k}\"}",

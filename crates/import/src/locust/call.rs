@@ -45,6 +45,14 @@ const BUILTINS: [&str; 32] = [
     "getattr",
 ];
 
+/// The only member of a wait that keeps a pace: its seconds.
+pub(super) const PACE: &str = "pace";
+
+/// A wait from the beginning of a task.
+fn pace(seconds: f64) -> Value {
+    Value::object(vec![(PACE.to_owned(), Value::Number(seconds))])
+}
+
 /// The name of a method in the tree that scripts share.
 pub(crate) fn method_name(name: &str) -> &str {
     match name {
@@ -327,20 +335,8 @@ impl Importer<'_> {
                 Value::Uniform(Uniform { low, high, is_whole: false, draw: None })
             }
             ("constant", Some(seconds), _) => Value::Number(seconds),
-            ("constant_pacing", Some(seconds), _) => {
-                let becomes = "a task and its wait take this long together there; here the wait alone does: \
-                               a \
-                               `rate` in the place of users keeps the pace";
-                self.note(span, becomes);
-                Value::Number(seconds)
-            }
-            ("constant_throughput", Some(rate), _) if rate > 0.0 => {
-                let becomes = "a user begins so many tasks per second there; here it waits for the inverse \
-                               of \
-                               it after each: a `rate` in the place of users keeps the pace";
-                self.note(span, becomes);
-                Value::Number(1.0 / rate)
-            }
+            ("constant_pacing", Some(seconds), _) => pace(seconds),
+            ("constant_throughput", Some(rate), _) if rate > 0.0 => pace(1.0 / rate),
             ("between" | "constant" | "constant_pacing" | "constant_throughput", ..) => {
                 self.note(span, "the wait is not known before the run: it is left out");
                 Value::Unknown

@@ -1,7 +1,7 @@
 //! Think time.
 
 use plimsoll_core::Nanos;
-use plimsoll_scenario::Pause;
+use plimsoll_scenario::{Op, Pause};
 use plimsoll_schedule::parse_duration;
 
 use super::Compiler;
@@ -10,11 +10,17 @@ use crate::document::{Field, PauseSpec, Text};
 
 impl Compiler<'_, '_> {
     /// Think time.
-    pub(super) fn pause(&mut self, field: &Field<PauseSpec>) -> Option<Pause> {
+    pub(super) fn pause(&mut self, field: &Field<PauseSpec>) -> Option<Op> {
         let spec = field.get()?;
-        let given = [!spec.fixed.is_absent(), !spec.uniform.is_empty(), !spec.exponential.is_absent()];
+        let given = [
+            !spec.fixed.is_absent(),
+            !spec.uniform.is_empty(),
+            !spec.exponential.is_absent(),
+            !spec.pace.is_absent(),
+        ];
         if given.into_iter().filter(|&given| given).count() != 1 {
-            let problem = Problem::new("a think time is exactly one of `fixed`, `uniform`, `exponential`");
+            let problem =
+                Problem::new("a think time is exactly one of `fixed`, `uniform`, `exponential`, `pace`");
             return self.form(
                 field.place(),
                 problem.with_hint("write `think: 100ms` or `think: {uniform: [1s, 3s]}`"),
@@ -27,16 +33,20 @@ impl Compiler<'_, '_> {
                 let problem = Problem::new("the shortest think time is longer than the longest");
                 return self.fail(field.place(), problem.with_hint("write the shorter one first"));
             }
-            return Some(Pause::Uniform(low, high));
+            return Some(Op::Pause(Pause::Uniform(low, high)));
         }
         if let Some(first) = spec.uniform.first() {
             let problem = Problem::new("`uniform` needs two durations");
             return self.form(first.place(), problem.with_hint("write `uniform: [1s, 3s]`"));
         }
-        match spec.fixed.is_absent() {
+        if !spec.pace.is_absent() {
+            return self.duration(&spec.pace).map(Op::Pace);
+        }
+        let pause = match spec.fixed.is_absent() {
             false => self.duration(&spec.fixed).map(Pause::Fixed),
             true => self.duration(&spec.exponential).map(Pause::Exponential),
-        }
+        };
+        pause.map(Op::Pause)
     }
 
     fn duration(&mut self, field: &Field<Text>) -> Option<Nanos> {

@@ -384,6 +384,7 @@ fn moved(op: &mut Op, shift: u32) {
         Op::Send(_)
         | Op::Fork(_)
         | Op::Pause(_)
+        | Op::Pace(_)
         | Op::ScriptPause(_)
         | Op::Set { .. }
         | Op::Draw(_)

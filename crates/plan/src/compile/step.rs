@@ -45,7 +45,7 @@ impl Compiler<'_, '_> {
             StepKind::Request(request) => self.request_step(spec, request, place, part, known),
             StepKind::Cache(cache) => self.cache_step(spec, cache, place, part, known),
             StepKind::WebSocket(step) => self.websocket_step(spec, step, place, part, known),
-            StepKind::Pause => self.pause(&spec.think).map(|pause| part.ops.push(Op::Pause(pause))),
+            StepKind::Pause => self.pause(&spec.think).map(|pause| part.ops.push(pause)),
             StepKind::Set(step) => self.set_step(step, part, known),
             StepKind::Rows(rows) => self.rows_step(rows, part, known),
             StepKind::Branch(branch) => self.branch_step(branch, place, part, known),
@@ -75,7 +75,7 @@ impl Compiler<'_, '_> {
         };
         let index = part.add_draft(draft, known);
         part.ops.push(Op::Send(index));
-        part.ops.extend(pause?.map(Op::Pause));
+        part.ops.extend(pause?);
         Some(())
     }
 

@@ -340,6 +340,7 @@ impl<'d> Check<'d, '_> {
             ("fixed", pause.fixed.place()),
             ("uniform", uniform),
             ("exponential", pause.exponential.place()),
+            ("pace", pause.pace.place()),
         ];
         let law = self.exactly_one(&laws, "a pause", place);
         if law == Some("uniform") && pause.uniform.len() != 2 {

@@ -64,7 +64,7 @@ pub struct StepSpec {
     /// Values to take from the exchange, by the names of the variables they go into.
     pub extract: Keyed<Field<ExtractSpec>>,
     /// Think time after the request; or, without one, a pause: `100ms`, `{uniform: [1s, 3s]}`,
-    /// `{exponential: 2s}`.
+    /// `{exponential: 2s}`, or `{pace: 5s}`: until 5 s after the iteration began.
     pub think: Field<PauseSpec>,
     /// Keys of other kinds, which [`Document::check`](super::Document::check) reports. Their values were
     /// read, to report what is wrong with them, and left out.

@@ -185,6 +185,9 @@ impl PauseSpec {
         if let Some(mean) = text(&self.exponential) {
             return format!("think {mean} on average, exponentially distributed");
         }
+        if let Some(pace) = text(&self.pace) {
+            return format!("think, for a pace of {pace}");
+        }
         let ends: Vec<String> = self.uniform.iter().filter_map(text).collect();
         format!("think {}", ends.join(" to "))
     }

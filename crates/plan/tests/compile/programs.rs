@@ -18,6 +18,7 @@ fn short(op: &Op) -> String {
         Op::Pause(Pause::Fixed(time)) => format!("pause {}", time.0),
         Op::Pause(Pause::Uniform(low, high)) => format!("pause {}..{}", low.0, high.0),
         Op::Pause(Pause::Exponential(mean)) => format!("pause ~{}", mean.0),
+        Op::Pace(time) => format!("pace {}", time.0),
         Op::ScriptPause(script) => format!("script pause {script}"),
         Op::Set { variable, .. } => format!("set {variable}"),
         Op::Draw(feed) => format!("draw {feed}"),
@@ -39,9 +40,10 @@ fn steps_one_after_the_other() {
          - {get: /b, clear_cookies: true}
          - think: {uniform: [1ns, 3ns]}
          - think: {exponential: 2ns}
+         - think: {pace: 9ns}
          - set: {x: '1'}",
     );
-    let expected = ["send 0", "pause 5", "clear", "send 1", "pause 1..3", "pause ~2", "set 0"];
+    let expected = ["send 0", "pause 5", "clear", "send 1", "pause 1..3", "pause ~2", "pace 9", "set 0"];
     assert_eq!(ops(&text), expected);
 }
 

@@ -46,8 +46,15 @@ fn trace_of(program: &Program, session: &mut Session, feeds: &mut Feeds, most: u
     let mut random = Random::new(1, 0);
     let mut trace = Vec::new();
     while trace.len() < most {
-        let mut surroundings =
-            Surroundings { index: 5, worker: 1, unix_ns: 0, random: &mut random, feeds, tokens: None };
+        let mut surroundings = Surroundings {
+            index: 5,
+            worker: 1,
+            unix_ns: 0,
+            elapsed: Nanos(30),
+            random: &mut random,
+            feeds,
+            tokens: None,
+        };
         trace.push(program.next(session, &mut surroundings));
         if matches!(trace.last(), Some(Next::End | Next::Exhausted | Next::Fail(_))) {
             break;
@@ -76,6 +83,9 @@ fn each_instruction_does_what_it_says() {
         (vec![Op::Send(3), Op::Send(1)], vec![Send(3), Send(1), End]),
         (vec![Op::Fork(2..5), Op::Fork(1..1)], vec![Fork(2..5), End]),
         (vec![pause(7), pause(0), Op::ScriptPause(2)], vec![Wait(Nanos(7)), ScriptPause(2), End]),
+        // 30 ns after the beginning.
+        (vec![Op::Pace(Nanos(100)), Op::Pace(Nanos(9))], vec![Wait(Nanos(70)), Wait(Nanos(79)), End]),
+        (vec![Op::Pace(Nanos(20)), Op::Pace(Nanos(9))], vec![Wait(Nanos(9)), End]),
         (vec![Op::Jump(2), Op::Send(0), Op::Send(1)], vec![Send(1), End]),
         (vec![Op::Jump(9)], vec![End]),
         (vec![Op::Unless(condition("1 == 1"), 2), Op::Send(0), Op::Send(1)], vec![Send(0), Send(1), End]),
@@ -129,6 +139,7 @@ fn what_cannot_go_on_fails_with_a_reason() {
     let endless = failure(vec![set(0, "x"), Op::Jump(0)]);
     assert!(endless.starts_with("a loop that never sends: 10000 instructions"), "{endless}");
     assert!(failure(vec![Op::Pause(Pause::Fixed(Nanos::ZERO)), Op::Jump(0)]).contains("never sends"));
+    assert!(failure(vec![Op::Pace(Nanos(0)), Op::Jump(0)]).contains("never sends"));
     let split = Op::Set { variable: 2, value: Template::literal(b"a\r\nhost: b") };
     assert!(failure(vec![split]).starts_with("variable 2 was to be set to a text with a line break"));
     for times in ["", "-1", "+1", "1.5", "one", "18446744073709551616", "1 2"] {

@@ -19,4 +19,8 @@ pub struct PauseSpec {
     /// Exponentially distributed with this mean.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub exponential: Field<Text>,
+    /// Until this long after the end of the pace before it in the iteration, or after the iteration began;
+    /// not at all, if that has passed.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub pace: Field<Text>,
 }
