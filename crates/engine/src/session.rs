@@ -47,8 +47,15 @@ impl Sessions {
         Self { all: Vec::new(), free: Vec::new(), variables }
     }
 
-    /// Begins one: its number.
-    pub(crate) fn begin(&mut self, scenario: u32, home: u32, index: u64, measured: bool) -> u32 {
+    /// Begins one at an instant: its number.
+    pub(crate) fn begin(
+        &mut self,
+        scenario: u32,
+        home: u32,
+        index: u64,
+        begun: Nanos,
+        measured: bool,
+    ) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             let state = State::new(self.variables);
             let (outstanding, failed, stops) = (0, false, false);
@@ -57,7 +64,7 @@ impl Sessions {
                 scenario,
                 home,
                 index,
-                begun: Nanos::ZERO,
+                begun,
                 measured,
                 outstanding,
                 failed,
@@ -71,7 +78,7 @@ impl Sessions {
         let session = &mut self.all[number as usize];
         session.state.reset();
         (session.scenario, session.home, session.index) = (scenario, home, index);
-        (session.measured, session.outstanding) = (measured, 0);
+        (session.begun, session.measured, session.outstanding) = (begun, measured, 0);
         (session.failed, session.stops) = (false, false);
         (session.link, session.lost) = (None, None);
         number
@@ -103,18 +110,18 @@ mod tests {
     #[test]
     fn a_session_begins_without_the_values_of_the_one_before() {
         let mut sessions = Sessions::new(2);
-        let first = sessions.begin(0, 0, 5, true);
+        let first = sessions.begin(0, 0, 5, Nanos(7), true);
         let session = sessions.get_mut(first).expect("it began");
         session.state.variables[1].extend_from_slice(b"secret");
         (session.failed, session.stops, session.outstanding) = (true, true, 3);
         sessions.end(first);
-        let second = sessions.begin(1, 2, 6, false);
+        let second = sessions.begin(1, 2, 6, Nanos(9), false);
         assert_eq!(second, first);
         let session = sessions.get(second).expect("it began");
         assert_eq!((session.scenario, session.home, session.index), (1, 2, 6));
         assert!(!session.failed && !session.stops && session.outstanding == 0);
         assert!(sessions.variables(second).iter().all(Vec::is_empty));
         assert!(sessions.variables(NO_SESSION).is_empty() && sessions.get(NO_SESSION).is_none());
-        assert_eq!(sessions.begin(0, 0, 0, true), 1);
+        assert_eq!(sessions.begin(0, 0, 0, Nanos::ZERO, true), 1);
     }
 }

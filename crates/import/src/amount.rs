@@ -107,6 +107,11 @@ pub(crate) fn proportions(ratios: &[Ratio]) -> Option<Vec<u128>> {
     Some(scaled.iter().map(|number| number / divisor).collect())
 }
 
+/// Seconds as nanoseconds, from none to thirty years.
+pub(crate) fn nanos(seconds: f64) -> u64 {
+    (seconds.clamp(0.0, 1e9) * 1e9).round() as u64
+}
+
 /// A time as it is written in a plan file, in the largest unit that keeps it whole.
 pub(crate) fn time(nanos: u64) -> String {
     for (length, unit) in [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")] {

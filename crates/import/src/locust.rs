@@ -20,7 +20,7 @@ use plimsoll_plan::document::Field;
 use plimsoll_plan::{Files, Problems};
 
 use crate::Imported;
-use crate::amount::Ratio;
+use crate::amount::{self, Ratio};
 use crate::draft;
 use crate::findings::Findings;
 use crate::flow;
@@ -492,11 +492,10 @@ impl Importer<'_> {
             wait => wait,
         };
         if let Some(seconds) = wait.member(call::PACE).and_then(Value::number) {
-            let seconds = seconds.clamp(0.0, 1e9);
             if seconds > 0.0 {
-                self.push(Item::Step(flow::pause(flow::pace((seconds * 1e9).round() as u64))));
+                self.push(Item::Step(flow::pause(flow::pace(amount::nanos(seconds)))));
             }
-            return seconds;
+            return seconds.max(0.0);
         }
         let mean = match &wait {
             Value::Uniform(uniform) => (uniform.low + uniform.high) / 2.0,

@@ -9,6 +9,7 @@ use plimsoll_metrics::figure;
 use plimsoll_plan::document::{Field, StepSpec, Text};
 use plimsoll_plan::{
     Connections, Dealing, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved, SettingLayers,
+    Target,
 };
 use plimsoll_report::Style;
 use plimsoll_scenario::redaction::HIDDEN;
@@ -153,15 +154,7 @@ impl Explanation {
         ];
         let mut shown: Vec<String> = Vec::new();
         for (part, plan) in parts {
-            for target in plan.iter().flat_map(|plan| &plan.targets) {
-                let scheme = if target.tls.is_some() { "https" } else { "http" };
-                let protocol = target.protocol.title();
-                let way = match (&target.proxy, target.forward()) {
-                    (None, _) => String::new(),
-                    (Some(proxy), Some(_)) => format!("  handed to the proxy {}", proxy.authority),
-                    (Some(proxy), None) => format!("  through a tunnel of the proxy {}", proxy.authority),
-                };
-                let words = format!("{scheme}://{}  {protocol}{way}", target.authority);
+            for words in plan.iter().flat_map(|plan| &plan.targets).map(target_words) {
                 if !shown.contains(&words) {
                     self.line(2, &format!("{words}{part}"));
                     shown.push(words);
@@ -273,6 +266,17 @@ impl Explanation {
             self.line(2, &format!("{name:11}  {value}"));
         }
     }
+}
+
+/// URL and protocol of a target, and the way to it.
+fn target_words(target: &Target) -> String {
+    let scheme = if target.tls.is_some() { "https" } else { "http" };
+    let way = match (&target.proxy, target.forward()) {
+        (None, _) => String::new(),
+        (Some(proxy), Some(_)) => format!("  handed to the proxy {}", proxy.authority),
+        (Some(proxy), None) => format!("  through a tunnel of the proxy {}", proxy.authority),
+    };
+    format!("{scheme}://{}  {}{way}", target.authority, target.protocol.title())
 }
 
 /// Name, value and origin of each setting, and of those that gave way to another.

@@ -42,7 +42,8 @@ impl Content {
     #[inline]
     pub(super) fn surroundings(
         &mut self,
-        (index, elapsed): (u64, Nanos),
+        index: u64,
+        elapsed: Nanos,
         shard: Shard,
         unix_ns: u64,
     ) -> Surroundings<'_> {

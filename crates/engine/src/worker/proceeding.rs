@@ -61,8 +61,8 @@ impl<B: Backend> Worker<'_, B> {
             let stops = !due.begins && self.content.wants_to_stop();
             let Some(session) = self.iterations.sessions.get_mut(number) else { return IterationState::Over };
             let unix_ns = self.clock.unix_ns();
-            let iteration = (session.index, due.since.since(session.begun));
-            let mut surroundings = self.content.surroundings(iteration, self.shard, unix_ns);
+            let elapsed = due.since.since(session.begun);
+            let mut surroundings = self.content.surroundings(session.index, elapsed, self.shard, unix_ns);
             let steps = match self.iterations.programs[scenario as usize]
                 .next(&mut session.state, &mut surroundings)
             {

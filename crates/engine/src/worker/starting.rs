@@ -144,11 +144,8 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(never)]
     fn begin_session(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
         let Begin { scenario, pool, index, intended, ready, measured } = begin;
-        let session = self.iterations.sessions.begin(scenario, pool, index, measured);
         let since = if intended == AT_SEND { now } else { intended };
-        if let Some(session) = self.iterations.sessions.get_mut(session) {
-            session.begun = since;
-        }
+        let session = self.iterations.sessions.begin(scenario, pool, index, since, measured);
         self.counts.begin_iteration(measured);
         match self.proceed(session, pool, slot, NextDue { intended, ready, since, begins: true }) {
             IterationState::UnderWay => {}

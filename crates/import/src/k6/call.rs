@@ -8,6 +8,7 @@ use plimsoll_plan::document::Field;
 use super::syntax::{Element, Expression, Kind, Span};
 use super::value::{Part, Statuses, Test, Text, Tree, Uniform, Value, Writing};
 use super::{Importer, Item, LONGEST_TEXT, Language, MOST_ITEMS, data, title};
+use crate::amount::nanos;
 use crate::draft::percent_encoded;
 use crate::flow::check::{self as checks, Place};
 use crate::flow::{self, MOST_WRITTEN_OUT};
@@ -339,7 +340,6 @@ impl Importer<'_> {
     }
 
     pub(crate) fn sleep(&mut self, value: &Value, span: Span) {
-        let nanos = |seconds: f64| (seconds.clamp(0.0, 1e9) * 1e9).round() as u64;
         let pause = match value {
             Value::Uniform(uniform) => {
                 if uniform.is_whole {

@@ -2,6 +2,7 @@
 
 use plimsoll_plan::document::Field;
 
+use crate::amount;
 use crate::draft::text;
 use crate::flow;
 use crate::k6::http::Made;
@@ -284,8 +285,7 @@ impl Importer<'_> {
             ("default_headers", Value::Object(members)) => self.session.headers = members.to_vec(),
             ("network_timeout" | "connection_timeout", value) => match value.number() {
                 Some(seconds) if seconds > 0.0 && name == "network_timeout" => {
-                    let nanos = (seconds.min(1e9) * 1e9).round() as u64;
-                    self.settings.timeout = text(crate::amount::time(nanos));
+                    self.settings.timeout = text(amount::time(amount::nanos(seconds)));
                 }
                 _ => {
                     let becomes = "`timeout` of a plan is for the whole of a request: it is left out";

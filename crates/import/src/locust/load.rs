@@ -1,7 +1,7 @@
 //! The load: the numbers of users over time, and the weights of scenarios.
 
 use super::{Done, Options};
-use crate::amount::{Ratio, proportions};
+use crate::amount::{Ratio, nanos, proportions};
 use crate::draft::text;
 use crate::flow;
 use crate::k6::Importer;
@@ -187,7 +187,6 @@ impl Importer<'_> {
             }
             let rate = number("spawn_rate").filter(|rate| *rate > 0.0).unwrap_or(1.0);
             let rise = ((users - level).abs() / rate).min(until - end);
-            let nanos = |seconds: f64| (seconds.min(1e9) * NANOS).round() as u64;
             let target = decimal(users.round())?;
             course.push((nanos(rise), target));
             course.push((nanos(until - end - rise), target));

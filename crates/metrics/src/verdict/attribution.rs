@@ -52,7 +52,8 @@ const SLOW_FACTOR: u64 = 10;
 const SLOW_FLOOR: Nanos = Nanos::from_millis(5);
 /// Open files of the generator beside its connections, at most: the number that is kept free for them.
 const DESCRIPTORS_BESIDE: u64 = 64;
-/// Share of the users from which those that think need no mention: fewer have requests in flight.
+/// Share of the users that have a request in flight, on average, below which the average is told: the others
+/// think.
 const MOSTLY_IN_FLIGHT: f64 = 0.75;
 /// Share of requests from which a run shows nothing but a plan that fails by itself.
 const PLAN_FAILS_SHARE: f64 = 0.5;

@@ -186,7 +186,7 @@ impl PauseSpec {
             return format!("think {mean} on average, exponentially distributed");
         }
         if let Some(pace) = text(&self.pace) {
-            return format!("think, for a pace of {pace}");
+            return format!("think to keep a pace of {pace}");
         }
         let ends: Vec<String> = self.uniform.iter().filter_map(text).collect();
         format!("think {}", ends.join(" to "))
