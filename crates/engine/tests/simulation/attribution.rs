@@ -60,6 +60,7 @@ fn users_that_think_are_not_said_to_be_in_flight() {
     let (record, _) = carry_out(&plan, world(constant(MS * 10)));
     assert_limited(&record, LimitedBy::ConnectionLimit, "32 users");
     assert_limited(&record, LimitedBy::ConnectionLimit, "with 8.1 requests in flight on average");
+    assert!(record.verdict.limited_by.hint.contains("shorter pauses"), "{:?}", record.verdict.limited_by);
 }
 
 #[test]

@@ -384,7 +384,8 @@ impl Judge<'_> {
             figure::per_second(self.record.completed_in_window as f64 / self.record.duration.as_secs_f64()),
         );
         let in_flight = mean_in_flight(self.record);
-        if in_flight < users as f64 * MOSTLY_IN_FLIGHT {
+        let think = in_flight < users as f64 * MOSTLY_IN_FLIGHT;
+        if think {
             evidence.push_str(&format!(", with {in_flight:.1} requests in flight on average"));
         }
         if let Some(target) = self.machine.as_ref().and_then(|machine| machine.target) {
@@ -396,7 +397,11 @@ impl Judge<'_> {
             );
             evidence.push_str(&words);
         }
-        let hint = "use more connections (-c) to find the limit of the target, or --rate to ask for a rate";
+        let hint = if think {
+            "use more users (-c, or `users` in the plan) or shorter pauses (`think`) to find the limit of the target"
+        } else {
+            "use more connections (-c) to find the limit of the target, or --rate to ask for a rate"
+        };
         Some(limited(LimitedBy::ConnectionLimit, evidence, hint))
     }
 
