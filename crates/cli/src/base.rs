@@ -8,6 +8,7 @@ pub(crate) mod exit;
 pub(crate) mod failure;
 pub(crate) mod files;
 pub(crate) mod foreign_text;
+pub(crate) mod handed_values;
 pub(crate) mod messages;
 pub(crate) mod problems;
 pub(crate) mod process;

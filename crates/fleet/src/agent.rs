@@ -87,6 +87,15 @@ pub enum AgentAction {
         /// The order.
         steer: Steer,
     },
+    /// Give the process other values of the setup. Answered by [`HostEvent::Values`].
+    Values {
+        /// The process, by the name of its run.
+        run: String,
+        /// Number of the values.
+        number: u64,
+        /// The values, as the coordinator sent them.
+        values: Vec<u8>,
+    },
     /// Take a part of the result. Answered by [`HostEvent::Part`].
     TakePart {
         /// The process, by the name of its run.
@@ -134,6 +143,13 @@ pub enum HostEvent {
     Part(Vec<u8>),
     /// An order was not carried out.
     Unsteered(Unsteered),
+    /// The process has the values of the setup with this number, or could not take them.
+    Values {
+        /// Their number.
+        number: u64,
+        /// The reason why it does not have them.
+        error: Option<String>,
+    },
     /// The process has ended, with the bytes of the saved run if it has saved one.
     Ended {
         /// Exit of its process.
@@ -189,6 +205,9 @@ struct Session {
     steered: u64,
     /// Orders that the process did not carry out.
     unsteered: Vec<Unsteered>,
+    /// Number of the values of the setup that the process has, and `true` while it is being given later ones.
+    values: u64,
+    is_being_given: bool,
     outbox: PartOutbox,
     intervals: IntervalOutbox,
     next_part: Nanos,
@@ -327,6 +346,13 @@ impl Agent {
             HostEvent::Unsteered(unsteered) => {
                 session.unsteered.push(unsteered.clone());
                 Some(Word::Unsteered(unsteered))
+            }
+            HostEvent::Values { number, error } => {
+                session.is_being_given = false;
+                if error.is_none() {
+                    session.values = session.values.max(number);
+                }
+                Some(Word::Values { number, error })
             }
             HostEvent::Ended { .. } if session.stage == Stage::Orphaned => {
                 // It stays in the history, and can be collected.
@@ -478,6 +504,7 @@ impl Agent {
                 session.extend_lease(Nanos(at_ns), actions);
                 None
             }
+            Order::Values { number } => session.take_values(number, body, actions),
             Order::Cede if matches!(session.stage, Stage::Begun | Stage::Orphaned | Stage::Ended) => {
                 session.stop(actions);
                 None
@@ -668,6 +695,8 @@ impl Session {
             start: Nanos::MAX,
             steered: 0,
             unsteered: Vec::new(),
+            values: 0,
+            is_being_given: false,
             outbox: PartOutbox::default(),
             intervals: IntervalOutbox::default(),
             next_part: Nanos::ZERO,
@@ -704,6 +733,21 @@ impl Session {
         actions.extend(new.map(|steer| AgentAction::Steer { run: self.name.clone(), steer: *steer }));
         let last = orders.iter().map(|steer| steer.number).max().unwrap_or(0);
         self.steered = self.steered.max(last);
+    }
+
+    /// Gives the process other values of the setup, unless it has them or is being given some. Returns the
+    /// answer if it has them.
+    fn take_values(&mut self, number: u64, values: &[u8], actions: &mut Vec<AgentAction>) -> Option<Word> {
+        if self.values >= number {
+            return Some(Word::Values { number, error: None });
+        }
+        let can_take = matches!(self.stage, Stage::Ready | Stage::Armed { .. } | Stage::Begun);
+        if can_take && !self.is_being_given {
+            self.is_being_given = true;
+            let (run, values) = (self.name.clone(), values.to_vec());
+            actions.push(AgentAction::Values { run, number, values });
+        }
+        None
     }
 
     /// Takes a lease that counts from an instant.

@@ -159,6 +159,13 @@ pub enum Notice {
         /// The reason.
         error: String,
     },
+    /// The process of the agent does not take the latest values of the setup, and goes on with others.
+    Outdated {
+        /// The agent.
+        agent: String,
+        /// The reason.
+        error: String,
+    },
     /// The agent has ended.
     Ended(String),
     /// An agent is asked to take over what a lost one had.
@@ -306,6 +313,11 @@ struct Side {
     intervals: IntervalInbox,
     /// Orders that it did not carry out.
     unsteered: BTreeSet<u64>,
+    /// Number of the values of the setup that its process has, and of those that it could not take.
+    values: u64,
+    outdated: u64,
+    /// When it is sent those that it lacks.
+    next_values: Nanos,
     /// It has sent parts or intervals since its last acknowledgement.
     is_owed: bool,
     is_suspect: bool,
@@ -365,6 +377,9 @@ pub struct Coordinator {
     /// The beginning on our own clock.
     start: Option<Nanos>,
     orders: Vec<Steer>,
+    /// The latest values of the setup, if they are not those of its files, and their number.
+    values: Vec<u8>,
+    values_number: u64,
     next_beat: Nanos,
     /// When agents are told next what has arrived of them.
     next_arrived: Nanos,
@@ -400,6 +415,8 @@ impl Coordinator {
             entered: now.monotonic,
             start: None,
             orders: Vec::new(),
+            values: Vec::new(),
+            values_number: 0,
             next_beat: Nanos::ZERO,
             next_arrived: Nanos::ZERO,
             refusals: Vec::new(),
@@ -522,6 +539,14 @@ impl Coordinator {
             _ if command.is_stop() => self.give_up(now),
             _ => Vec::new(),
         }
+    }
+
+    /// Gives the process of every agent other values of the setup, as soon as it can take some. Agents that
+    /// join later get them, too.
+    pub fn set_values(&mut self, values: Vec<u8>) {
+        self.values = values;
+        self.values_number += 1;
+        self.sides.iter_mut().for_each(|side| side.next_values = Nanos::ZERO);
     }
 
     /// Takes a message.
@@ -653,6 +678,9 @@ impl Coordinator {
             Word::Unsteered(unsteered) => {
                 actions.extend(side.note_unsteered(unsteered).map(CoordinatorAction::Notice));
             }
+            Word::Values { number, error } => {
+                actions.extend(side.note_values(number, error).map(CoordinatorAction::Notice));
+            }
             Word::Preparing | Word::Nothing | Word::Saved { .. } => {}
         }
         actions.extend(self.advance(now));
@@ -720,6 +748,7 @@ impl Coordinator {
                     actions.extend(self.hand_over(place, now));
                 }
                 for place in 0..self.sides.len() {
+                    actions.extend(self.give_values(place, now));
                     if !self.sides[place].is_done() && now.monotonic >= self.sides[place].next_clock {
                         self.sides[place].next_clock = now.monotonic + CLOCK_AGAIN;
                         actions.extend(self.exchange(place, now));
@@ -879,6 +908,17 @@ impl Coordinator {
         side.next_exchange += 1;
         side.exchange = Some((exchange, now));
         Some(self.order(place, Order::Clock { exchange }, &[]))
+    }
+
+    /// Sends an agent the latest values of the setup if its process lacks them, and it is time for it.
+    fn give_values(&mut self, place: usize, now: Now) -> Option<CoordinatorAction> {
+        let side = &mut self.sides[place];
+        let lacks_them = side.values < self.values_number && side.is_ready;
+        if !lacks_them || side.inbox.end().is_some() || side.is_lost || now.monotonic < side.next_values {
+            return None;
+        }
+        side.next_values = now.monotonic + BEAT;
+        Some(self.order(place, Order::Values { number: self.values_number }, &self.values))
     }
 
     fn look_for_losses(&mut self, now: Now) -> Vec<CoordinatorAction> {
@@ -1075,6 +1115,9 @@ impl Side {
             inbox: PartInbox::default(),
             intervals: IntervalInbox::default(),
             unsteered: BTreeSet::new(),
+            values: 0,
+            outdated: 0,
+            next_values: Nanos::ZERO,
             is_owed: false,
             is_suspect: false,
             is_lost: false,
@@ -1100,6 +1143,18 @@ impl Side {
     fn note_unsteered(&mut self, Unsteered { number, error }: Unsteered) -> Option<Notice> {
         let is_new = self.unsteered.insert(number);
         is_new.then(|| Notice::Unsteered { agent: self.name.clone(), error })
+    }
+
+    /// Notes that its process has the values of the setup with this number, or could not take them. Returns
+    /// the news of that, once for each number.
+    fn note_values(&mut self, number: u64, error: Option<String>) -> Option<Notice> {
+        let Some(error) = error else {
+            self.values = self.values.max(number);
+            return None;
+        };
+        let is_new = self.outdated < number;
+        self.outdated = self.outdated.max(number);
+        is_new.then(|| Notice::Outdated { agent: self.name.clone(), error })
     }
 
     /// Takes the answer to the exchange under way. Duplicate and late answers are ignored.

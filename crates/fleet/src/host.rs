@@ -88,6 +88,7 @@ struct Commands {
 enum Wish {
     Start { at_unix_ns: u64, from_ns: u64 },
     Steer(Steer),
+    Values { number: u64, values: Vec<u8> },
     TakePart,
     Kill,
     Discard,
@@ -121,6 +122,7 @@ impl Host {
             }
             AgentAction::Start { run, at_unix_ns, from_ns } => (run, Wish::Start { at_unix_ns, from_ns }),
             AgentAction::Steer { run, steer } => (run, Wish::Steer(steer)),
+            AgentAction::Values { run, number, values } => (run, Wish::Values { number, values }),
             AgentAction::TakePart { run } => (run, Wish::TakePart),
             AgentAction::Kill { run } => (run, Wish::Kill),
             AgentAction::Discard { run } => (run, Wish::Discard),
@@ -355,8 +357,11 @@ impl Process {
         Some(line.map_or(HostEvent::Alive, HostEvent::Line))
     }
 
+    async fn take_values(&self, values: &[u8]) -> Result<(), String> {
+        self.post("/values", &String::from_utf8_lossy(values)).await
+    }
+
     async fn steer(&self, steer: Steer) -> Result<(), String> {
-        let Some(control) = &self.control else { return Err("it has no control port".to_owned()) };
         let at_ns = steer.at_ns;
         let (path, body) = match steer.command {
             SteerCommand::Rate { count, period_ns } => {
@@ -367,7 +372,13 @@ impl Process {
             SteerCommand::Stop => ("/stop", json!({})),
             SteerCommand::StopNow => ("/stop", json!({"now": true})),
         };
-        match control.post(path, &body.to_string()).await {
+        self.post(path, &body.to_string()).await
+    }
+
+    /// Sends an order to its control port.
+    async fn post(&self, path: &str, body: &str) -> Result<(), String> {
+        let Some(control) = &self.control else { return Err("it has no control port".to_owned()) };
+        match control.post(path, body).await {
             Ok(reply) if reply.status == 200 => Ok(()),
             Ok(reply) => Err(reply.body.trim().trim_start_matches("error: ").to_owned()),
             Err(error) => Err(error.to_string()),
@@ -466,6 +477,10 @@ async fn look_after(
                     if let Err(error) = process.steer(steer).await {
                         tell(HostEvent::Unsteered(Unsteered { number: steer.number, error }));
                     }
+                }
+                Some(Wish::Values { number, values }) => {
+                    let error = process.take_values(&values).await.err();
+                    tell(HostEvent::Values { number, error });
                 }
                 Some(Wish::TakePart) => tell(HostEvent::Part(written.saved(run))),
                 Some(Wish::Kill) => {

@@ -13,7 +13,7 @@ use crate::fabric::Delivery;
 use crate::subject::{Subject, parse};
 
 /// The version of the messages: raised when one changes its meaning.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;
 
 /// Sign of life of an agent, once per second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +116,12 @@ pub enum Order {
     },
     /// Another agent has the share. Stop, and send the result.
     Cede,
+    /// Use these values of the setup from now on, which are the body of the message. Only the latest ones
+    /// count.
+    Values {
+        /// Number of the values, from one.
+        number: u64,
+    },
     /// Nothing up to here needs to be sent again. Parts and intervals that have arrived are acknowledged to
     /// their agent alone: in the beat of all, the watermarks of each would be sent to each.
     Arrived {
@@ -241,6 +247,13 @@ pub enum Word {
     },
     /// An order could not be carried out.
     Unsteered(Unsteered),
+    /// Its process has the values of the setup with this number, or could not take them.
+    Values {
+        /// Their number.
+        number: u64,
+        /// The reason why it does not have them.
+        error: Option<String>,
+    },
     /// A piece of a part of its result, which is the body of the message.
     Part(Piece),
     /// The agent has nothing of the run.

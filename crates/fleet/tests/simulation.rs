@@ -49,6 +49,8 @@ struct Process {
     stop: Option<Nanos>,
     /// Changes of the rate that it has accepted.
     changes: Vec<Steer>,
+    /// Values of the setup that it was given, and when.
+    values: Vec<(Nanos, Vec<u8>)>,
     next_line: Nanos,
     /// Requests that its intervals have reported.
     told: u64,
@@ -179,6 +181,11 @@ struct World {
     /// Changes of the rate that the user makes, and the orders that they became.
     changes_at: Vec<(Nanos, SteerCommand)>,
     changed: Vec<Steer>,
+    /// Instants at which the coordinator has other values of the setup, and those that it had last.
+    values_at: Vec<Nanos>,
+    values: Vec<u8>,
+    /// Attempts to give a process values, of which every third fails.
+    attempts: u64,
     /// `true` once the coordinator has announced the start.
     has_begun: bool,
     trouble: Vec<String>,
@@ -225,6 +232,9 @@ impl World {
             stop_at: None,
             changes_at: Vec::new(),
             changed: Vec::new(),
+            values_at: Vec::new(),
+            values: Vec::new(),
+            attempts: 0,
             has_begun: false,
             trouble: Vec::new(),
             notices: Vec::new(),
@@ -310,6 +320,7 @@ impl World {
                         lease: prepare.is_leased.then_some(Nanos::ZERO),
                         stop: None,
                         changes: Vec::new(),
+                        values: Vec::new(),
                         next_line: Nanos::ZERO,
                         told: 0,
                     };
@@ -349,6 +360,17 @@ impl World {
                             let unsteered = Unsteered { number: steer.number, error };
                             events.push((run, HostEvent::Unsteered(unsteered)));
                         }
+                    }
+                }
+                AgentAction::Values { run, number, values } => {
+                    let now = self.now;
+                    if let Some(process) = self.machines[machine].processes.get_mut(&run) {
+                        self.attempts += 1;
+                        let error = self.attempts.is_multiple_of(3).then(|| "no answer".to_owned());
+                        if error.is_none() {
+                            process.values.push((now, values));
+                        }
+                        events.push((run, HostEvent::Values { number, error }));
                     }
                 }
                 AgentAction::TakePart { run } => {
@@ -472,6 +494,11 @@ impl World {
                 self.coordinate(actions);
             }
             self.change_rate();
+            if self.values_at.first() == Some(&now) {
+                self.values_at.remove(0);
+                self.values = now.0.to_be_bytes().to_vec();
+                self.coordinator.set_values(self.values.clone());
+            }
             let actions = self.coordinator.tick(self.ours());
             self.coordinate(actions);
         }
@@ -846,6 +873,40 @@ fn one_that_takes_shards_over_has_the_schedule_with_all_changes_of_the_rate() {
             assert_eq!(count_of(&member.part), planned(member), "seed {seed}: {}", member.name);
         }
         assert!(count_of(&lost.part) < planned(lost), "seed {seed}");
+    }
+}
+
+/// Values that the coordinator gets while the load goes on come to every process, those that take shards over
+/// later too: the latest ones, each once, and in their order.
+#[test]
+fn the_latest_values_of_the_setup_come_to_every_process() {
+    let secs = Nanos::from_secs;
+    for seed in 0..40 {
+        let weather = Weather { loss: 0.2, twice: 0.1, delay: Nanos::from_millis(80) };
+        let mut world = World::new(500 + seed, 3, weather, OnLoss::Takeover);
+        world.values_at = vec![secs(2), secs(14), secs(16)];
+        world.machines[1].dies = Some(secs(13));
+        world.partitions.push((2, secs(15), secs(19)));
+        world.run();
+        world.check(&format!("seed {seed}"));
+        if !world.has_begun {
+            continue;
+        }
+        let members = world.coordinator.members();
+        for (place, member) in members.iter().enumerate() {
+            let MemberEnd::Ended(_) = &member.end else { continue };
+            let who = members.iter().position(|other| other.name == member.name).expect("it began");
+            let run = if place == who { "r1".to_owned() } else { format!("r1-{place}") };
+            let given = &world.machines[who].ended[&run].values;
+            let what = format!("seed {seed}: {} ({run}): {given:?}", member.name);
+            assert!(given.is_sorted_by(|one, next| one.1 < next.1), "{what}");
+            assert_eq!(given.last().map(|(_, values)| values), Some(&world.values), "{what}");
+        }
+        let outdated = |notice: &Notice| matches!(notice, Notice::Outdated { .. });
+        assert!(
+            world.attempts < 3 || world.notices.iter().any(|(_, notice)| outdated(notice)),
+            "seed {seed}"
+        );
     }
 }
 

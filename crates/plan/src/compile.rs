@@ -113,7 +113,8 @@ impl Resolver<'_> {
         let headers = headers.and_then(|headers| self.common_headers(patch, headers, authorization?));
         let everywhere = headers.iter().flatten().any(|(name, value)| closes(name, value));
         let known = self.problems.len();
-        let (mut around, mut works) = (Around::default(), Vec::new());
+        let is_elsewhere = patch.is_set_up_elsewhere;
+        let (mut around, mut works) = (Around { is_elsewhere, ..Around::default() }, Vec::new());
         for (role, loaded) in around::parts(document) {
             let mut compiler = Compiler {
                 resolver: self,

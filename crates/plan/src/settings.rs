@@ -278,6 +278,9 @@ macro_rules! settings {
             pub script_host: Option<ScriptHost>,
             /// Makers of bodies. Without the one of a key, no plan with that key can be resolved.
             pub bodies: BodyFactories,
+            /// `true` if another process carries out setup, refresh and teardown, and hands the values over.
+            /// What only these name in the environment may be missing.
+            pub is_set_up_elsewhere: bool,
             $($($(#[doc = $doc])* pub $name: in_patch::$kind,)+)+
         }
 

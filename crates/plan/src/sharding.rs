@@ -47,7 +47,7 @@ impl Resolver<'_> {
         let around = self.document.as_deref().map(|loaded| &loaded.document);
         let around =
             around.is_some_and(|document| !(document.setup.is_empty() && document.teardown.is_empty()));
-        if let (Some(given), true) = (&patch.shard, around) {
+        if let (Some(given), true, false) = (&patch.shard, around, patch.is_set_up_elsewhere) {
             let message = format!("{}: each shard would carry out `setup` and `teardown`", given.by);
             let hint = "they are carried out once per run; do it beside the shards, and hand values to them in \
                         the environment";

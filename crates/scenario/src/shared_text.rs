@@ -18,6 +18,11 @@ impl SharedText {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text.to_vec();
     }
 
+    /// The value as it is now.
+    pub fn value(&self) -> Vec<u8> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Appends the value. The lock is held for the time of a copy, and taken once per variable and iteration.
     pub(crate) fn render(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0.lock().unwrap_or_else(PoisonError::into_inner));

@@ -9,6 +9,7 @@ use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue, named_text};
 use plimsoll_schedule::parse_rate;
 
 use crate::args::setting::{ControlSection, SettingArgs};
+use crate::base::handed_values::HandedValues;
 
 /// The flags, as they were given.
 #[derive(Clone, Debug, Default, Args)]
@@ -61,6 +62,8 @@ pub(crate) struct ControlSpec {
     pub(crate) ends_with_stdin: bool,
     /// `true` if each interval is written to stdout, for a process that judges the sum of several runs.
     pub(crate) tells_intervals: bool,
+    /// Values of a setup that another process has carried out, and may replace.
+    pub(crate) handed: Option<HandedValues>,
 }
 
 impl ControlArgs {
@@ -138,6 +141,7 @@ impl ControlArgs {
             screen: !self.no_tui,
             ends_with_stdin: self.end_with_stdin,
             tells_intervals: self.tell_intervals,
+            handed: None,
         })
     }
 }

@@ -8,6 +8,8 @@ use plimsoll_fleet::{AgentLimits, Credentials, NatsAddress, OnLoss, check_name};
 use plimsoll_plan::{Plan, Problem, Problems, TrialLoad, named_text};
 use plimsoll_schedule::parse_duration;
 
+use crate::base::handed_values::HandedValues;
+
 /// Default address of a broker: that of `plimsoll fleet up`.
 const USUAL_BROKER: &str = "nats://127.0.0.1:4222";
 /// Shortest allowed value of `--orphan`: a busy machine may be silent for some seconds.
@@ -98,9 +100,30 @@ pub(crate) struct AgentRunArgs {
     /// Load of one of several runs of the plan, as JSON
     #[arg(long, value_name = "JSON", hide = true)]
     trial: Option<String>,
+    /// File with the values of the setup, which the coordinator has carried out
+    #[arg(long, value_name = "FILE", hide = true)]
+    setup_values: Option<PathBuf>,
 }
 
 impl AgentRunArgs {
+    /// Returns `true` if another process carries out the setup of the plan.
+    pub(crate) const fn is_set_up(&self) -> bool {
+        self.setup_values.is_some()
+    }
+
+    /// The values of a setup that another process has carried out.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(crate) fn to_handed_values(&self) -> Result<Option<HandedValues>, Problem> {
+        let read = |file: &PathBuf| {
+            let text = named_text(file).map_err(|error| error.to_string());
+            let values = text.and_then(|text| HandedValues::read(&text));
+            values.map_err(|error| Problem::new(format!("--setup-values: {}: {error}", file.display())))
+        };
+        self.setup_values.as_ref().map(read).transpose()
+    }
+
     /// Limits of the agent that has started this run; none otherwise.
     ///
     /// # Errors

@@ -63,7 +63,7 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
         fleet_run::admit_search(args, &fleet, &plan).map_err(Failure::usage)?;
         let parcel = Parcel::new(&patch, &recorded, &ControlSpec::default()).map_err(Failure::usage)?;
         let threads = patch.threads.is_some().then_some(plan.threads);
-        let mut trials = FleetTrials::begin(fleet, parcel, threads, quiet)?;
+        let mut trials = FleetTrials::begin(fleet, &plan, parcel, threads, quiet)?;
         let found = Finder::new(plan, &mut trials, objectives, &spec, quiet).find();
         trials.end();
         found?

@@ -10,9 +10,6 @@ use crate::args::fleet::FleetSpec;
 use crate::args::live::LiveArgs;
 use crate::args::run::RunArgs;
 
-/// Reason why fleets carry out no setup and no teardown.
-const ONCE: &str = "it is carried out once per run, and each agent has a run of its own";
-
 /// Refuses flags and plans that do not go together with `--fleet`.
 ///
 /// # Errors
@@ -51,8 +48,6 @@ pub(crate) fn admit(
     refuse(plan.shard_name().is_some(), "--shard", "each agent has its own");
     refuse(plan.start != StartTime::WhenReady, "--start-at", "all begin when they are ready");
     refuse(plan.wrk.is_some(), "a script of wrk", "it has one beginning and one end");
-    refuse(plan.setup.is_some(), "`setup`", ONCE);
-    refuse(plan.teardown.is_some(), "`teardown`", ONCE);
     refuse(obstacle.is_some(), obstacle.unwrap_or_default(), single);
     if spec.on_loss == OnLoss::Takeover {
         let mut refuse = |given: bool, what: &str| {
@@ -96,8 +91,6 @@ pub(crate) fn admit_search(args: &FindArgs, fleet: &FleetSpec, plan: &Plan) -> R
     refuse(plan.shard_name().is_some(), "--shard", "each agent has its own");
     refuse(plan.start != StartTime::WhenReady, "--start-at", "all begin when they are ready");
     refuse(plan.wrk.is_some(), "a script of wrk", "it has one beginning and one end");
-    refuse(plan.setup.is_some(), "`setup`", ONCE);
-    refuse(plan.teardown.is_some(), "`teardown`", ONCE);
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 

@@ -124,7 +124,10 @@ pub(crate) fn ready(
     let fleet = fleet.to_spec().map_err(Failure::usage)?;
     let recorded = RecordedFiles::default();
     let files: &dyn Files = if fleet.is_some() { &recorded } else { &Disk };
-    let resolved = request.plan(args.output.quiet).resolve_from(files, |flags| workload.amend(flags));
+    let resolved = request.plan(args.output.quiet).resolve_from(files, |flags| {
+        flags.is_set_up_elsewhere = args.agent.is_set_up();
+        workload.amend(flags)
+    });
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
     let (live, control) = (args.live.or(patch), args.control.to_spec(patch));
     let plan_file = patch.and_then(|patch| patch.document.clone());
@@ -145,6 +148,7 @@ pub(crate) fn ready(
         }
     };
     plan = args.agent.amend(plan).map_err(Failure::usage)?;
+    control.handed = args.agent.to_handed_values().map_err(Failure::usage)?;
     let limits = args.agent.to_limits().map_err(Failure::usage)?;
     let most = fleet_run::within_limits(&limits, &plan).map_err(Failure::usage)?;
     if let Some(most) = most {

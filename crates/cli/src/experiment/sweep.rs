@@ -179,7 +179,7 @@ impl Sweep<'_> {
         let levels = levels.into_iter().map(Level::with_lead_in);
         let mut levels: Vec<Level> = levels.collect::<Result<_, Failure>>()?;
         let (result, interrupted) = if let Some(SweptFleet { fleet, parcel, threads }) = fleet {
-            let mut trials = FleetTrials::begin(fleet, parcel, threads, self.quiet)?;
+            let mut trials = FleetTrials::begin(fleet, &first, parcel, threads, self.quiet)?;
             let swept = sweep(&first, &levels, &mut trials, &objectives, self);
             trials.end();
             swept?

@@ -1,7 +1,5 @@
 //! The trials of a search: on this machine, or on the agents of a fleet.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use plimsoll_driver::clock;
 use plimsoll_engine::{Control, Progress, Stop};
 use plimsoll_metrics::RunRecord;
@@ -16,10 +14,12 @@ use crate::base::messages::{self, Notify};
 use crate::base::signals::SignalWatch;
 use crate::experiment::campaign::Campaign;
 use crate::experiment::search::Applied;
+use crate::session::around::{Around, CurrentControl};
 use crate::session::describe;
 use crate::session::fleet::conduct::{Audience, Fleet};
 use crate::session::fleet::parcel::Parcel;
 use crate::session::live::progress::ProgressLine;
+use crate::session::run::failure_under;
 
 /// The measurements of a trial, or of a level of a sweep, but for the counts of its intervals.
 pub(crate) struct TrialRun {
@@ -73,20 +73,24 @@ impl Trials for Campaign {
 pub(crate) struct FleetTrials {
     fleet: Fleet,
     parcel: Parcel,
+    /// Setup, refresh and teardown of the plan, if it has any: once for all trials.
+    around: Option<Around>,
     /// Control of the trial under way, which a signal stops.
-    control: Arc<Mutex<Control>>,
+    control: CurrentControl,
     signals: SignalWatch,
     say: Notify,
     quiet: bool,
 }
 
 impl FleetTrials {
-    /// Chooses the agents; the parcel has the plan of the search or the sweep.
+    /// Chooses the agents, and carries out the setup of the plan of the search or the sweep, which the parcel
+    /// has.
     ///
     /// # Errors
-    /// There is no broker, or not the agents that are asked for.
+    /// There is no broker, or not the agents that are asked for, or the setup failed.
     pub(crate) fn begin(
         spec: FleetSpec,
+        plan: &Plan,
         parcel: Parcel,
         threads: Option<u32>,
         quiet: bool,
@@ -95,18 +99,22 @@ impl FleetTrials {
         let holder = format!("find-{}", describe::run_id(clock::unix()));
         let fleet = Fleet::gather(spec, threads, Some(holder), say.clone())?;
         say(&format!("fleet: trials on {}", fleet.described()));
-        let control = Arc::new(Mutex::new(Control::default()));
+        let control = CurrentControl::default();
         let (current, speak) = (control.clone(), say.clone());
-        let of_run = move || current.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let signals = SignalWatch::start(of_run, move |text| speak(text)).map_err(|error| {
-            Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
-        })?;
-        Ok(Self { fleet, parcel, control, signals, say, quiet })
+        let signals =
+            SignalWatch::start(move || current.get(), move |text| speak(text)).map_err(|error| {
+                Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
+            })?;
+        let around = Around::of_others(plan, &control.get(), &control, &say)
+            .map_err(|error| failure_under(error, &signals))?;
+        Ok(Self { fleet, parcel, around, control, signals, say, quiet })
     }
 
-    /// Lets the agents go.
+    /// Lets the agents go, and carries out the teardown.
     pub(crate) fn end(self) {
-        self.fleet.let_go();
+        let Self { fleet, around, .. } = self;
+        fleet.let_go();
+        drop(around);
     }
 }
 
@@ -118,7 +126,7 @@ impl Trials for FleetTrials {
         go_on: &mut GoOn<'_>,
     ) -> Result<TrialRun, Failure> {
         let control = Control::default();
-        *self.control.lock().unwrap_or_else(PoisonError::into_inner) = control.clone();
+        self.control.set(&control);
         if self.signals.received().is_some() {
             control.stop(Stop::Drain);
         }
@@ -126,7 +134,8 @@ impl Trials for FleetTrials {
         arguments.iter().for_each(|argument| parcel.add_argument(argument.clone()));
         let run = describe::run_id(clock::unix());
         let mut audience = TrialAudience { control: &control, line: ProgressLine::new(self.quiet), go_on };
-        let conducted = self.fleet.carry_out(plan, parcel, &run, &control, &mut audience)?;
+        let around = self.around.as_ref();
+        let conducted = self.fleet.carry_out(plan, parcel, &run, &control, around, &mut audience)?;
         let (run, is_whole) = conducted.conclude(plan, &control, &self.signals, &self.say)?;
         if !is_whole && self.signals.received().is_none() {
             let lost = run.result.verdict.evidence.first().map(|found| found.evidence.clone());

@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Backends, Control, RunError, run_once, set_up};
 use plimsoll_metrics::Log;
 use plimsoll_plan::{GivenValue, Plan, SharedText};
 
+use crate::base::handed_values::HandedValues;
 use crate::base::messages::Notify;
 use crate::session::done_once::{DoneOnce, Refreshes};
 use crate::session::refresher::Refresher;
@@ -40,6 +42,9 @@ pub(crate) struct Around {
 
 impl Around {
     /// Carries out the setup of a plan, which is given the values. `control` stops it.
+    ///
+    /// # Errors
+    /// It failed, or was stopped.
     pub(crate) fn begin(
         plan: &mut Plan,
         backends: &Backends,
@@ -78,6 +83,51 @@ impl Around {
             current: current.clone(),
             say: say.clone(),
         })
+    }
+
+    /// Carries out the setup of a plan whose load other processes make; `None` if there is nothing around it.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub(crate) fn of_others(
+        plan: &Plan,
+        control: &Control,
+        current: &CurrentControl,
+        say: &Notify,
+    ) -> Result<Option<Self>, RunError> {
+        if plan.setup.is_none() && plan.teardown.is_none() {
+            return Ok(None);
+        }
+        // There is one request now and then, so epoll will do whatever the load runs on.
+        let backends = Backends::from(KernelBackend::Epoll(BackendOptions::default()));
+        Self::begin(&mut plan.clone(), &backends, control, current, say).map(Some)
+    }
+
+    /// Gives a plan the values of a setup that another process has carried out. That process does the rest,
+    /// too.
+    pub(crate) fn handed(
+        plan: &mut Plan,
+        values: &HandedValues,
+        backends: &Backends,
+        current: &CurrentControl,
+        say: &Notify,
+    ) -> Self {
+        let values = values.as_given().to_vec();
+        plan.give(&values);
+        Self {
+            setup: None,
+            values,
+            refresher: None,
+            teardown: None,
+            backends: backends.clone(),
+            current: current.clone(),
+            say: say.clone(),
+        }
+    }
+
+    /// The values of the setup as they are now, for other processes.
+    pub(crate) fn to_hand_over(&self) -> String {
+        HandedValues::to_text(&self.values)
     }
 
     /// The setup, if the plan has one.

@@ -142,8 +142,11 @@ pub(crate) fn execute(
             .map_err(|error| failure_under(error, &signals))?;
         tell_first(&first, &plan, &say);
     }
-    let mut around = Around::begin(&mut plan, backends, &control, &current, &say)
-        .map_err(|error| failure_under(error, &signals))?;
+    let mut around = match &spec.handed {
+        Some(values) => Around::handed(&mut plan, values, backends, &current, &say),
+        None => Around::begin(&mut plan, backends, &control, &current, &say)
+            .map_err(|error| failure_under(error, &signals))?,
+    };
     probe.iter_mut().chain(&mut slow).for_each(|plan| around.give(plan));
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
     let context = with_setup(context(&plan, &first, &before, false), around.setup());
@@ -374,7 +377,7 @@ pub(crate) fn no_thread(error: &std::io::Error) -> Failure {
 }
 
 /// The failure of a run that may have been interrupted.
-fn failure_under(error: RunError, signals: &SignalWatch) -> Failure {
+pub(crate) fn failure_under(error: RunError, signals: &SignalWatch) -> Failure {
     match signals.received() {
         Some(signal) => Failure { exit: Exit::Interrupted(signal), ..failure(error) },
         None => failure(error),

@@ -11,18 +11,18 @@ use crate::process::{Finished, Folder, Process, run};
 use crate::truth::{account, assert_balance, delivered};
 
 /// Begin of the tokens that the server gives out. A report must not have it.
-const TOKEN: &str = "k7Qz9";
+pub(crate) const TOKEN: &str = "k7Qz9";
 
 /// A server with a login. It keeps what it was asked, in order: `POST /login`, `GET /items Bearer …`.
-struct Site {
-    url: String,
+pub(crate) struct Site {
+    pub(crate) url: String,
     seen: Arc<Mutex<Vec<String>>>,
     /// Gets each request, too.
     news: Receiver<String>,
 }
 
 impl Site {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let url = format!("http://{}", listener.local_addr().expect("it is bound"));
         let (seen, (tell, news)) = (Arc::new(Mutex::new(Vec::new())), channel());
@@ -36,11 +36,11 @@ impl Site {
         Self { url, seen, news }
     }
 
-    fn seen(&self) -> Vec<String> {
+    pub(crate) fn seen(&self) -> Vec<String> {
         self.seen.lock().expect("no thread panics").clone()
     }
 
-    fn count(&self, request: &str) -> usize {
+    pub(crate) fn count(&self, request: &str) -> usize {
         self.seen().iter().filter(|seen| seen.starts_with(request)).count()
     }
 
@@ -100,7 +100,7 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<String>>, tell: &Sender<String>) {
 }
 
 /// A plan that logs in at `login`, loads with the token, and ends with `logout`.
-fn plan(folder: &Folder, url: &str, login: &str, logout: &str) -> String {
+pub(crate) fn plan(folder: &Folder, url: &str, login: &str, logout: &str) -> String {
     folder.write(
         "plan.yaml",
         format!(
@@ -297,21 +297,16 @@ fn a_trial_shows_the_setup_and_hands_its_values_on() {
 }
 
 #[test]
-fn shards_and_fleets_refuse_it_in_words() {
+fn shards_refuse_it_in_words() {
     let (site, folder) = (Site::start(), Folder::new());
     let plan = plan(&folder, &site.url, "/login", "/session");
     let shard = run(&format!("run {plan} -n 10 --shard 1/2 --seed 1"));
     assert!(shard.code == Some(2) && shard.stderr.contains("each shard would carry out"), "{shard:?}");
-    let fleet = run(&format!("run {plan} --rate 10 -d 1s --fleet nats://127.0.0.1:1"));
-    assert!(
-        fleet.code == Some(2) && fleet.stderr.contains("--fleet and `setup` exclude each other"),
-        "{fleet:?}"
-    );
     assert_eq!(site.seen(), [""; 0]);
 }
 
 /// A plan whose login is refreshed every second, by these lines or by the setup once more.
-fn refreshed(folder: &Folder, url: &str, steps: &str) -> String {
+pub(crate) fn refreshed(folder: &Folder, url: &str, steps: &str) -> String {
     let plan = plan(folder, url, "/login", "/session");
     let text = std::fs::read_to_string(&plan).expect("it was written");
     let text = text.replace("scenarios:", &format!("refresh:\n  every: 1s\n{steps}scenarios:"));
@@ -319,7 +314,7 @@ fn refreshed(folder: &Folder, url: &str, steps: &str) -> String {
 }
 
 /// Numbers of the tokens that requests to these paths had, in their order.
-fn tokens(site: &Site, request: &str) -> Vec<usize> {
+pub(crate) fn tokens(site: &Site, request: &str) -> Vec<usize> {
     let of = |seen: &String| seen.strip_prefix(request)?.split(TOKEN).nth(1)?.parse().ok();
     site.seen().iter().filter_map(of).collect()
 }

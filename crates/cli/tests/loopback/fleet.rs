@@ -7,6 +7,7 @@ use std::process::Command;
 use plimsoll_testkit::skip;
 use serde_json::Value;
 
+use crate::around::{self, Site, TOKEN, refreshed, tokens};
 use crate::process::{Finished, Folder, Process, run};
 use crate::sink::Sink;
 use crate::steering::request;
@@ -664,6 +665,55 @@ fn the_levels_of_a_sweep_are_runs_of_agents_that_stay_claimed() {
         let (value, users) = (value.expect("a number"), users.expect("a number"));
         assert!(users > value / 2.0 && users < value * 1.1, "{level:#}");
     }
+    drop(agents);
+}
+
+/// The coordinator logs in once for all agents, sends them the tokens that it refreshes, and logs out once.
+#[test]
+fn the_setup_is_carried_out_once_for_all_agents() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
+    let (site, folder, flags) = (Site::start(), Folder::new(), broker.flags());
+    let plan = refreshed(&folder, &site.url, "");
+    let ran = run(&format!("run {plan} --rate 60 -d 4s -c 4 -t 1 -o json {flags}"));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+    let result = parsed(&ran);
+    assert_balance(&result);
+    let about = &result["run"];
+    let (refresh, logins) = (&about["refresh"], site.count("POST /login"));
+    assert_eq!((&about["setup"]["requests"], &about["teardown"]["requests"]), (&1.into(), &1.into()));
+    assert!(refresh["times"].as_u64() >= Some(3), "{refresh}");
+    assert_eq!((&refresh["failed"], refresh["requests"].as_u64()), (&0.into(), Some(logins as u64 - 1)));
+    assert_eq!(account(&result, "failed"), 0, "{:#}", result["accounting"]);
+    let used = tokens(&site, "GET /items");
+    let (first, last) = (used.iter().min().expect("tokens"), used.iter().max().expect("tokens"));
+    assert!(first + 2 <= *last, "the agents had the tokens {first} to {last}");
+    assert_eq!(tokens(&site, "DELETE /session"), [logins], "once, with the last token");
+    assert!(site.seen().last().is_some_and(|last| last.starts_with("DELETE")), "{:?}", site.seen().last());
+    let sent = site.seen().len() as u64;
+    assert_eq!(account(&result, "started") + account(&result, "unmeasured"), sent, "{result}");
+    // A token is a secret, which nobody keeps.
+    let kept = std::process::Command::new("grep").args(["-rl", TOKEN, &broker.folder.file("")]).output();
+    assert_eq!(String::from_utf8_lossy(&kept.expect("there is such a program").stdout), "");
+    drop(agents);
+}
+
+/// Without a setup no agent begins; a search carries it out once for all of its trials.
+#[test]
+fn a_setup_that_fails_begins_no_load_and_one_is_enough_for_a_search() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
+    let (site, folder, flags) = (Site::start(), Folder::new(), broker.flags());
+    let broken = around::plan(&folder, &site.url, "/broken", "/session");
+    let ran = run(&format!("run {broken} --rate 60 -d 1s {flags}"));
+    assert!(ran.code == Some(1) && ran.stderr.contains("no such user"), "{ran:?}");
+    assert_eq!((site.count("GET"), site.count("DELETE")), (0, 0), "{:?}", site.seen());
+    let plan = around::plan(&folder, &site.url, "/login", "/session");
+    let found = run(&format!("find {plan} --sweep rate=20,40 -d 1s -c 4 -t 1 -o json {flags}"));
+    assert!(matches!(found.code, Some(0 | 3)), "{found:?}");
+    assert_eq!((site.count("POST /login"), site.count("DELETE /session")), (1, 1), "{:?}", site.seen());
+    assert!(site.count("GET /items") >= 60, "{:?}", site.seen());
+    assert!(tokens(&site, "GET /items").iter().all(|number| *number == 1));
     drop(agents);
 }
 

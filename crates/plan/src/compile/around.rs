@@ -37,8 +37,17 @@ pub(super) struct Around {
     pub(super) drawn: Vec<String>,
     /// `true` if one of their steps has a script.
     pub(super) has_scripts: bool,
+    /// `true` if another process carries them out.
+    pub(super) is_elsewhere: bool,
     /// The servers of all parts so far.
     pub(super) servers: Servers,
+}
+
+impl Around {
+    /// The value of a name that is missing from the environment, if the part needs none here.
+    pub(super) fn unset(&self) -> Option<String> {
+        (self.is_elsewhere && self.role != Role::Load).then(String::new)
+    }
 }
 
 /// The parts of a plan in the order in which they are compiled: each needs what those before it set and use.

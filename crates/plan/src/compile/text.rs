@@ -91,7 +91,8 @@ impl Compiler<'_, '_> {
             Some((name, default)) => (name.trim(), Some(default.trim())),
             None => (argument, None),
         };
-        if let Some(value) = self.resolver.environment.get(name).or_else(|| default.map(str::to_owned)) {
+        let value = self.resolver.environment.get(name).or_else(|| default.map(str::to_owned));
+        if let Some(value) = value.or_else(|| self.around.unset()) {
             return Some(value);
         }
         let problem = Problem::new(format!("`{name}` is not set in the environment"));
@@ -129,6 +130,7 @@ impl Compiler<'_, '_> {
                     return self.fail(place, Problem::new(message));
                 }
             },
+            (None, None) if let Some(value) = self.around.unset() => value,
             (None, None) => {
                 let problem = Problem::new(format!("the secret `{name}` is not set in the environment"));
                 let hint = format!("set {name}, or {name}_FILE to the name of a file that holds it");

@@ -1,10 +1,10 @@
 //! Setup and teardown: plans of their own, whose values the load gets.
 
 use plimsoll_core::{Nanos, Random};
-use plimsoll_plan::{GivenValue, Load, Plan, Problem, SharedText};
+use plimsoll_plan::{GivenValue, Load, Plan, PlanPatch, Problem, RawValue, SharedText};
 use plimsoll_scenario::{Context, Op};
 
-use crate::plans::resolve;
+use crate::plans::{resolve, resolve_with};
 
 const PLAN: &str = "
 targets: {auth: http://auth.test, api: http://api.test}
@@ -183,4 +183,35 @@ fn a_refresh_that_replaces_nothing_is_refused() {
     assert_eq!(problems(alone), ["`refresh` has no effect: the plan has no `setup`"]);
     let unknown = with_refresh("{every: 1m, often: 2}");
     assert!(problems(&unknown)[0].contains("often"), "{:?}", problems(&unknown));
+}
+
+/// The coordinator of a fleet has the secrets of its setup; its agents do not need them.
+#[test]
+fn what_only_a_setup_elsewhere_needs_may_be_missing_from_the_environment() {
+    let text = "
+targets: {api: http://api.test}
+setup:
+  - post: /login/${env(REALM)}
+    headers: {authorization: 'Basic ${secret(PASSWORD)}'}
+    extract: {token: {json: /token}}
+refresh: {every: 5m}
+scenarios: [{steps: [{get: /, headers: {authorization: 'Bearer ${token}'}}]}]
+";
+    let flags = |is_set_up_elsewhere| PlanPatch {
+        is_set_up_elsewhere,
+        seed: Some(RawValue::new("--seed", "1")),
+        shard: Some(RawValue::new("--shard", "1/2")),
+        ..PlanPatch::default()
+    };
+    let refused = resolve_with(flags(false), text, &[], &[]).expect_err("three things are wrong");
+    let messages: Vec<&str> = refused.iter().map(|problem| &*problem.message).collect();
+    for part in ["`REALM` is not set", "`PASSWORD` is not set", "each shard would carry out"] {
+        assert!(messages.iter().any(|message| message.contains(part)), "{part}: {messages:?}");
+    }
+    let plan = resolve_with(flags(true), text, &[], &[]).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    assert_eq!(given(&plan, 0), [("token".to_owned(), String::new())]);
+    // The load itself needs all of its own.
+    let load = text.replace("get: /,", "get: '/${env(PAGE)}',");
+    let refused = resolve_with(flags(true), &load, &[], &[]).expect_err("it has no PAGE");
+    assert!(refused.len() == 1 && refused[0].message.contains("`PAGE`"), "{refused:?}");
 }

@@ -26,13 +26,23 @@ pub(crate) fn resolve(
     files: &[(&str, &str)],
     environment: &[(&str, &str)],
 ) -> Result<Plan, Vec<Problem>> {
+    resolve_with(PlanPatch::default(), text, files, environment)
+}
+
+/// The same with these flags.
+pub(crate) fn resolve_with(
+    flags: PlanPatch,
+    text: &str,
+    files: &[(&str, &str)],
+    environment: &[(&str, &str)],
+) -> Result<Plan, Vec<Problem>> {
     let named = files.iter().map(|(name, content)| (*name, content.as_bytes().to_vec()));
     let memory = Memory(named.chain([("plans/plan.yaml", text.as_bytes().to_vec())]).collect());
     let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let command = Command {
         plan: Some(PlanSource::File("plans/plan.yaml".to_owned())),
         environment: environment.iter().map(own).collect(),
-        flags: PlanPatch { default_seed: 1, ..PlanPatch::default() },
+        flags: PlanPatch { default_seed: 1, ..flags },
     };
     match command.resolve(&memory) {
         Ok(resolved) => Ok(resolved.plan),

@@ -8,6 +8,7 @@ use super::SavedRun;
 use super::merging::MergeError;
 use super::shards::check;
 use crate::contract::agent::{AgentResult, AgentState};
+use crate::contract::context::{OnceResult, RefreshResult};
 use crate::contract::result::{Finding, LimitedByResult};
 use crate::contract::trial::TrialFigures;
 
@@ -100,6 +101,22 @@ impl SavedRun {
 }
 
 impl SavedRun {
+    /// Adds the setup, the refreshes and the teardown, which the coordinator has carried out: its agents know
+    /// nothing of them. `sent` are the requests of all of them that reached a server.
+    pub fn add_around(
+        &mut self,
+        (setup, refresh, teardown): (Option<OnceResult>, Option<RefreshResult>, Option<OnceResult>),
+        sent: u64,
+    ) {
+        let result = &mut self.result;
+        let refreshed = refresh.as_ref().and_then(RefreshResult::warning);
+        let torn_down = teardown.as_ref().and_then(OnceResult::warning);
+        result.verdict.warnings.extend(refreshed.iter().chain(&torn_down).map(Finding::of));
+        (result.run.setup, result.run.refresh, result.run.teardown) = (setup, refresh, teardown);
+        result.accounting.unmeasured += sent;
+        result.restate();
+    }
+
     /// The figures of the run as one of several that are compared. Where the generator was its limit, the
     /// first finding says so: of a fleet it names the agent.
     pub fn as_trial(&self) -> TrialFigures {

@@ -13,6 +13,7 @@ use plimsoll_targets::{Access, CONTROL_FIELD, ControlOptions, ControlReply, Cont
 use serde_json::{Value, json};
 
 use crate::args::control::ControlSpec;
+use crate::base::handed_values::HandedValues;
 use crate::base::messages::Notify;
 use crate::session::control::live_stats::LiveStats;
 use crate::session::control::rate::{RateController, parse_preference, per_second, told};
@@ -29,6 +30,8 @@ POST /rate             set the rate, in iterations per second: 5000, 5k/s or {\"
 POST /pause            start nothing until /resume
 POST /resume           go on
 POST /start            begin at {\"at_unix_ns\":…}, where --start-at command waits for it
+POST /values           replace values of the setup, where another process carries out the refresh:
+                       {\"refreshed\":{\"token\":\"YWJj\"}}, in Base64
 POST /stop             start nothing more, wait for what is in flight, report; at once with {\"now\":true}
 POST /config?rps=100   set the requests per second on every connection, as h2loadrunner has it
                        (by GET, too, with --control-h2loadrunner or a token)
@@ -56,7 +59,8 @@ impl ControlPort {
         let access = spec.token.clone().map_or(Access::Local, Access::Token);
         let config_by_get = spec.h2loadrunner || spec.token.is_some();
         let options = ControlOptions { listen: Endpoint::Tcp(listen), access, name: "control" };
-        let desk = RequestHandler { controller, live_stats, growing, config_by_get };
+        let desk =
+            RequestHandler { controller, live_stats, growing, handed: spec.handed.clone(), config_by_get };
         // There is one request now and then, so epoll will do whatever the load runs on.
         let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
         let server = ControlServer::start(options, open, Box::new(move |request| desk.answer(request)))
@@ -73,6 +77,8 @@ struct RequestHandler {
     controller: RateController,
     live_stats: Arc<LiveStats>,
     growing: GrowingResult,
+    /// Values of a setup that another process has carried out.
+    handed: Option<HandedValues>,
     /// `true` if GET /config changes the rate, as in h2loadrunner.
     config_by_get: bool,
 }
@@ -100,6 +106,7 @@ impl RequestHandler {
             "/pause" => ("POST", Box::new(|| self.set_rate(RateCommand::Pause, None, None))),
             "/resume" => ("POST", Box::new(|| self.set_rate(RateCommand::Resume, None, None))),
             "/start" => ("POST", Box::new(|| self.start(&request.body))),
+            "/values" => ("POST", Box::new(|| self.replace_values(&request.body))),
             "/stop" => ("POST", Box::new(|| self.stop(&request.body))),
             _ => return ControlReply::problem(404, "no such path; GET / lists them"),
         };
@@ -175,6 +182,17 @@ impl RequestHandler {
         let problem =
             "the run does not wait for its start: --start-at command does, once everything is ready";
         ControlReply::problem(409, problem)
+    }
+
+    fn replace_values(&self, body: &str) -> ControlReply {
+        let Some(handed) = &self.handed else {
+            let problem = "this run has carried out its setup itself: write a `refresh` into the plan";
+            return ControlReply::problem(409, problem);
+        };
+        match handed.replace(body) {
+            Ok(()) => ControlReply::json(200, "{}\n".to_owned()),
+            Err(problem) => ControlReply::problem(400, &problem),
+        }
     }
 
     /// h2loadrunner's `/config?rps=100`.
@@ -284,6 +302,7 @@ mod tests {
             controller,
             live_stats: Arc::default(),
             growing: GrowingResult::default(),
+            handed: None,
             config_by_get: true,
         }
     }

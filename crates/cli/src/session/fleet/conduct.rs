@@ -22,6 +22,8 @@ use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
 use crate::base::messages::{Notify, say};
 use crate::base::signals::SignalWatch;
+use crate::session::around::{Around, CurrentControl};
+use crate::session::done_once::sent_in_all;
 use crate::session::fleet::broker::{agents, choose, connect, refused};
 use crate::session::fleet::course::Course;
 use crate::session::fleet::merging::{AskedLoad, has_shards, merged};
@@ -29,7 +31,9 @@ use crate::session::fleet::parcel::Parcel;
 use crate::session::live::fault_log::FaultLog;
 use crate::session::live::stats::Statistics;
 use crate::session::live::view::{Stage, View};
-use crate::session::run::{Live, Outcome, RunPreparation, context, exit_of, no_thread};
+use crate::session::run::{
+    Live, Outcome, RunPreparation, context, exit_of, failure_under, no_thread, with_setup,
+};
 use crate::session::saving::RunSaver;
 
 /// Time between a change of the rate and its effect: by then every agent has heard of it, even if a beat or
@@ -89,7 +93,7 @@ impl Fleet {
         self.agents.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Carries out a plan on all of them.
+    /// Carries out a plan on all of them. Its setup, if it has one, was carried out by `around`.
     ///
     /// # Errors
     /// The broker refuses an operation, or `audience` cannot begin. Refusals of agents are told by
@@ -100,9 +104,12 @@ impl Fleet {
         parcel: Parcel,
         run: &str,
         handle: &Control,
+        around: Option<&Around>,
         audience: &mut dyn Audience,
     ) -> Result<Conducted, Failure> {
         let mut parcel = parcel;
+        let handed = around.map(Around::to_hand_over);
+        handed.iter().for_each(|values| parcel.hand_over(values.clone()));
         parcel.add_argument(format!("--seed={}", plan.seed));
         let Parcel { prepare, files } = parcel;
         let options = CoordinatorOptions {
@@ -128,6 +135,8 @@ impl Fleet {
             course: None,
             audience,
             next_look: Nanos::ZERO,
+            around,
+            handed,
         };
         conductor.conduct()?;
         let Conductor { coordinator, stopped, begun, course, fleet, .. } = conductor;
@@ -250,9 +259,10 @@ pub(crate) fn execute(
     let mut fleet = Fleet::gather(spec, threads, None, say.clone())?;
     let context = context(plan, &[], before, false);
     say(&format!("fleet: run {} on {}", context.run_id, fleet.described()));
-    let handle = Control::default();
-    let (of_run, speak) = (handle.clone(), say.clone());
-    let signals = SignalWatch::start(move || of_run.clone(), move |text| speak(text))
+    let (handle, current) = (Control::default(), CurrentControl::default());
+    current.set(&handle);
+    let (of_run, speak) = (current.clone(), say.clone());
+    let signals = SignalWatch::start(move || of_run.get(), move |text| speak(text))
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
     let statistics = Statistics::open(plan, live, output.quiet)?;
     let stage = Stage::of(before.look, control, output.quiet, &statistics);
@@ -265,11 +275,15 @@ pub(crate) fn execute(
         output.quiet,
         &say,
     )?;
+    let mut around =
+        Around::of_others(plan, &handle, &current, &say).map_err(|error| failure_under(error, &signals))?;
+    let context = with_setup(context, around.as_ref().and_then(Around::setup));
     let mut spectators = Spectators { view, saver: None, plan, context: &context, handle: &handle, before };
-    let conducted = fleet.carry_out(plan, parcel, &context.run_id, &handle, &mut spectators);
+    let conducted = fleet.carry_out(plan, parcel, &context.run_id, &handle, around.as_ref(), &mut spectators);
     let Spectators { view, mut saver, .. } = spectators;
     let exporters = view.close();
     fleet.let_go();
+    let torn_down = around.as_mut().and_then(Around::tear_down);
     let concluded = conducted.and_then(|conducted| {
         let (run, is_whole) = conducted.conclude(plan, &handle, &signals, &say)?;
         Ok((conducted, run, is_whole))
@@ -298,6 +312,14 @@ pub(crate) fn execute(
             );
             run.result.notes.push(Note { code: "intervals_missing".to_owned(), text });
         }
+    }
+    if let Some(around) = &around {
+        let refreshes = around.take_refreshes();
+        let once = around.setup().into_iter().chain(&torn_down);
+        let sent = sent_in_all([].iter(), once, refreshes.as_ref());
+        let setup = around.setup().map(|setup| setup.result.clone());
+        let refresh = refreshes.map(|refreshes| refreshes.result);
+        run.add_around((setup, refresh, torn_down.map(|done| done.result)), sent);
     }
     run.result.exports = exporters.finish(run.result.verdict.valid, &say);
     let judged = exit_of(&run.result);
@@ -368,6 +390,9 @@ struct Conductor<'a> {
     audience: &'a mut dyn Audience,
     /// When the agents are looked at next.
     next_look: Nanos,
+    around: Option<&'a Around>,
+    /// The values of the setup as the agents were sent them last.
+    handed: Option<String>,
 }
 
 impl Conductor<'_> {
@@ -384,6 +409,7 @@ impl Conductor<'_> {
             }
             self.show();
             self.steer();
+            self.hand_over();
             let actions = self.coordinator.tick(now());
             self.carry_out(actions);
         }
@@ -460,6 +486,9 @@ impl Conductor<'_> {
             Notice::Unsteered { agent, error } => {
                 format!("warning: agent {agent} did not change its load: {error}")
             }
+            Notice::Outdated { agent, error } => {
+                format!("warning: agent {agent} goes on with values from before the refresh: {error}")
+            }
             Notice::Ended(agent) => format!("agent {agent} has ended"),
             Notice::Asked { agent, lost, shard, .. } => {
                 let first_worker = shard * self.fleet.threads;
@@ -513,6 +542,16 @@ impl Conductor<'_> {
             let command = if stop == Stop::Now { SteerCommand::StopNow } else { SteerCommand::Stop };
             let actions = self.coordinator.steer(command, Nanos::ZERO, now());
             self.carry_out(actions);
+        }
+    }
+
+    /// Sends the agents values that were refreshed.
+    fn hand_over(&mut self) {
+        let Some(around) = self.around.filter(|_| self.begun.is_some()) else { return };
+        let values = around.to_hand_over();
+        if self.handed.as_ref() != Some(&values) {
+            self.coordinator.set_values(values.clone().into_bytes());
+            self.handed = Some(values);
         }
     }
 

@@ -74,7 +74,16 @@ pub(crate) struct Parcel {
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
+/// Name of the file with the values of the setup in the folder of a run.
+const VALUES_FILE: &str = ".setup-values.json";
+
 impl Parcel {
+    /// Adds the values of the setup, which agents do not carry out then.
+    pub(crate) fn hand_over(&mut self, values: String) {
+        self.files.push((VALUES_FILE.to_owned(), values.into_bytes()));
+        self.add_argument(format!("--setup-values={VALUES_FILE}"));
+    }
+
     /// Adds an argument of the processes of agents.
     pub(crate) fn add_argument(&mut self, argument: String) {
         let args = &mut self.prepare.args;
