@@ -4,7 +4,7 @@ use plimsoll_plan::document::Field;
 
 use super::Importer;
 use super::protocol::Protocol;
-use super::steps::{In, Operation, operations};
+use super::steps::{In, Operation, operations, paced_at_end};
 use super::tree::{Expression, Span};
 use crate::amount::{self, Ratio};
 use crate::course::{Course, Level, Segment};
@@ -52,6 +52,8 @@ struct Population {
     actions: Vec<Operation>,
     protocol: Protocol,
     is_rate: bool,
+    /// Its users repeat their steps.
+    is_repeated: bool,
     pieces: Vec<Piece>,
 }
 
@@ -184,6 +186,7 @@ impl Importer<'_> {
             actions: actions.to_vec(),
             protocol: protocol.clone(),
             is_rate: true,
+            is_repeated: false,
             pieces: Vec::new(),
         };
         let mut children = Vec::new();
@@ -351,7 +354,7 @@ impl Importer<'_> {
         if let Some(last) = population.actions.last_mut() {
             *last = body;
         }
-        population.is_rate = false;
+        (population.is_rate, population.is_repeated) = (false, true);
         population.pieces = users;
         self.note_call(span, &name, becomes);
     }
@@ -381,9 +384,11 @@ impl Importer<'_> {
             scenario: &population.title,
             groups: Vec::new(),
             in_loop: false,
+            is_repeated: population.is_repeated,
             ends: false,
         };
         let steps = self.carry_out(&population.actions, &mut within);
+        let steps = if population.is_repeated { paced_at_end(steps) } else { steps };
         if !flow::has_request(&steps) {
             if !self.findings.has_problems() {
                 let title = population.title.clone();

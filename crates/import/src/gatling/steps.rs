@@ -21,6 +21,8 @@ pub(super) struct In<'s> {
     pub(super) groups: Vec<String>,
     /// Within a loop, whose turns are parts of one iteration.
     pub(super) in_loop: bool,
+    /// A user comes here again and again: in a loop, or with its next iteration.
+    pub(super) is_repeated: bool,
     /// A failure ends the iteration.
     pub(super) ends: bool,
 }
@@ -182,6 +184,16 @@ impl Importer<'_> {
                         add(&mut all, step);
                     }
                 }
+                "pace" if within.is_repeated => {
+                    if let Some(step) = self.pace(operation) {
+                        all.push(step);
+                    }
+                }
+                "pace" => {
+                    let becomes =
+                        "it waits for nothing outside a loop, where a user comes once: it is left out";
+                    self.note(operation.span, becomes);
+                }
                 "feed" => self.feed(operation, within),
                 "group" => {
                     let title = operation.first().first().and_then(|name| self.text_of(name));
@@ -228,8 +240,7 @@ impl Importer<'_> {
                         self.note_call(operation.span, "exitHereIfFailed", becomes);
                     }
                 }
-                "pace"
-                | "rendezVous"
+                "rendezVous"
                 | "exitHere"
                 | "exitHereIf"
                 | "stopLoadGenerator"
@@ -312,7 +323,9 @@ impl Importer<'_> {
         self.steps <= MOST_STEPS
     }
 
-    fn pause(&mut self, operation: &Operation) -> Option<StepSpec> {
+    /// The times of a pause or a pace in nanoseconds, and `true` if there is nothing else among its
+    /// arguments.
+    fn times(&mut self, operation: &Operation) -> (Vec<u64>, bool) {
         let given = operation.first().to_vec();
         // The kind of the distribution, and `force`, may stand behind the times; Scala has a unit there, too.
         let unit = given.last().and_then(|last| unit_behind(&self.said(last.span)));
@@ -324,6 +337,29 @@ impl Importer<'_> {
                 (None, _) => {}
             }
         }
+        let is_all = times.len() == given.len() || unit.is_some();
+        (times, is_all)
+    }
+
+    /// The time between two turns of a loop. It stands at their beginning, or between their requests.
+    fn pace(&mut self, operation: &Operation) -> Option<StepSpec> {
+        let (times, _) = self.times(operation);
+        let time = match times.as_slice() {
+            [] => {
+                self.note(operation.span, "a pace has a fixed time in a plan: it is left out");
+                return None;
+            }
+            [one] => *one,
+            [shortest, longest, ..] => {
+                self.note(operation.span, "a pace has one time in a plan: it is the mean of both");
+                shortest.midpoint(*longest)
+            }
+        };
+        (time > 0).then(|| flow::pause(flow::pace(time)))
+    }
+
+    fn pause(&mut self, operation: &Operation) -> Option<StepSpec> {
+        let (times, is_all) = self.times(operation);
         let (shortest, longest) = match times.as_slice() {
             [] => {
                 let becomes = "a pause has a fixed time or a range of times in a plan: it is left out";
@@ -333,7 +369,7 @@ impl Importer<'_> {
             [one] => (*one, *one),
             [shortest, longest, ..] => (*shortest, *longest),
         };
-        if times.len() < given.len() && unit.is_none() {
+        if !is_all {
             let becomes = "only the times are taken: they are fixed, or uniformly distributed";
             self.note(operation.span, becomes);
         }
@@ -345,10 +381,11 @@ impl Importer<'_> {
 
     /// The steps of one turn of a loop.
     fn turn(&mut self, body: &[Expression], within: &mut In<'_>) -> Vec<StepSpec> {
-        let before = std::mem::replace(&mut within.in_loop, true);
+        let before = (within.in_loop, within.is_repeated);
+        (within.in_loop, within.is_repeated) = (true, true);
         let steps = self.all_steps(body, within);
-        within.in_loop = before;
-        steps
+        (within.in_loop, within.is_repeated) = before;
+        paced_at_end(steps)
     }
 
     fn repeat(&mut self, operation: &Operation, within: &mut In<'_>) -> Vec<StepSpec> {
@@ -679,6 +716,19 @@ fn add(all: &mut Vec<StepSpec>, step: StepSpec) {
         }
         _ => all.push(step),
     }
+}
+
+/// Steps that are carried out again and again, with a pace at their beginning moved to their end: there it
+/// waits for nothing the first time, as a plan's would.
+pub(super) fn paced_at_end(mut steps: Vec<StepSpec>) -> Vec<StepSpec> {
+    let paces = |step: &StepSpec| {
+        matches!(step.kind, StepKind::Pause) && step.think.get().is_some_and(|think| !think.pace.is_absent())
+    };
+    if steps.len() > 1 && paces(&steps[0]) {
+        let pace = steps.remove(0);
+        add(&mut steps, pace);
+    }
+    steps
 }
 
 fn repeated(times: String, steps: Vec<StepSpec>) -> Vec<StepSpec> {

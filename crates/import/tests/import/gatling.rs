@@ -182,6 +182,15 @@ fn actions_are_steps_in_each_language() {
         (".repeat(3).on(exec(http(\"b\").get(\"/a\")))", "repeat: 3\n"),
         (".repeat(2, \"n\").on(exec(http(\"b\").get(\"/#{n}\")))", "- set:\n\"n\": 1\n- name: b (2)\n"),
         (".repeat(2, \"n\").on(exec(http(\"b\").get(\"/a\")))", "repeat: 2\n"),
+        (
+            ".repeat(3).on(pace(5).exec(http(\"b\").get(\"/b\")))",
+            "- repeat: 3\nsteps:\n- name: b\nget: /b\non_failure: continue\nthink:\npace: 5s\n",
+        ),
+        (
+            ".repeat(3).on(exec(http(\"b\").get(\"/b\")).pace(1, 2).exec(http(\"c\").get(\"/c\")))",
+            "think:\npace: 1500ms\n- name: c\n",
+        ),
+        (".pace(5)", "it waits for nothing outside a loop"),
         (".repeat(\"#{x}\").on(exec(http(\"b\").get(\"/a\")))", "repeat: ${x}\n"),
         (".doIf(\"#{x}\").then(exec(http(\"b\").get(\"/a\")))", "if: ${x} == true\n"),
         (".doIfEquals(\"#{x}\", \"y\").then(exec(http(\"b\").get(\"/a\")))", "if: ${x} == \"y\"\n"),
@@ -247,6 +256,27 @@ fn actions_are_steps_in_each_language() {
         };
         assert_eq!(plan(&java), plan(&scala), "{actions}");
         assert_eq!(plan(&java), plan(&script), "{actions}");
+    }
+}
+
+/// Users who repeat their steps for ever begin them at the times of a pace, wherever it stands.
+#[test]
+fn a_pace_of_users_who_stay_is_that_of_their_iterations() {
+    for (body, steps) in [
+        (
+            "pace(5).exec(http(\"b\").get(\"/b\"))",
+            "- name: b\nget: /b\non_failure: continue\nthink:\npace: 5s\n",
+        ),
+        (
+            "exec(http(\"b\").get(\"/b\")).pace(5)",
+            "- name: b\nget: /b\non_failure: continue\nthink:\npace: 5s\n",
+        ),
+    ] {
+        let staying = "class A extends Simulation { { setUp(scenario(\"s\").forever().on(BODY)\
+                       .injectOpen(atOnceUsers(3))).protocols(http.baseUrl(\"http://h\")).maxDuration(60); } }";
+        let text = named("A.java", &staying.replace("BODY", body));
+        assert!(flat(&text).contains(steps), "{body}: {text}");
+        assert!(flat(&text).contains("users: 3\n"), "{body}: {text}");
     }
 }
 
