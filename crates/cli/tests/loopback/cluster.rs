@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-use crate::eventually::eventually;
+use crate::eventually::{eventually, wait_to_look_again};
 use crate::process::{Finished, Folder, Process, run};
 
 /// Two sinks, and a little load on the first.
@@ -166,7 +166,7 @@ fn an_interrupted_run_ends_its_cluster_and_tells_what_it_knows() {
         // A line of the statistics says that the load is on.
         let began = || std::fs::read_to_string(&stats).is_ok_and(|text| text.lines().count() > 1);
         while !began() {
-            std::thread::yield_now();
+            wait_to_look_again();
         }
         owner.signal(signal);
         let finished = owner.finish();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::cluster::{SINKS, Stage};
-use crate::eventually::eventually;
+use crate::eventually::{eventually, wait_to_look_again};
 use crate::process::{Finished, Process};
 
 /// Returns `true` if networks can be made here; otherwise prints why the test is skipped.
@@ -211,7 +211,7 @@ fn nothing_is_left_of_networks_whoever_ends_them() {
         owner.stderr.wait_for("nodes are ready");
         // A line of the statistics says that the load is on.
         while !std::fs::read_to_string(&stats).is_ok_and(|text| text.lines().count() > 1) {
-            std::thread::yield_now();
+            wait_to_look_again();
         }
         let state = stage.state();
         assert!(said("ip", &["-o", "link"]).contains(&device(&state)), "{state}");

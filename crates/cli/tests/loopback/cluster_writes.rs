@@ -5,6 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::cluster::{SINKS, Stage};
+use crate::eventually::wait_to_look_again;
 use crate::foreign::python;
 use crate::process::{Finished, run};
 
@@ -227,7 +228,7 @@ fn a_load_of_which_nothing_was_acknowledged_does_not_pass_its_verification() {
         (folder.write("poisoned.py", include_str!("poisoned.py")), &address["127.0.0.1:".len()..]);
     let Some(node) = python(&[&file, port, &folder.path().display().to_string()]) else { return };
     while std::net::TcpStream::connect(&address).is_err() {
-        std::thread::yield_now();
+        wait_to_look_again();
     }
     let finished = run(&format!(
         "crud --leader http://{address} --mode bulk --total 300 --bulk-size 50 --verify -o json"

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::eventually::eventually;
+use crate::eventually::{eventually, wait_to_look_again};
 use crate::ports::lasting_addresses;
 use crate::process::{Finished, Folder, Process, run};
 
@@ -275,7 +275,7 @@ fn a_leader_that_is_killed_takes_no_acknowledged_write_with_it() {
     let reaches = |more: usize| {
         let wanted = count.load(Ordering::Relaxed) + more;
         while count.load(Ordering::Relaxed) < wanted {
-            std::thread::yield_now();
+            wait_to_look_again();
         }
     };
     std::thread::scope(|scope| {

@@ -18,6 +18,12 @@ pub(crate) fn eventually(holds: impl Fn() -> bool) -> bool {
         if clock::monotonic() >= until {
             return false;
         }
-        clock::sleep_until(clock::monotonic() + LOOK);
+        wait_to_look_again();
     }
+}
+
+/// Waits for a moment in a loop that looks at something. One that only yields takes a processor from those
+/// that it waits for.
+pub(crate) fn wait_to_look_again() {
+    clock::sleep_until(clock::monotonic() + LOOK);
 }

@@ -8,6 +8,7 @@ use plimsoll_testkit::skip;
 use serde_json::Value;
 
 use crate::around::{self, Site, TOKEN, refreshed, tokens};
+use crate::eventually::wait_to_look_again;
 use crate::process::{Finished, Folder, Process, run};
 use crate::sink::Sink;
 use crate::steering::request;
@@ -202,7 +203,7 @@ fn ask_until(control: &str, path: &str, is_wanted: impl Fn(&Value) -> bool) -> V
         if is_wanted(&answer) {
             return answer;
         }
-        std::thread::yield_now();
+        wait_to_look_again();
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::backends::on_each;
+use crate::eventually::wait_to_look_again;
 use crate::process::{Folder, Process};
 use crate::sink::Sink;
 use crate::truth::{account, assert_balance, count, delivered};
@@ -115,7 +116,7 @@ fn a_second_hangup_reports_at_once_and_an_echo_of_the_first_does_not() {
         let waited = clock::monotonic().since(began);
         assert!(waited < Nanos::from_secs(30), "no second SIGHUP was heeded");
         run.signal("HUP");
-        std::thread::yield_now();
+        wait_to_look_again();
     }
     let took = clock::monotonic().since(began);
     let finished = run.finish();
@@ -181,7 +182,7 @@ fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
     let mut run = Process::plimsoll(&format!("run {plan}"));
     while !is_being_tried(address.port()) {
         assert!(!run.has_ended(), "{:?}", run.finish());
-        std::thread::yield_now();
+        wait_to_look_again();
     }
     std::fs::rename(folder.file("pipe"), &rows).expect("the pipe takes the place of the file");
     // Open for reading and writing, so that it neither waits for a reader nor is ever at its end.
@@ -200,7 +201,7 @@ fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
     std::thread::spawn(move || serve(listener, &counter));
     while answered.load(Ordering::Relaxed) < 100 {
         assert!(!run.has_ended(), "{:?}", run.finish());
-        std::thread::yield_now();
+        wait_to_look_again();
     }
     enough.store(true, Ordering::Relaxed);
     // Once the pipe is empty, workers have the rest of a buffer, and then wait for ever.
@@ -208,7 +209,7 @@ fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
     let mut waiting = 0;
     while waiting < 100 {
         assert!(!run.has_ended(), "{:?}", run.finish());
-        std::thread::yield_now();
+        wait_to_look_again();
         let empty = rustix::io::ioctl_fionread(&pipe).expect("a pipe knows its bytes") == 0;
         waiting = if empty && run.threads_in_read("worker-") == 2 { waiting + 1 } else { 0 };
     }
