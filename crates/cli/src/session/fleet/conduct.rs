@@ -45,6 +45,9 @@ const PATIENCE: Nanos = Nanos::from_millis(20);
 const FAREWELL: Nanos = Nanos::from_millis(500);
 /// Times that they are told.
 const FAREWELLS: u64 = 4;
+/// Longest refreshed values that are sent to agents, in bytes of their text. A broker takes messages of up to a
+/// megabyte, and ends the connection that sends a longer one.
+const LONGEST_VALUES: usize = 512 << 10;
 /// Interval between two looks at how each agent is doing.
 const LOOK: Nanos = Nanos::from_secs(1);
 
@@ -549,10 +552,17 @@ impl Conductor<'_> {
     fn hand_over(&mut self) {
         let Some(around) = self.around.filter(|_| self.begun.is_some()) else { return };
         let values = around.to_hand_over();
-        if self.handed.as_ref() != Some(&values) {
-            self.coordinator.set_values(values.clone().into_bytes());
-            self.handed = Some(values);
+        if self.handed.as_ref() == Some(&values) {
+            return;
         }
+        if values.len() > LONGEST_VALUES {
+            let length = figure::bytes(values.len() as u64);
+            let text = format!("refreshed values of {length} are too long for a message");
+            (self.fleet.say)(&format!("warning: fleet: {text}: the agents go on with those before"));
+        } else {
+            self.coordinator.set_values(values.clone().into_bytes());
+        }
+        self.handed = Some(values);
     }
 
     /// Shows the seconds that all agents have reported.
