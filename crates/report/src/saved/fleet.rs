@@ -9,7 +9,7 @@ use super::merging::MergeError;
 use super::shards::check;
 use crate::contract::agent::{AgentResult, AgentState};
 use crate::contract::context::{OnceResult, RefreshResult};
-use crate::contract::result::{Finding, LimitedByResult};
+use crate::contract::result::{Finding, LimitedByResult, VerdictResult};
 use crate::contract::trial::TrialFigures;
 
 /// The reason for which the result of a fleet that has lost an agent is invalid.
@@ -84,6 +84,8 @@ impl SavedRun {
         if let Some(limited) = limited {
             result.verdict.limited_by = limited;
         }
+        result.verdict.evidence = findings(&shares, |verdict| &verdict.evidence);
+        result.verdict.warnings = findings(&shares, |verdict| &verdict.warnings);
         let is_lost = |agent: &&AgentResult| agent.state == AgentState::Lost;
         let agents = || shares.iter().map(|share| &share.agent);
         let missed = agents().filter(|agent| agent.missed_changes > 0).map(change_missed);
@@ -163,6 +165,33 @@ fn change_missed(agent: &AgentResult) -> Finding {
         ),
         hint: "see whether its network or its machine was overloaded".to_owned(),
     }
+}
+
+/// Findings of the agents by their names. One that several have is there once, as the first of them has it.
+fn findings(shares: &[FleetShare], of: impl Fn(&VerdictResult) -> &[Finding]) -> Vec<Finding> {
+    let mut all: Vec<(&Finding, Vec<&str>)> = Vec::new();
+    for FleetShare { agent, run } in shares {
+        let name = agent.name.as_str();
+        for finding in run.iter().flat_map(|run| of(&run.result.verdict)) {
+            // An agent may have several of one kind.
+            let same =
+                all.iter_mut().find(|(first, names)| first.code == finding.code && !names.contains(&name));
+            match same {
+                Some((_, names)) => names.push(name),
+                None => all.push((finding, vec![name])),
+            }
+        }
+    }
+    let told = |(finding, names): (&Finding, Vec<&str>)| {
+        let others = match &names[1..] {
+            [] => String::new(),
+            [other] => format!("; agent {other} alike"),
+            [one, other] => format!("; agents {one} and {other} alike"),
+            [one, rest @ ..] => format!("; agent {one} and {} others alike", rest.len()),
+        };
+        Finding { evidence: format!("agent {}: {}{others}", names[0], finding.evidence), ..finding.clone() }
+    };
+    all.into_iter().map(told).collect()
 }
 
 /// An agent with the figures of its run.

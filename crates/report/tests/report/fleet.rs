@@ -1,7 +1,7 @@
 //! The run of a fleet: shards of agents, some of which are lost.
 
 use plimsoll_report::agent::{AgentResult, AgentState};
-use plimsoll_report::result::RateChangeResult;
+use plimsoll_report::result::{Finding, RateChangeResult};
 use plimsoll_report::saved::{FleetShare, MergeError};
 use plimsoll_report::{Format, SavedRun, Style, render_saved};
 
@@ -115,6 +115,31 @@ fn an_agent_that_was_the_limit_is_named() {
     let limited = &merged.result.verdict.limited_by;
     assert_eq!(limited.what, "generator");
     assert_eq!(limited.evidence, "agent agent-2: its threads had no time");
+}
+
+/// Symptom: "start lag p99 is 2 ms" stood there once for each agent, and not of which machine it was.
+#[test]
+fn findings_name_their_agents_and_are_told_once() {
+    for (agents, warned, expected) in [
+        (2, 1..=1, "agent agent-1: lag 1"),
+        (2, 1..=2, "agent agent-1: lag 1; agent agent-2 alike"),
+        (4, 2..=4, "agent agent-2: lag 2; agents agent-3 and agent-4 alike"),
+        (9, 1..=9, "agent agent-1: lag 1; agent agent-2 and 7 others alike"),
+    ] {
+        let shares = (1..=agents).map(|number| {
+            let mut share = share(number, agents, AgentState::Finished, 0);
+            let verdict = &mut share.run.as_mut().expect("it has a run").result.verdict;
+            verdict.warnings = Vec::new();
+            if warned.contains(&number) {
+                let (code, evidence) = ("start_lag".to_owned(), format!("lag {number}"));
+                verdict.warnings.push(Finding { code, evidence, hint: "use a lower rate".to_owned() });
+            }
+            share
+        });
+        let merged = SavedRun::merge_fleet(shares.collect()).unwrap();
+        let [warning] = &*merged.result.verdict.warnings else { panic!("{:?}", merged.result.verdict) };
+        assert_eq!((warning.evidence.as_str(), warning.hint.as_str()), (expected, "use a lower rate"));
+    }
 }
 
 /// The list of changes is that of the load, also if the first agent does not have all of them.
