@@ -45,8 +45,8 @@ const PATIENCE: Nanos = Nanos::from_millis(20);
 const FAREWELL: Nanos = Nanos::from_millis(500);
 /// Times that they are told.
 const FAREWELLS: u64 = 4;
-/// Longest refreshed values that are sent to agents, in bytes of their text. A broker takes messages of up to a
-/// megabyte, and ends the connection that sends a longer one.
+/// Longest refreshed values that are sent to agents, in bytes of their text. A broker takes messages of up
+/// to a megabyte, and ends the connection that sends a longer one.
 const LONGEST_VALUES: usize = 512 << 10;
 /// Interval between two looks at how each agent is doing.
 const LOOK: Nanos = Nanos::from_secs(1);
