@@ -159,7 +159,7 @@ pub enum Notice {
         /// The reason.
         error: String,
     },
-    /// The process of the agent does not take the latest values of the setup, and goes on with others.
+    /// The process of the agent has not taken the latest values of the setup, and so far goes on with others.
     Outdated {
         /// The agent.
         agent: String,
@@ -318,6 +318,8 @@ struct Side {
     outdated: u64,
     /// When it is sent those that it lacks.
     next_values: Nanos,
+    /// It has ended without the latest ones.
+    is_outdated: bool,
     /// It has sent parts or intervals since its last acknowledgement.
     is_owed: bool,
     is_suspect: bool,
@@ -380,6 +382,7 @@ pub struct Coordinator {
     /// The latest values of the setup, if they are not those of its files, and their number.
     values: Vec<u8>,
     values_number: u64,
+    values_set: Nanos,
     next_beat: Nanos,
     /// When agents are told next what has arrived of them.
     next_arrived: Nanos,
@@ -417,6 +420,7 @@ impl Coordinator {
             orders: Vec::new(),
             values: Vec::new(),
             values_number: 0,
+            values_set: Nanos::ZERO,
             next_beat: Nanos::ZERO,
             next_arrived: Nanos::ZERO,
             refusals: Vec::new(),
@@ -520,6 +524,12 @@ impl Coordinator {
         })
     }
 
+    /// Names of agents that have ended without the latest values of the setup, though they had time to take
+    /// them.
+    pub fn outdated(&self) -> Vec<&str> {
+        self.sides.iter().filter(|side| side.is_outdated).map(|side| &*side.name).collect()
+    }
+
     /// Number of intervals that agents dropped, because they were not taken in time.
     pub fn missing_intervals(&self) -> u64 {
         self.sides.iter().map(|side| side.intervals.missing()).sum()
@@ -543,8 +553,8 @@ impl Coordinator {
 
     /// Gives the process of every agent other values of the setup, as soon as it can take some. Agents that
     /// join later get them, too.
-    pub fn set_values(&mut self, values: Vec<u8>) {
-        self.values = values;
+    pub fn set_values(&mut self, values: Vec<u8>, now: Now) {
+        (self.values, self.values_set) = (values, now.monotonic);
         self.values_number += 1;
         self.sides.iter_mut().for_each(|side| side.next_values = Nanos::ZERO);
     }
@@ -698,6 +708,8 @@ impl Coordinator {
         let has_died = has_ended && (side.has_died() || was_late) && !side.is_ceded;
         let notice = if has_died { Notice::Died } else { Notice::Ended };
         let notice = has_ended.then(|| CoordinatorAction::Notice(notice(side.name.clone())));
+        let had_time = now.monotonic.since(self.values_set) > SUSPECT;
+        side.is_outdated |= has_ended && had_time && side.values < self.values_number;
         let missed = side.inbox.end().filter(|_| has_ended).map(|end| missed_by(end, &self.orders));
         let missed = missed.unwrap_or_default().into_iter();
         let unsteered: Vec<Notice> = missed.filter_map(|missed| side.note_unsteered(missed)).collect();
@@ -1118,6 +1130,7 @@ impl Side {
             values: 0,
             outdated: 0,
             next_values: Nanos::ZERO,
+            is_outdated: false,
             is_owed: false,
             is_suspect: false,
             is_lost: false,

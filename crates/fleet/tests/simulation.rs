@@ -497,7 +497,7 @@ impl World {
             if self.values_at.first() == Some(&now) {
                 self.values_at.remove(0);
                 self.values = now.0.to_be_bytes().to_vec();
-                self.coordinator.set_values(self.values.clone());
+                self.coordinator.set_values(self.values.clone(), self.ours());
             }
             let actions = self.coordinator.tick(self.ours());
             self.coordinate(actions);
@@ -902,12 +902,32 @@ fn the_latest_values_of_the_setup_come_to_every_process() {
             assert!(given.is_sorted_by(|one, next| one.1 < next.1), "{what}");
             assert_eq!(given.last().map(|(_, values)| values), Some(&world.values), "{what}");
         }
+        assert_eq!(world.coordinator.outdated(), [""; 0], "seed {seed}");
         let outdated = |notice: &Notice| matches!(notice, Notice::Outdated { .. });
         assert!(
             world.attempts < 3 || world.notices.iter().any(|(_, notice)| outdated(notice)),
             "seed {seed}"
         );
     }
+}
+
+/// The same without a network: it goes on with values that the coordinator has replaced, and is named.
+#[test]
+fn an_agent_that_has_ended_without_the_latest_values_is_named() {
+    let secs = Nanos::from_secs;
+    let mut world = World::new(13, 3, FAIR, OnLoss::Continue);
+    while !world.has_begun {
+        world.step();
+    }
+    // The start is at most four seconds ahead: its network is back after its end, and before it counts as lost.
+    let end = world.coordinator.start().expect("it has begun").since(EPOCH) + LOAD;
+    let end = Nanos(end.0.next_multiple_of(TICK.0));
+    world.values_at = vec![end - secs(5)];
+    world.partitions.push((1, end - secs(6), end + secs(2)));
+    world.run();
+    world.check("values that did not come");
+    assert!(matches!(world.coordinator.members()[1].end, MemberEnd::Ended(_)), "it came back with its end");
+    assert_eq!(world.coordinator.outdated(), ["agent-2"]);
 }
 
 /// Symptom: an agent whose network was away when the rate was changed, and until it had ended, had missed the

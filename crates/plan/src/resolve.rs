@@ -297,9 +297,13 @@ impl Resolver<'_> {
             statistics,
             redaction: self.redaction.clone(),
         };
-        plan.setup = setup.map(|steps| Arc::new(plan.once(*steps)));
-        plan.refresh = refresh.map(|(every, steps)| Refresh { every, steps: Arc::new(plan.once(*steps)) });
-        plan.teardown = teardown.map(|steps| Arc::new(plan.once(*steps)));
+        // What another process carries out is no part of this plan.
+        let is_here = !patch.is_set_up_elsewhere;
+        plan.setup = setup.filter(|_| is_here).map(|steps| Arc::new(plan.once(*steps)));
+        plan.refresh = refresh
+            .filter(|_| is_here)
+            .map(|(every, steps)| Refresh { every, steps: Arc::new(plan.once(*steps)) });
+        plan.teardown = teardown.filter(|_| is_here).map(|steps| Arc::new(plan.once(*steps)));
         self.check_thresholds(&thresholds, &plan);
         self.check_goodput(patch, &plan);
         self.check_user_rows(&plan);

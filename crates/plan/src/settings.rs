@@ -278,8 +278,9 @@ macro_rules! settings {
             pub script_host: Option<ScriptHost>,
             /// Makers of bodies. Without the one of a key, no plan with that key can be resolved.
             pub bodies: BodyFactories,
-            /// `true` if another process carries out setup, refresh and teardown, and hands the values over.
-            /// What only these name in the environment may be missing.
+            /// `true` if another process carries out setup, refresh and teardown, and hands the values over:
+            /// the plan has none of them. What they name in the environment may be missing, but for whole
+            /// URLs.
             pub is_set_up_elsewhere: bool,
             $($($(#[doc = $doc])* pub $name: in_patch::$kind,)+)+
         }

@@ -26,8 +26,8 @@ pub use reading::{Reading, RequestReader};
 const CONNECTIONS: usize = 8;
 /// The most bytes of a request's head.
 const HEAD_BYTES: usize = 8 * 1024;
-/// The most bytes of a request's body: a rate has some twenty.
-const BODY_BYTES: usize = 4 * 1024;
+/// The most bytes of a request's body: a rate has some twenty, refreshed values of a setup have kilobytes.
+const BODY_BYTES: usize = 1 << 20;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory: many times the
 /// size of a large run's metrics.
 const UNREAD_BYTES: usize = 16 << 20;

@@ -49,6 +49,17 @@ impl HandedValues {
         json!({ "fixed": fixed, "refreshed": refreshed }).to_string()
     }
 
+    /// Those values as text that are refreshed, which [`replace`](Self::replace) reads.
+    pub(crate) fn refreshed_to_text(values: &[(String, GivenValue)]) -> String {
+        let mut refreshed = Map::new();
+        for (name, value) in values {
+            if let GivenValue::Refreshed(text) = value {
+                refreshed.insert(name.clone(), encoded(&text.value()));
+            }
+        }
+        json!({ "refreshed": refreshed }).to_string()
+    }
+
     /// The values, which a plan is [given](plimsoll_plan::Plan::give).
     pub(crate) fn as_given(&self) -> &[(String, GivenValue)] {
         &self.0
@@ -58,8 +69,8 @@ impl HandedValues {
     /// them.
     ///
     /// # Errors
-    /// The text has another form than that of [`to_text`](Self::to_text), or another value that is refreshed.
-    /// None is replaced then.
+    /// The text has another form than that of [`refreshed_to_text`](Self::refreshed_to_text), or a value that
+    /// is not refreshed. None is replaced then.
     pub(crate) fn replace(&self, text: &str) -> Result<(), String> {
         let written: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let mut replaced = Vec::new();
@@ -127,7 +138,7 @@ mod tests {
     #[test]
     fn only_values_that_are_refreshed_are_replaced_and_all_at_once() {
         let handed = HandedValues::read(&HandedValues::to_text(&values("abc"))).unwrap();
-        handed.replace(&HandedValues::to_text(&values("def"))).unwrap();
+        handed.replace(&HandedValues::refreshed_to_text(&values("def"))).unwrap();
         assert_eq!(token(&handed), b"def");
         for wrong in ["", "{}", "{\"refreshed\": {\"token\": \"eA==\", \"id\": \"eA==\"}}"] {
             assert!(handed.replace(wrong).is_err(), "{wrong}");

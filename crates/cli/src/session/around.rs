@@ -130,6 +130,11 @@ impl Around {
         HandedValues::to_text(&self.values)
     }
 
+    /// Those that are refreshed; `None` if the plan has no refresh.
+    pub(crate) fn refreshed(&self) -> Option<String> {
+        self.refresher.as_ref().map(|_| HandedValues::refreshed_to_text(&self.values))
+    }
+
     /// The setup, if the plan has one.
     pub(crate) fn setup(&self) -> Option<&DoneOnce> {
         self.setup.as_ref()

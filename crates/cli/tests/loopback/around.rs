@@ -75,7 +75,7 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<String>>, tell: &Sender<String>) {
         let logins = {
             let mut seen = seen.lock().expect("no thread panics");
             seen.push(format!("{request} {authorization}").trim_end().to_owned());
-            seen.iter().filter(|seen| *seen == "POST /login").count()
+            seen.iter().filter(|seen| seen.starts_with("POST /login")).count()
         };
         // The test may not listen any more.
         let _ = tell.send(request.clone());
@@ -86,6 +86,10 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<String>>, tell: &Sender<String>) {
             .is_some_and(|given| (1..=logins).contains(&given));
         let (status, body) = match request.split(' ').nth(1).unwrap_or_default() {
             "/login" => ("200 OK", format!("{{\"token\": \"{token}\"}}")),
+            // As long as those of an identity provider with many groups.
+            "/login/long" => {
+                ("200 OK", format!("{{\"token\": \"{token}\", \"more\": \"{}\"}}", "x".repeat(20_000)))
+            }
             "/broken" => ("500 Oops", "no such user\nand more".to_owned()),
             "/empty" => ("200 OK", "{}".to_owned()),
             "/silent" => continue,

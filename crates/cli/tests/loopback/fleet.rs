@@ -676,6 +676,11 @@ fn the_setup_is_carried_out_once_for_all_agents() {
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let (site, folder, flags) = (Site::start(), Folder::new(), broker.flags());
     let plan = refreshed(&folder, &site.url, "");
+    let text = std::fs::read_to_string(&plan).expect("it was written");
+    let longer = text
+        .replace("post: /login", "post: /login/long")
+        .replace("extract: {token: {json: /token}}", "extract: {token: {json: /token}, more: {json: /more}}");
+    let plan = folder.write("longer.yaml", longer);
     let ran = run(&format!("run {plan} --rate 60 -d 4s -c 4 -t 1 -o json {flags}"));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     let result = parsed(&ran);

@@ -385,6 +385,7 @@ impl Importer<'_> {
             groups: Vec::new(),
             in_loop: false,
             is_repeated: population.is_repeated,
+            paces: 0,
             ends: false,
         };
         let steps = self.carry_out(&population.actions, &mut within);

@@ -23,6 +23,8 @@ pub(super) struct In<'s> {
     pub(super) in_loop: bool,
     /// A user comes here again and again: in a loop, or with its next iteration.
     pub(super) is_repeated: bool,
+    /// Paces so far.
+    pub(super) paces: u32,
     /// A failure ends the iteration.
     pub(super) ends: bool,
 }
@@ -166,7 +168,7 @@ impl Importer<'_> {
             // `http("name").get("/")`: all that is behind it belongs to it.
             return self.request(operations, within);
         }
-        for operation in operations {
+        for (index, operation) in operations.iter().enumerate() {
             if !self.goes_on(1, operation.span) {
                 break;
             }
@@ -186,6 +188,16 @@ impl Importer<'_> {
                 }
                 "pace" if within.is_repeated => {
                     if let Some(step) = self.pace(operation) {
+                        within.paces += 1;
+                        if within.paces > 1 {
+                            let becomes = "the paces of an iteration share one clock here: it waits since the \
+                                           one before";
+                            self.note(operation.span, becomes);
+                        } else if !within.in_loop && !all.is_empty() && index + 1 < operations.len() {
+                            let becomes =
+                                "here it waits since the iteration began: what follows it comes on top";
+                            self.note(operation.span, becomes);
+                        }
                         all.push(step);
                     }
                 }
@@ -718,8 +730,8 @@ fn add(all: &mut Vec<StepSpec>, step: StepSpec) {
     }
 }
 
-/// Steps that are carried out again and again, with a pace at their beginning moved to their end: there it
-/// waits for nothing the first time, as a plan's would.
+/// Steps that are carried out again and again, with a pace at their beginning moved to their end: at the
+/// beginning Gatling's does not wait the first time, and a plan's would.
 pub(super) fn paced_at_end(mut steps: Vec<StepSpec>) -> Vec<StepSpec> {
     let paces = |step: &StepSpec| {
         matches!(step.kind, StepKind::Pause) && step.think.get().is_some_and(|think| !think.pace.is_absent())

@@ -191,6 +191,10 @@ fn actions_are_steps_in_each_language() {
             "think:\npace: 1500ms\n- name: c\n",
         ),
         (".pace(5)", "it waits for nothing outside a loop"),
+        (
+            ".repeat(3).on(pace(9).exec(http(\"b\").get(\"/b\")).pace(3).exec(http(\"c\").get(\"/c\")))",
+            "the paces of an iteration share one clock here",
+        ),
         (".repeat(\"#{x}\").on(exec(http(\"b\").get(\"/a\")))", "repeat: ${x}\n"),
         (".doIf(\"#{x}\").then(exec(http(\"b\").get(\"/a\")))", "if: ${x} == true\n"),
         (".doIfEquals(\"#{x}\", \"y\").then(exec(http(\"b\").get(\"/a\")))", "if: ${x} == \"y\"\n"),
@@ -268,6 +272,10 @@ fn a_pace_of_users_who_stay_is_that_of_their_iterations() {
             "- name: b\nget: /b\non_failure: continue\nthink:\npace: 5s\n",
         ),
         (
+            "exec(http(\"b\").get(\"/b\")).pace(5).exec(http(\"c\").get(\"/c\"))",
+            "think:\npace: 5s\n- name: c\n",
+        ),
+        (
             "exec(http(\"b\").get(\"/b\")).pace(5)",
             "- name: b\nget: /b\non_failure: continue\nthink:\npace: 5s\n",
         ),
@@ -277,6 +285,7 @@ fn a_pace_of_users_who_stay_is_that_of_their_iterations() {
         let text = named("A.java", &staying.replace("BODY", body));
         assert!(flat(&text).contains(steps), "{body}: {text}");
         assert!(flat(&text).contains("users: 3\n"), "{body}: {text}");
+        assert_eq!(text.contains("what follows it comes on top"), body.contains("/c"), "{body}: {text}");
     }
 }
 

@@ -44,9 +44,10 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// The value of a name that is missing from the environment, if the part needs none here.
+    /// The value of a name that is missing from the environment, if the part is not carried out here. It can
+    /// be a host and a part of a path.
     pub(super) fn unset(&self) -> Option<String> {
-        (self.is_elsewhere && self.role != Role::Load).then(String::new)
+        (self.is_elsewhere && self.role != Role::Load).then(|| "unset".to_owned())
     }
 }
 

@@ -123,7 +123,7 @@ impl Compiler<'_, '_> {
         let environment = self.resolver.environment;
         let value = match (environment.get(name), environment.get(&format!("{name}_FILE"))) {
             (Some(value), _) => value,
-            (None, Some(file)) => match self.resolver.files.read(Path::new(&file)) {
+            (None, Some(file)) => match self.resolver.files.secret(Path::new(&file)) {
                 Ok(content) => first_line(&content),
                 Err(error) => {
                     let message = format!("`{name}_FILE` in the environment: cannot read `{file}`: {error}");

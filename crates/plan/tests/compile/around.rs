@@ -208,8 +208,15 @@ scenarios: [{steps: [{get: /, headers: {authorization: 'Bearer ${token}'}}]}]
     for part in ["`REALM` is not set", "`PASSWORD` is not set", "each shard would carry out"] {
         assert!(messages.iter().any(|message| message.contains(part)), "{part}: {messages:?}");
     }
-    let plan = resolve_with(flags(true), text, &[], &[]).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let with = |environment: &[(&str, &str)], text: &str| {
+        resolve_with(flags(true), text, &[], environment).unwrap_or_else(|problems| panic!("{problems:#?}"))
+    };
+    let plan = with(&[], text);
     assert_eq!(given(&plan, 0), [("token".to_owned(), String::new())]);
+    assert!(plan.setup.is_none() && plan.refresh.is_none(), "they are the other process's");
+    // Results of agents are merged by the hashes of their plans, whatever their environments have.
+    assert_eq!(with(&[("REALM", "a"), ("PASSWORD", "b")], text).fingerprint(), plan.fingerprint());
+    with(&[], &text.replace("post: /login/", "post: https://${env(AUTH_HOST)}/login/"));
     // The load itself needs all of its own.
     let load = text.replace("get: /,", "get: '/${env(PAGE)}',");
     let refused = resolve_with(flags(true), &load, &[], &[]).expect_err("it has no PAGE");

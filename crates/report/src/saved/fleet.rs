@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_metrics::figure;
+use plimsoll_metrics::{Reason, ReasonCode, figure};
 
 use super::SavedRun;
 use super::merging::MergeError;
@@ -104,13 +104,26 @@ impl SavedRun {
 
 impl SavedRun {
     /// Adds the setup, the refreshes and the teardown, which the coordinator has carried out: its agents know
-    /// nothing of them. `sent` are the requests of all of them that reached a server.
+    /// nothing of them. `sent` are the requests of all of them that reached a server, and `outdated` the
+    /// agents that have ended without the latest values.
     pub fn add_around(
         &mut self,
         (setup, refresh, teardown): (Option<OnceResult>, Option<RefreshResult>, Option<OnceResult>),
         sent: u64,
+        outdated: &[&str],
     ) {
         let result = &mut self.result;
+        if !outdated.is_empty() {
+            result.verdict.warnings.push(Finding::of(&Reason {
+                code: ReasonCode::RefreshFailed,
+                evidence: format!(
+                    "agents without the last refreshed values at their end: {}",
+                    outdated.join(", ")
+                ),
+                hint: "their requests went on with the values before; see whether they were refused"
+                    .to_owned(),
+            }));
+        }
         let refreshed = refresh.as_ref().and_then(RefreshResult::warning);
         let torn_down = teardown.as_ref().and_then(OnceResult::warning);
         result.verdict.warnings.extend(refreshed.iter().chain(&torn_down).map(Finding::of));
@@ -185,9 +198,11 @@ fn findings(shares: &[FleetShare], of: impl Fn(&VerdictResult) -> &[Finding]) ->
     let told = |(finding, names): (&Finding, Vec<&str>)| {
         let others = match &names[1..] {
             [] => String::new(),
-            [other] => format!("; agent {other} alike"),
-            [one, other] => format!("; agents {one} and {other} alike"),
-            [one, rest @ ..] => format!("; agent {one} and {} others alike", rest.len()),
+            [other] => format!("; also agent {other}, with figures of its own"),
+            [one, other] => format!("; also agents {one} and {other}, with figures of their own"),
+            [one, rest @ ..] => {
+                format!("; also agent {one} and {} others, with figures of their own", rest.len())
+            }
         };
         Finding { evidence: format!("agent {}: {}{others}", names[0], finding.evidence), ..finding.clone() }
     };

@@ -122,9 +122,9 @@ fn an_agent_that_was_the_limit_is_named() {
 fn findings_name_their_agents_and_are_told_once() {
     for (agents, warned, expected) in [
         (2, 1..=1, "agent agent-1: lag 1"),
-        (2, 1..=2, "agent agent-1: lag 1; agent agent-2 alike"),
-        (4, 2..=4, "agent agent-2: lag 2; agents agent-3 and agent-4 alike"),
-        (9, 1..=9, "agent agent-1: lag 1; agent agent-2 and 7 others alike"),
+        (2, 1..=2, "agent agent-1: lag 1; also agent agent-2, with figures of its own"),
+        (4, 2..=4, "agent agent-2: lag 2; also agents agent-3 and agent-4, with figures of their own"),
+        (9, 1..=9, "agent agent-1: lag 1; also agent agent-2 and 7 others, with figures of their own"),
     ] {
         let shares = (1..=agents).map(|number| {
             let mut share = share(number, agents, AgentState::Finished, 0);

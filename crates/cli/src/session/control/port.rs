@@ -186,7 +186,7 @@ impl RequestHandler {
 
     fn replace_values(&self, body: &str) -> ControlReply {
         let Some(handed) = &self.handed else {
-            let problem = "this run has carried out its setup itself: write a `refresh` into the plan";
+            let problem = "no other process has handed values to this run: write a `refresh` into its plan";
             return ControlReply::problem(409, problem);
         };
         match handed.replace(body) {

@@ -111,8 +111,8 @@ impl Fleet {
         audience: &mut dyn Audience,
     ) -> Result<Conducted, Failure> {
         let mut parcel = parcel;
-        let handed = around.map(Around::to_hand_over);
-        handed.iter().for_each(|values| parcel.hand_over(values.clone()));
+        let refreshed = around.and_then(Around::refreshed);
+        around.iter().for_each(|around| parcel.hand_over(around.to_hand_over()));
         parcel.add_argument(format!("--seed={}", plan.seed));
         let Parcel { prepare, files } = parcel;
         let options = CoordinatorOptions {
@@ -139,7 +139,7 @@ impl Fleet {
             audience,
             next_look: Nanos::ZERO,
             around,
-            handed,
+            refreshed,
         };
         conductor.conduct()?;
         let Conductor { coordinator, stopped, begun, course, fleet, .. } = conductor;
@@ -322,7 +322,8 @@ pub(crate) fn execute(
         let sent = sent_in_all([].iter(), once, refreshes.as_ref());
         let setup = around.setup().map(|setup| setup.result.clone());
         let refresh = refreshes.map(|refreshes| refreshes.result);
-        run.add_around((setup, refresh, torn_down.map(|done| done.result)), sent);
+        let outdated = conducted.coordinator.outdated();
+        run.add_around((setup, refresh, torn_down.map(|done| done.result)), sent, &outdated);
     }
     run.result.exports = exporters.finish(run.result.verdict.valid, &say);
     let judged = exit_of(&run.result);
@@ -394,8 +395,8 @@ struct Conductor<'a> {
     /// When the agents are looked at next.
     next_look: Nanos,
     around: Option<&'a Around>,
-    /// The values of the setup as the agents were sent them last.
-    handed: Option<String>,
+    /// The refreshed values of the setup as the agents were sent them last.
+    refreshed: Option<String>,
 }
 
 impl Conductor<'_> {
@@ -490,7 +491,7 @@ impl Conductor<'_> {
                 format!("warning: agent {agent} did not change its load: {error}")
             }
             Notice::Outdated { agent, error } => {
-                format!("warning: agent {agent} goes on with values from before the refresh: {error}")
+                format!("warning: agent {agent} has not taken the refreshed values yet: {error}")
             }
             Notice::Ended(agent) => format!("agent {agent} has ended"),
             Notice::Asked { agent, lost, shard, .. } => {
@@ -550,9 +551,9 @@ impl Conductor<'_> {
 
     /// Sends the agents values that were refreshed.
     fn hand_over(&mut self) {
-        let Some(around) = self.around.filter(|_| self.begun.is_some()) else { return };
-        let values = around.to_hand_over();
-        if self.handed.as_ref() == Some(&values) {
+        let around = self.around.filter(|_| self.begun.is_some());
+        let Some(values) = around.and_then(Around::refreshed) else { return };
+        if self.refreshed.as_ref() == Some(&values) {
             return;
         }
         if values.len() > LONGEST_VALUES {
@@ -560,9 +561,9 @@ impl Conductor<'_> {
             let text = format!("refreshed values of {length} are too long for a message");
             (self.fleet.say)(&format!("warning: fleet: {text}: the agents go on with those before"));
         } else {
-            self.coordinator.set_values(values.clone().into_bytes());
+            self.coordinator.set_values(values.clone().into_bytes(), now());
         }
-        self.handed = Some(values);
+        self.refreshed = Some(values);
     }
 
     /// Shows the seconds that all agents have reported.

@@ -48,6 +48,11 @@ impl Files for RecordedFiles {
         }
     }
 
+    /// Not recorded: agents have secrets of their own, and the setup's are the coordinator's.
+    fn secret(&self, path: &Path) -> io::Result<Vec<u8>> {
+        Disk.secret(path)
+    }
+
     fn read_head(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
         let mut content = self.read(path)?;
         content.truncate(limit);
@@ -203,11 +208,16 @@ mod tests {
         std::fs::write(folder.join("users.csv"), "id\n1\n2\n").unwrap();
         let text = "run: {rate: 50, duration: 3s, threads: 2}\n\
                     data: {users: {csv: users.csv}}\n\
-                    scenarios:\n  - steps:\n      - get: http://a.test/${id}\n";
+                    scenarios:\n  - steps:\n      - get: http://a.test/${id}\n        \
+                    headers: {x-key: '${secret(KEY)}'}\n";
+        // The file of a secret stays here.
+        let key = folder.join("key");
+        std::fs::write(&key, "k7Qz9\n").unwrap();
         let plan = folder.join("plan.yaml");
         std::fs::write(&plan, text).unwrap();
         let flags = PlanPatch { timeout: Some(RawValue::new("--timeout", "7s")), ..PlanPatch::default() };
-        let environment = vec![("PLIMSOLL_RATE".to_owned(), "60".to_owned())];
+        let environment = [("PLIMSOLL_RATE", "60"), ("KEY_FILE", key.to_str().unwrap())];
+        let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let source = PlanSource::File(plan.to_str().unwrap().to_owned());
         let files = RecordedFiles::default();
         let resolved = Command { plan: Some(source), environment, flags }.resolve(&files).unwrap();
