@@ -919,7 +919,7 @@ fn an_agent_that_has_ended_without_the_latest_values_is_named() {
     while !world.has_begun {
         world.step();
     }
-    // The start is at most four seconds ahead: its network is back after its end, and before it counts as lost.
+    // The network of the second one is back after its end, and before it counts as lost.
     let end = world.coordinator.start().expect("it has begun").since(EPOCH) + LOAD;
     let end = Nanos(end.0.next_multiple_of(TICK.0));
     world.values_at = vec![end - secs(5)];
