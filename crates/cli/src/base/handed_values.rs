@@ -37,26 +37,15 @@ impl HandedValues {
         Ok(Self(fixed.chain(refreshed).collect()))
     }
 
-    /// The values as text.
+    /// Writes all values as text.
     pub(crate) fn to_text(values: &[(String, GivenValue)]) -> String {
-        let (mut fixed, mut refreshed) = (Map::new(), Map::new());
-        for (name, value) in values {
-            match value {
-                GivenValue::Fixed(value) => fixed.insert(name.clone(), encoded(value)),
-                GivenValue::Refreshed(text) => refreshed.insert(name.clone(), encoded(&text.value())),
-            };
-        }
+        let (fixed, refreshed) = encoded(values);
         json!({ "fixed": fixed, "refreshed": refreshed }).to_string()
     }
 
-    /// Those values as text that are refreshed, which [`replace`](Self::replace) reads.
+    /// Writes the refreshed values as text, without the fixed ones. [`replace`](Self::replace) reads it.
     pub(crate) fn refreshed_to_text(values: &[(String, GivenValue)]) -> String {
-        let mut refreshed = Map::new();
-        for (name, value) in values {
-            if let GivenValue::Refreshed(text) = value {
-                refreshed.insert(name.clone(), encoded(&text.value()));
-            }
-        }
+        let (_, refreshed) = encoded(values);
         json!({ "refreshed": refreshed }).to_string()
     }
 
@@ -65,8 +54,7 @@ impl HandedValues {
         &self.0
     }
 
-    /// Replaces those that are refreshed by the ones of a later text. Iterations that begin from now on have
-    /// them.
+    /// Replaces the refreshed values by those of a later text. Iterations that begin from now on have them.
     ///
     /// # Errors
     /// The text has another form than that of [`refreshed_to_text`](Self::refreshed_to_text), or a value that
@@ -87,8 +75,16 @@ impl HandedValues {
     }
 }
 
-fn encoded(value: &[u8]) -> Value {
-    Value::String(BASE64.encode(value))
+/// The fixed and the refreshed values as objects of texts in Base64.
+fn encoded(values: &[(String, GivenValue)]) -> (Map<String, Value>, Map<String, Value>) {
+    let (mut fixed, mut refreshed) = (Map::new(), Map::new());
+    for (name, value) in values {
+        match value {
+            GivenValue::Fixed(value) => fixed.insert(name.clone(), BASE64.encode(value).into()),
+            GivenValue::Refreshed(text) => refreshed.insert(name.clone(), BASE64.encode(text.value()).into()),
+        };
+    }
+    (fixed, refreshed)
 }
 
 /// The values of an object of texts in Base64.

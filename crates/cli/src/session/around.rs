@@ -125,12 +125,12 @@ impl Around {
         }
     }
 
-    /// The values of the setup as they are now, for other processes.
+    /// Writes the current values of the setup for other processes.
     pub(crate) fn to_hand_over(&self) -> String {
         HandedValues::to_text(&self.values)
     }
 
-    /// Those that are refreshed; `None` if the plan has no refresh.
+    /// Writes the current refreshed values for other processes; `None` if the plan has no refresh.
     pub(crate) fn refreshed(&self) -> Option<String> {
         self.refresher.as_ref().map(|_| HandedValues::refreshed_to_text(&self.values))
     }

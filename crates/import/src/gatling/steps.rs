@@ -21,7 +21,7 @@ pub(super) struct In<'s> {
     pub(super) groups: Vec<String>,
     /// Within a loop, whose turns are parts of one iteration.
     pub(super) in_loop: bool,
-    /// A user comes here again and again: in a loop, or with its next iteration.
+    /// Users stay, and repeat the whole: each iteration is one turn.
     pub(super) is_repeated: bool,
     /// Paces so far.
     pub(super) paces: u32,
@@ -186,7 +186,7 @@ impl Importer<'_> {
                         add(&mut all, step);
                     }
                 }
-                "pace" if within.is_repeated => {
+                "pace" if within.in_loop || within.is_repeated => {
                     if let Some(step) = self.pace(operation) {
                         within.paces += 1;
                         if within.paces > 1 {
@@ -393,10 +393,9 @@ impl Importer<'_> {
 
     /// The steps of one turn of a loop.
     fn turn(&mut self, body: &[Expression], within: &mut In<'_>) -> Vec<StepSpec> {
-        let before = (within.in_loop, within.is_repeated);
-        (within.in_loop, within.is_repeated) = (true, true);
+        let before = std::mem::replace(&mut within.in_loop, true);
         let steps = self.all_steps(body, within);
-        (within.in_loop, within.is_repeated) = before;
+        within.in_loop = before;
         paced_at_end(steps)
     }
 
