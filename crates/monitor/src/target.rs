@@ -1,5 +1,7 @@
 //! Which processes are watched: those of the target, found by where it listens, and those that were named.
 
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
@@ -65,8 +67,12 @@ pub(crate) fn find(tree: &Tree, watch: &Watch, missing: &mut Vec<String>) -> Vec
 fn inodes(tree: &Tree, ports: &[u16], sockets: &[PathBuf]) -> Vec<u64> {
     let mut found = Vec::new();
     for name in ["tcp", "tcp6"] {
-        let Ok(bytes) = std::fs::read(tree.at("/proc/self/net").join(name)) else { continue };
-        found.extend(lines(&bytes).filter_map(|line| network::listener(line, ports)));
+        let Ok(file) = File::open(tree.at("/proc/self/net").join(name)) else { continue };
+        // The kernel lists the listening sockets first (proc_net_tcp). After a load there are tens of thousands of
+        // others, and to read them took more time than all else before a run.
+        let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
+        let listening = lines.skip(1).take_while(|line| network::is_listening(line));
+        found.extend(listening.filter_map(|line| network::listener(&line, ports)));
     }
     if !sockets.is_empty() {
         let bytes = std::fs::read(tree.at("/proc/self/net/unix")).unwrap_or_default();

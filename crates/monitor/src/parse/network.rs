@@ -38,15 +38,18 @@ pub fn device_drops(bytes: &[u8]) -> Option<u64> {
     devices.try_fold(first, u64::checked_add)
 }
 
+/// Returns `true` if the socket of a line of `/proc/net/tcp` or `tcp6` listens.
+pub fn is_listening(line: &[u8]) -> bool {
+    words(line).nth(3) == Some(b"0A")
+}
+
 /// The inode of the socket of a line of `/proc/net/tcp` or `tcp6`, if it listens on one of the ports.
 pub fn listener(line: &[u8], ports: &[u16]) -> Option<u64> {
-    const LISTEN: &[u8] = b"0A";
     let mut fields = words(line);
     let local = fields.nth(1)?;
     let colon = local.iter().rposition(|byte| *byte == b':')?;
     let port = u16::try_from(hexadecimal(&local[colon + 1..])?).ok()?;
-    let state = fields.nth(1)?;
-    (state == LISTEN && ports.contains(&port)).then(|| number(fields.nth(5)?)).flatten()
+    (is_listening(line) && ports.contains(&port)).then(|| number(fields.nth(7)?)).flatten()
 }
 
 /// The inode of the socket of a line of `/proc/net/unix`, if it is bound to that path.
