@@ -2,7 +2,7 @@
 //! terminal or turn the direction of a text does: characters that a server, a file or a URL has smuggled in
 //! are shown as a sign, even if earlier code forgot to make them harmless.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::base::color::ColorChoice;
@@ -45,9 +45,11 @@ pub(crate) fn to_stdout(
     if content == Content::Bytes {
         write(&mut stdout)?;
     } else {
-        let mut shown = Shown::new(&mut stdout, STDOUT_HAS_COLOR.load(Ordering::Relaxed));
+        // In pieces of kilobytes: JSON is written word by word, and each piece is looked at.
+        let shown = Shown::new(&mut stdout, STDOUT_HAS_COLOR.load(Ordering::Relaxed));
+        let mut shown = BufWriter::new(shown);
         write(&mut shown)?;
-        shown.end()?;
+        shown.into_inner().map_err(IntoInnerError::into_error)?.end()?;
     }
     stdout.flush()
 }

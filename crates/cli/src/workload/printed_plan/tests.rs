@@ -1,7 +1,8 @@
 //! A printed plan puts the same load on the same servers as the flags that it is printed from.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use clap::FromArgMatches as _;
 use plimsoll_engine::load_checksum;
@@ -328,8 +329,14 @@ const NOT_PRINTED: [(&str, &str); 11] = [
 ];
 
 fn printed(words: &[String]) -> Option<Result<PrintedPlan, Failure>> {
+    // Made once: that takes longer than what is tested here.
+    static COMMAND: LazyLock<clap::Command> = LazyLock::new(|| {
+        let mut command = command_word::command();
+        command.build();
+        command
+    });
     let words: Vec<&str> = std::iter::once("plimsoll").chain(words.iter().map(String::as_str)).collect();
-    let found = command_word::command().try_get_matches_from(&words).ok()?;
+    let found = COMMAND.clone().try_get_matches_from(&words).ok()?;
     Some(match Cli::from_arg_matches(&found).ok()?.command {
         Command::Workload(command) => workload::printed(&command).map(|plan| plan.expect("a plan")),
         Command::Run(args) => of_run(&args.run),
@@ -387,61 +394,73 @@ fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
     let (cert, key) = certificate("settings");
     let plan = cert.with_file_name("plan.yaml");
     std::fs::write(&plan, PLAN).unwrap();
-    let mut taken = BTreeSet::new();
-    for workload in WORKLOADS {
-        let own = words(&workload.replace("PLAN", &plan.display().to_string()).replace("PROTO", PROTO));
-        let seed = words("--seed 7");
-        let plain = printed(&[own.clone(), seed.clone()].concat()).expect(workload);
-        let plain = plain.unwrap_or_else(|failure| panic!("{workload}: {failure:?}")).yaml;
-        for (name, flags) in [("", "")].iter().chain(&SETTINGS).chain(&SWITCHES) {
-            let rate = match own[0].as_str() {
-                "ingest" => "--batch-rate",
-                _ => "--rate",
-            };
-            let mut flags = flags.replace("RATE", rate).replace("CERTIFICATE", &cert.display().to_string());
-            flags = flags.replace("KEY", &key.display().to_string());
-            let typed = if flags.is_empty() { Vec::new() } else { words(&flags) };
-            let seed = if *name == "seed" { Vec::new() } else { seed.clone() };
-            // Both ways reject a flag that the workload does not take.
-            let Some(Ok(PrintedPlan { yaml, notes, resolved })) =
-                printed(&[own.clone(), seed, typed].concat())
-            else {
-                continue;
-            };
-            let line = format!("{workload} {flags}");
-            assert!(!yaml.contains("topsecret"), "{line}: {yaml}");
-            if flags.contains("topsecret") {
-                assert!(notes.iter().any(|note| note.contains("is not printed")), "{line}: {notes:?}");
-                taken.insert(*name);
-                continue;
-            }
-            // A search has rate and length of its first trial above the plan.
-            let rate = (own[0] == "find").then(|| {
-                let from = own.iter().position(|word| word == "--from");
-                RawValue::new("--from", from.map_or("100", |at| own[at + 1].as_str()).to_owned())
-            });
-            let is_short = own[0] == "find" && !flags.contains("--duration");
-            let duration = is_short.then(|| RawValue::new("--duration", "2s"));
-            let above = PlanPatch { rate, duration, ..self::flags() };
-            let (run, again) = (resolved.plan, read_again_with(&yaml, above));
-            assert_eq!(load_checksum(&run), load_checksum(&again), "{line}\n{yaml}");
-            if yaml != plain {
-                taken.insert(*name);
-            }
-            // URLs and plan files leave other traces in a plan than its load: places, and what it is called.
-            if matches!(own[0].as_str(), "run" | "find") {
-                continue;
-            }
-            let (run, again) = (format!("{run:#?}"), format!("{again:#?}"));
-            let differ = run.lines().zip(again.lines()).find(|(one, other)| one != other);
-            assert_eq!(differ, None, "{line}\n{yaml}");
-            assert_eq!(run.len(), again.len(), "{line}\n{yaml}");
-        }
-    }
+    // Half of the workloads each: there are thousands of lines.
+    let of_half = |half: usize| {
+        let workloads = WORKLOADS.iter().copied().skip(half).step_by(2);
+        workloads.flat_map(|workload| taken_by(workload, &plan, &cert, &key)).collect::<BTreeSet<_>>()
+    };
+    let taken: BTreeSet<&str> = std::thread::scope(|scope| {
+        let halves = [0, 1].map(|half| scope.spawn(move || of_half(half)));
+        halves.into_iter().flat_map(|half| half.join().expect("a half has failed")).collect()
+    });
     let missing: Vec<&str> =
         known.into_iter().filter(|name| !taken.contains(name) && !REFUSED.contains(name)).collect();
     assert!(missing.is_empty(), "lost, or refused everywhere: {missing:?}");
     let _ = std::fs::remove_dir_all(cert.parent().unwrap());
+}
+
+/// Asserts for a workload that the plan that it prints with each setting is the plan of its flags. Returns the settings
+/// that were in a printed plan.
+fn taken_by(workload: &str, plan: &Path, cert: &Path, key: &Path) -> BTreeSet<&'static str> {
+    let mut taken = BTreeSet::new();
+    let own = words(&workload.replace("PLAN", &plan.display().to_string()).replace("PROTO", PROTO));
+    let seed = words("--seed 7");
+    let plain = printed(&[own.clone(), seed.clone()].concat()).expect(workload);
+    let plain = plain.unwrap_or_else(|failure| panic!("{workload}: {failure:?}")).yaml;
+    for (name, flags) in [("", "")].iter().chain(&SETTINGS).chain(&SWITCHES) {
+        let rate = match own[0].as_str() {
+            "ingest" => "--batch-rate",
+            _ => "--rate",
+        };
+        let mut flags = flags.replace("RATE", rate).replace("CERTIFICATE", &cert.display().to_string());
+        flags = flags.replace("KEY", &key.display().to_string());
+        let typed = if flags.is_empty() { Vec::new() } else { words(&flags) };
+        let seed = if *name == "seed" { Vec::new() } else { seed.clone() };
+        // Both ways reject a flag that the workload does not take.
+        let Some(Ok(PrintedPlan { yaml, notes, resolved })) = printed(&[own.clone(), seed, typed].concat())
+        else {
+            continue;
+        };
+        let line = format!("{workload} {flags}");
+        assert!(!yaml.contains("topsecret"), "{line}: {yaml}");
+        if flags.contains("topsecret") {
+            assert!(notes.iter().any(|note| note.contains("is not printed")), "{line}: {notes:?}");
+            taken.insert(*name);
+            continue;
+        }
+        // A search has rate and length of its first trial above the plan.
+        let rate = (own[0] == "find").then(|| {
+            let from = own.iter().position(|word| word == "--from");
+            RawValue::new("--from", from.map_or("100", |at| own[at + 1].as_str()).to_owned())
+        });
+        let is_short = own[0] == "find" && !flags.contains("--duration");
+        let duration = is_short.then(|| RawValue::new("--duration", "2s"));
+        let above = PlanPatch { rate, duration, ..self::flags() };
+        let (run, again) = (resolved.plan, read_again_with(&yaml, above));
+        assert_eq!(load_checksum(&run), load_checksum(&again), "{line}\n{yaml}");
+        if yaml != plain {
+            taken.insert(*name);
+        }
+        // URLs and plan files leave other traces in a plan than its load: places, and what it is called.
+        if matches!(own[0].as_str(), "run" | "find") {
+            continue;
+        }
+        let (run, again) = (format!("{run:#?}"), format!("{again:#?}"));
+        let differ = run.lines().zip(again.lines()).find(|(one, other)| one != other);
+        assert_eq!(differ, None, "{line}\n{yaml}");
+        assert_eq!(run.len(), again.len(), "{line}\n{yaml}");
+    }
+    taken
 }
 
 /// Every flag that a workload has beside those of `run` is in the plan that it prints, or named as one that
