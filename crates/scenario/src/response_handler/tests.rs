@@ -426,17 +426,6 @@ fn secrets_of_checks_are_in_neither_debug_nor_descriptions() {
     }
 }
 
-#[cfg(not(feature = "xpath"))]
-#[test]
-fn without_the_feature_an_xpath_is_an_error() {
-    let source = Source::XPath("//a".to_owned());
-    let spec = ReactionSpec { extract: vec![take(source)], ..ReactionSpec::default() };
-    let error = compiled(&spec).unwrap_err();
-    assert_eq!(error.message(), "this build has no XPath, and `//a` is one");
-    assert!(error.hint().unwrap().contains("--features xpath"));
-}
-
-#[cfg(feature = "xpath")]
 mod xpath {
     use super::*;
 
