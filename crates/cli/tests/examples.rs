@@ -1,16 +1,13 @@
 //! Every plan in `examples/` is right, and runs against the built-in server that its second line names.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
-use plimsoll_testkit::verdict;
+use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
-#[path = "loopback/process.rs"]
-#[allow(dead_code, reason = "this test uses some of it")]
-mod process;
-
-use process::{Folder, Process};
+use crate::loopback::process::{Folder, Process};
+use crate::loopback::sink::unhurried;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
@@ -28,7 +25,7 @@ fn examples() -> Vec<String> {
 }
 
 fn plimsoll(args: &[&str], environment: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(args).envs(environment.iter().copied()).env_remove("SSLKEYLOGFILE");
     command.current_dir(folder()).output().expect("the binary runs")
 }
@@ -116,6 +113,7 @@ fn every_example_runs() {
 }
 
 fn run(name: &str, server: &str) {
+    let _turn = machine::load();
     let folder = Folder::new();
     let server = match name {
         "tls" => with_certificate(&folder),
@@ -154,7 +152,7 @@ fn check(name: &str, result: &Value) {
 }
 
 fn start(server: &str) -> (Process, String) {
-    let mut process = Process::plimsoll(&format!("{server} --listen 127.0.0.1:0"));
+    let mut process = Process::plimsoll(&unhurried(&format!("{server} --listen 127.0.0.1:0")));
     let line = process.stderr.wait_for(": listening on ");
     let endpoint = line.rsplit(' ').next().expect("an address");
     let endpoint = endpoint.trim_start_matches("http://").to_owned();

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use plimsoll_testkit::verdict;
+use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
 /// A folder of a test's own, with a history in it and a sink beside it. All go with this.
@@ -19,7 +19,7 @@ impl Place {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("plimsoll-history-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
-        let mut sink = command(&folder, "sink --listen 127.0.0.1:0");
+        let mut sink = command(&folder, "sink --listen 127.0.0.1:0 --delay constant:2ms");
         let mut sink = sink.stderr(Stdio::piped()).spawn().expect("the binary was built");
         let mut line = String::new();
         let stderr = sink.stderr.take().expect("it is piped");
@@ -38,6 +38,7 @@ impl Place {
     }
 
     fn output(&self, line: &str) -> Output {
+        let _turn = machine::load();
         self.command(line).output().expect("the binary was built")
     }
 
@@ -79,7 +80,7 @@ impl Drop for Place {
 }
 
 fn command(folder: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(line.split_whitespace()).current_dir(folder).stdin(Stdio::null());
     command.env("XDG_DATA_HOME", folder).env("NO_COLOR", "1");
     for name in ["PLIMSOLL_STORE", "PLIMSOLL_SAVE", "SSLKEYLOGFILE", "COLUMNS"] {

@@ -2,10 +2,12 @@
 //! crate `import` tests the imports themselves.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
+
+use plimsoll_testkit::machine;
 
 fn plimsoll(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+    machine::beside(env!("CARGO_BIN_EXE_plimsoll"))
         .args(args)
         .env_remove("COLUMNS")
         .env_remove("CLICOLOR_FORCE")

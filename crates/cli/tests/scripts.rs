@@ -6,19 +6,9 @@ use std::path::{Path, PathBuf};
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-#[path = "loopback/process.rs"]
-#[allow(dead_code, reason = "this test uses some of it")]
-mod process;
-#[path = "loopback/sink.rs"]
-#[allow(dead_code, reason = "this test uses some of it")]
-mod sink;
-#[path = "loopback/truth.rs"]
-#[allow(dead_code, reason = "this test uses some of it")]
-mod truth;
-
-use process::{Finished, Folder, run};
-use sink::Sink;
-use truth::{account, assert_balance, count, delivered, errors};
+use crate::loopback::process::{Finished, Folder, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, count, delivered, errors};
 
 /// Where the package of wrk puts its scripts.
 const INSTALLED: &str = "/usr/share/doc/wrk/examples/scripts";

@@ -1,16 +1,14 @@
-//! Costs of a call: `cargo test --release -p plimsoll-script --test cost -- --ignored --nocapture`.
+//! Costs of a call: `cargo test --release -p plimsoll-script --test integration cost -- --ignored --nocapture`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, reason = "it measures")]
-
-mod world;
 
 use std::hint::black_box;
 use std::time::Instant;
 
+use crate::world::{fields, open, received, request, world};
 use mlua::{HookTriggers, Lua, VmState};
 use plimsoll_core::Shard;
 use plimsoll_scenario::{DynamicRequest, ScriptSource as _, Session};
 use plimsoll_script::{ScriptText, WrkRequest, WrkScript};
-use world::{fields, open, received, request, world};
 
 const CALLS: u32 = 1_000;
 

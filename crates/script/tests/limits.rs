@@ -2,12 +2,10 @@
 //! after one of time or memory it is the end of the run.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod world;
-
+use crate::world::{fields, load, open, received, request, world};
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{Scripts, Session};
 use plimsoll_script::ScriptOptions;
-use world::{fields, load, open, received, request, world};
 
 fn make(scripts: &mut Box<dyn Scripts>) -> Result<(), String> {
     scripts.make_request(0, &Session::new(0), &mut request()).map_err(|error| error.message)

@@ -1,12 +1,10 @@
 //! Scripts of steps: their arguments, their results, their inputs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod world;
-
+use crate::world::{fields, folder, load, open, received, request, shown, world, write};
 use plimsoll_core::Shard;
 use plimsoll_scenario::{FieldNeeds, Scheme, ScriptSource as _, Session};
 use plimsoll_script::{ScriptText, StepScript, StepScripts};
-use world::{fields, folder, load, open, received, request, shown, world, write};
 
 /// The request that a script makes of [`request`].
 fn made(source: &str) -> Result<plimsoll_scenario::DynamicRequest, String> {

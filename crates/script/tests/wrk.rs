@@ -2,17 +2,15 @@
 //! themselves.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod world;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::world::{World, fields, received, shown, world};
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_scenario::{DynamicRequest, FieldNeeds, ScriptSource as _, Scripts, Session};
 use plimsoll_script::{
     ScriptOptions, ScriptText, WrkErrors, WrkMain, WrkRequest, WrkScript, WrkStats, WrkSummary,
 };
-use world::{World, fields, received, shown, world};
 
 fn given() -> WrkRequest {
     WrkRequest {

@@ -1,8 +1,8 @@
 //! Load for measuring the cost of batches under `perf stat`: this file measures nothing itself.
 //!
 //! ```sh
-//! cargo test --release -p plimsoll-synth --test speed --no-run
-//! SPEC='{"kind":"logs"}' BATCHES=10000 perf stat target/release/deps/speed-… --ignored
+//! cargo test --release -p plimsoll-synth --test integration --no-run
+//! SPEC='{"kind":"logs"}' BATCHES=10000 perf stat target/release/deps/integration-… --ignored speed
 //! ```
 
 use plimsoll_synth::{Spec, Synthesizer};

@@ -1,19 +1,11 @@
-//! Tools for measurements: the command, and sinks of it. Tests take turns: at the same time they would
-//! measure one another.
+//! Tools for measurements: the command, and sinks of it.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The right to measure, as long as this lives.
-pub(crate) type Turn = MutexGuard<'static, ()>;
+use plimsoll_testkit::machine;
 
-/// Waits until no other test measures.
-pub(crate) fn turn() -> Turn {
-    static TURNS: Mutex<()> = Mutex::new(());
-    // A poisoned lock means that another test failed, which ended its turn.
-    TURNS.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::loopback::sink::unhurried;
 
 /// A server of this program in a process of its own, ended with the test.
 pub(crate) struct Server {
@@ -24,7 +16,8 @@ pub(crate) struct Server {
 impl Server {
     /// Starts the server that these words name on a port of its own.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut child = plimsoll(args)
+        let args = unhurried(&args.join(" "));
+        let mut child = plimsoll(&args.split(' ').collect::<Vec<_>>())
             .args(["--listen", "127.0.0.1:0"])
             .stderr(Stdio::piped())
             .spawn()
@@ -40,12 +33,12 @@ impl Server {
 pub(crate) struct Sink {
     _server: Server,
     pub(crate) url: String,
-    _turn: Turn,
+    _turn: machine::Turn,
 }
 
 impl Sink {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let turn = turn();
+        let turn = machine::quiet();
         let server = Server::start(&[&["sink"], args].concat());
         Self { url: format!("http://{}/", server.address), _server: server, _turn: turn }
     }
@@ -61,7 +54,7 @@ impl Drop for Server {
 
 /// The command, without environment variables that change its output.
 pub(crate) fn plimsoll(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(args).env("NO_COLOR", "1").stdin(Stdio::null());
     for name in ["COLUMNS", "CLICOLOR_FORCE", "FORCE_COLOR", "SSLKEYLOGFILE"] {
         command.env_remove(name);

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 use std::process::Output;
 
-use plimsoll_testkit::verdict;
+use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
-use super::bench::{Server, Turn, plimsoll, turn};
+use super::bench::{Server, plimsoll};
 
 /// A folder of data of one test, gone with it.
-struct Home(PathBuf, #[expect(dead_code, reason = "it is held")] Turn);
+struct Home(PathBuf, #[expect(dead_code, reason = "it is held")] machine::Turn);
 
 impl Home {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("plimsoll-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the temporary folder can be written to");
-        Self(path, turn())
+        Self(path, machine::quiet())
     }
 
     fn plimsoll(&self, args: &[&str]) -> Output {
@@ -39,9 +39,10 @@ impl Drop for Home {
 #[test]
 fn runs_state_how_much_of_the_calibrated_limit_they_used() {
     let home = Home::new("calibrate");
-    let demo = home.plimsoll(&["demo", "-o", "json", "--quiet"]);
-    let mut results = serde_json::Deserializer::from_slice(&demo.stdout).into_iter::<Value>();
-    let before = results.next().expect("a closed run").expect("it is JSON");
+    let sink = Server::start(&["sink"]);
+    let url = format!("http://{}/", sink.address);
+    let closed = ["run", &url, "-c", "8", "-d", "300ms", "-o", "json", "--quiet"];
+    let before = home.json(&closed);
     assert_eq!(before["generator"]["calibration"], Value::Null);
 
     let calibration = home.json(&["calibrate", "-d", "200ms", "-o", "json", "--quiet"]);
@@ -59,9 +60,7 @@ fn runs_state_how_much_of_the_calibrated_limit_they_used() {
     let kept = std::fs::read(home.0.join("plimsoll/calibration.json")).expect("it was kept");
     assert_eq!(serde_json::from_slice::<Value>(&kept).expect("it is JSON"), calibration);
 
-    let demo = home.plimsoll(&["demo", "-o", "json", "--quiet"]);
-    let mut results = serde_json::Deserializer::from_slice(&demo.stdout).into_iter::<Value>();
-    let after = results.next().expect("a closed run").expect("it is JSON");
+    let after = home.json(&closed);
     let used = &after["generator"]["calibration"];
     let (limit, share) = (used["limit_per_s"].as_f64().unwrap(), used["used_share"].as_f64().unwrap());
     let achieved = after["rate"]["achieved_per_s"].as_f64().unwrap();
@@ -83,8 +82,9 @@ fn a_calibration_of_another_version_is_not_used() {
     let path = home.0.join("plimsoll");
     std::fs::create_dir_all(&path).unwrap();
     std::fs::write(path.join("calibration.json"), "{\"schema_version\": 99}").unwrap();
-    let demo = home.plimsoll(&["demo"]);
-    let error = String::from_utf8_lossy(&demo.stderr);
+    let sink = Server::start(&["sink"]);
+    let run = home.plimsoll(&["run", &format!("http://{}/", sink.address), "-n", "10", "-c", "1"]);
+    let error = String::from_utf8_lossy(&run.stderr);
     assert!(error.contains("run `plimsoll calibrate` again"), "{error}");
 }
 

@@ -218,7 +218,7 @@ fn two_plans_are_run_in_turn_and_compared() {
     let (sink, folder) = (Sink::start(&[]), Folder::new("plans"));
     let plan = |pause: &str| {
         format!(
-            "targets: {{ it: \"{}\" }}\nrun: {{ iterations: 200, connections: 2, seed: 5 }}\n\
+            "targets: {{ it: \"{}\" }}\nrun: {{ iterations: 100, connections: 2, seed: 5 }}\n\
              scenarios: [{{ steps: [{{ get: /, think: {pause} }}] }}]\n",
             sink.url.trim_end_matches('/')
         )

@@ -85,25 +85,25 @@ fn a_highest_rate_is_kept() {
     let output = find(&[
         &sink.url,
         "--slo",
-        "p50<5s",
+        "p50<200ms",
         "--from",
-        "200",
+        "1k",
         "--to",
-        "300",
+        "1500",
         "-d",
-        "1s",
+        "500ms",
         "--json",
         json.to_str().unwrap(),
     ]);
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     if output.status.code() == Some(0) {
-        assert!(text.contains("at least 300/s"), "{text}");
+        assert!(text.contains("at least 1,500/s"), "{text}");
     }
     let written: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     std::fs::remove_file(&json).unwrap();
     let rates =
         written["trials"].as_array().unwrap().iter().map(|trial| trial["rate_per_s"].as_f64().unwrap());
-    assert!(rates.into_iter().all(|rate| (200.0..=300.0).contains(&rate)), "{written:#}");
+    assert!(rates.into_iter().all(|rate| (1_000.0..=1_500.0).contains(&rate)), "{written:#}");
     assert_eq!(written["search"]["slo"][1], "error_rate<1%");
 }
 

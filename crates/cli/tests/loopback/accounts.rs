@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use crate::backends::on_each;
-use crate::process::run;
-use crate::sink::{Saw, Sink};
-use crate::truth::{account, assert_balance, count, delivered, errors};
+use crate::loopback::backends::on_each;
+use crate::loopback::process::run;
+use crate::loopback::sink::{Saw, Sink};
+use crate::loopback::truth::{account, assert_balance, count, delivered, errors};
 
 /// One run against a sink of its own; the accounts balance.
 fn observe(backend: &str, sink: &str, load: &str) -> (Value, Saw) {

@@ -5,10 +5,11 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
+use plimsoll_testkit::machine;
 use serde_json::Value;
 
-use crate::process::{Finished, Folder, Process, run};
-use crate::truth::{account, assert_balance, delivered};
+use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::truth::{account, assert_balance, delivered};
 
 /// Begin of the tokens that the server gives out. A report must not have it.
 pub(crate) const TOKEN: &str = "k7Qz9";
@@ -369,6 +370,7 @@ fn a_refresh_that_is_under_way_does_not_hold_up_the_end() {
     let (site, folder) = (Site::start(), Folder::new());
     let steps = "  steps: [{post: /silent, extract: {token: {json: /token}}}]\n";
     let plan = refreshed(&folder, &site.url, steps);
+    let _turn = machine::load();
     let begin = plimsoll_driver::clock::monotonic();
     let result = run(&format!("run {plan} --rate 20 -d 2s -o json")).result();
     let took = plimsoll_driver::clock::monotonic().since(begin);

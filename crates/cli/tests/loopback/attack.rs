@@ -2,22 +2,26 @@
 //! its servers against damaged requests. `cargo run --release -p bench -- attack` is the same in earnest.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use plimsoll_testkit::hostile::{Run, Suite, Target, attempt, authority_pem, barrage, suites};
 
-use crate::backends::working;
-use crate::cache::CacheTarget;
-use crate::ingest_target::IngestTarget;
-use crate::process::Folder;
-use crate::sink::Sink;
+use crate::loopback::backends::working;
+use crate::loopback::cache::CacheTarget;
+use crate::loopback::ingest_target::IngestTarget;
+use crate::loopback::process::Folder;
+use crate::loopback::sink::Sink;
 
-/// Runs at a time. Most of them wait for a timeout.
+/// Runs of a suite at a time. Most of them wait for a timeout.
 const AT_ONCE: usize = 8;
+
+/// Held by the suite that is carried out: eight suites at once would be 64 programs.
+static SUITE: Mutex<()> = Mutex::new(());
 
 /// Runs every case of these suites on every backend, and fails with all that did not hold at once.
 fn attack(suites: &[Suite]) {
+    let _one = SUITE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new();
     let authority = folder.write("authority.pem", authority_pem());
     let jobs: Vec<_> = suites

@@ -1,9 +1,9 @@
 //! Bodies in forms that a server of others makes and reads: compressed answers, forms of several parts,
 //! and its challenges.
 
-use crate::foreign::python;
-use crate::process::{Folder, Process, run};
-use crate::truth::{account, assert_balance};
+use crate::loopback::foreign::python;
+use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::truth::{account, assert_balance};
 
 /// Starts the server, and writes a plan of these steps for it.
 fn served(steps: &str) -> Option<(Process, Folder, String)> {

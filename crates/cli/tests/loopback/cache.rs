@@ -4,7 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use crate::process::{Finished, Process, run};
+use crate::loopback::process::{Finished, Process, run};
 
 /// A running cache server.
 pub(crate) struct CacheTarget {

@@ -6,9 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-use crate::cache::CacheTarget;
-use crate::ports::{await_free, lasting_addresses};
-use crate::process::{Finished, Folder, Process, run};
+use crate::loopback::cache::CacheTarget;
+use crate::loopback::ports::{await_free, lasting_addresses};
+use crate::loopback::process::{Finished, Folder, Process, run};
 
 fn json(finished: &Finished) -> Value {
     serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {}", finished.stderr))

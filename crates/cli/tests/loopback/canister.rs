@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_testkit::verdict;
+use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
-use crate::process::{Finished, Folder, Process, run};
+use crate::loopback::process::{Finished, Folder, Process, run};
 
 /// A key without an owner.
 const ED25519: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n\
@@ -304,6 +304,8 @@ fn certificates_of_another_root_key_prove_nothing() {
 
 #[test]
 fn a_replica_that_is_not_healthy_yet_is_waited_for_and_one_that_never_is_is_told() {
+    // The second begins with the server.
+    let _turn = machine::load();
     let sink = Sink::start("--canister --unhealthy-for 1s");
     let finished = run(&format!("canister {} --iterations 5 -c 1 --status-timeout 100ms", sink.url));
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);

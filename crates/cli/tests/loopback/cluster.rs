@@ -5,8 +5,8 @@ use std::path::Path;
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-use crate::eventually::{eventually, wait_to_look_again};
-use crate::process::{Finished, Folder, Process, run};
+use crate::loopback::eventually::{eventually, wait_to_look_again};
+use crate::loopback::process::{Finished, Folder, Process, run};
 
 /// Two sinks, and a little load on the first.
 pub(crate) const SINKS: &str = r#"

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::cluster::{SINKS, Stage};
-use crate::eventually::{eventually, wait_to_look_again};
-use crate::process::{Finished, Process};
+use crate::loopback::cluster::{SINKS, Stage};
+use crate::loopback::eventually::{eventually, wait_to_look_again};
+use crate::loopback::process::{Finished, Process};
 
 /// Returns `true` if networks can be made here; otherwise prints why the test is skipped.
 fn has_networks() -> bool {

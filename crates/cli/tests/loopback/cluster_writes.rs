@@ -4,10 +4,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::cluster::{SINKS, Stage};
-use crate::eventually::wait_to_look_again;
-use crate::foreign::python;
-use crate::process::{Finished, run};
+use crate::loopback::cluster::{SINKS, Stage};
+use crate::loopback::eventually::wait_to_look_again;
+use crate::loopback::foreign::python;
+use crate::loopback::process::{Finished, run};
 
 /// A node whose writes one bad write ends, with a load of these steps.
 fn poisoned(steps: &str, more: &str) -> Option<Stage> {
@@ -222,8 +222,8 @@ checks: [{check: convergence, list: /api/things, count: /api/things/count}]
 
 #[test]
 fn a_load_of_which_nothing_was_acknowledged_does_not_pass_its_verification() {
-    let folder = crate::process::Folder::new();
-    let [address] = crate::ports::lasting_addresses();
+    let folder = crate::loopback::process::Folder::new();
+    let [address] = crate::loopback::ports::lasting_addresses();
     let (file, port) =
         (folder.write("poisoned.py", include_str!("poisoned.py")), &address["127.0.0.1:".len()..]);
     let Some(node) = python(&[&file, port, &folder.path().display().to_string()]) else { return };

@@ -3,8 +3,8 @@
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-use crate::process::run;
-use crate::sink::Sink;
+use crate::loopback::process::run;
+use crate::loopback::sink::Sink;
 
 /// The keys of the result contract, DESIGN section 4.
 const KEYS: &[(&str, &str)] = &[

@@ -7,11 +7,12 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use plimsoll_testkit::machine;
 use serde_json::{Value, json};
 
-use crate::eventually::{eventually, wait_to_look_again};
-use crate::ports::lasting_addresses;
-use crate::process::{Finished, Folder, Process, run};
+use crate::loopback::eventually::{eventually, wait_to_look_again};
+use crate::loopback::ports::lasting_addresses;
+use crate::loopback::process::{Finished, Folder, Process, run};
 
 /// Requests after which something that should have come to pass is given up: a minute at least.
 const ATTEMPTS: usize = 300_000;
@@ -37,7 +38,7 @@ struct Answer {
 
 impl Cluster {
     pub(crate) fn start(nodes: usize, args: &str) -> Self {
-        let command = &mut Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        let command = &mut machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(["target", "crud-cluster", "-p0", &format!("-n{nodes}")]);
         Self::of(command.args(args.split_whitespace()), nodes)
     }
@@ -508,7 +509,7 @@ fn a_cluster_leaves_nothing_behind_even_if_it_is_killed() {
     let folder = Folder::new();
     let files = || std::fs::read_dir(folder.path()).expect("a folder").count();
     for signal in ["TERM", "KILL"] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(["target", "crud-cluster", "-p0", "-n3"]).env("TMPDIR", folder.path());
         let mut cluster = Cluster::of(&mut command, 3);
         assert_eq!(files(), 1);

@@ -3,8 +3,8 @@
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-use crate::crud_cluster::Cluster;
-use crate::process::{Finished, Folder, run};
+use crate::loopback::crud_cluster::Cluster;
+use crate::loopback::process::{Finished, Folder, run};
 
 fn url(cluster: &Cluster, node: usize) -> String {
     format!("http://{}", cluster.address(node))

@@ -11,9 +11,9 @@ use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 use prost::Message as _;
 use serde_json::Value;
 
-use crate::process::{Process, run};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance, count};
+use crate::loopback::process::{Process, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, count};
 
 /// The body of a request with a length.
 fn body(stream: &mut TcpStream) -> Vec<u8> {

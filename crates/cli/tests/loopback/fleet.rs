@@ -4,15 +4,15 @@
 use std::path::Path;
 use std::process::Command;
 
-use plimsoll_testkit::skip;
+use plimsoll_testkit::{machine, skip};
 use serde_json::Value;
 
-use crate::around::{self, Site, TOKEN, refreshed, tokens};
-use crate::eventually::wait_to_look_again;
-use crate::process::{Finished, Folder, Process, run};
-use crate::sink::Sink;
-use crate::steering::request;
-use crate::truth::{account, assert_balance, delivered};
+use crate::loopback::around::{self, Site, TOKEN, refreshed, tokens};
+use crate::loopback::eventually::wait_to_look_again;
+use crate::loopback::process::{Finished, Folder, Process, run_beside};
+use crate::loopback::sink::Sink;
+use crate::loopback::steering::request;
+use crate::loopback::truth::{account, assert_balance, delivered};
 
 /// Names of the agents.
 const AGENTS: [&str; 3] = ["a", "b", "c"];
@@ -29,7 +29,7 @@ impl Broker {
         let folder = Folder::new();
         let place = folder.file("fleet");
         let names = AGENTS.join(",");
-        let up = run(&format!("fleet up --listen {listen} --agents {names} --folder {place} {flags}"));
+        let up = run_beside(&format!("fleet up --listen {listen} --agents {names} --folder {place} {flags}"));
         if up.code == Some(1) && up.stderr.contains("there is no `nats-server`") {
             skip::without_program("nats-server");
             return None;
@@ -82,7 +82,7 @@ impl Broker {
     }
 
     fn start_again(&self) {
-        let up = run(&format!("fleet up --folder {}", self.file("")));
+        let up = run_beside(&format!("fleet up --folder {}", self.file("")));
         assert_eq!(url(&up), self.url, "{up:?}");
     }
 }
@@ -90,7 +90,7 @@ impl Broker {
 impl Drop for Broker {
     fn drop(&mut self) {
         // One that was killed has ended already.
-        let _ = run(&format!("fleet down --folder {}", self.file("")));
+        let _ = run_beside(&format!("fleet down --folder {}", self.file("")));
     }
 }
 
@@ -129,7 +129,7 @@ fn three_agents_make_one_load_and_one_result() {
         Process::try_start(Command::new("taskset").args(words)).expect("util-linux has it")
     };
     let agents = [broker.agent("a"), broker.agent_by("b", "", weak), broker.agent("c")];
-    let list = run(&format!("fleet list {} -o json", broker.own_flags("coordinator.key")));
+    let list = run_beside(&format!("fleet list {} -o json", broker.own_flags("coordinator.key")));
     let list: Value = serde_json::from_str(&list.stdout).unwrap_or_else(|error| panic!("{error}: {list:?}"));
     let names: Vec<&str> = list["agents"]
         .as_array()
@@ -158,7 +158,7 @@ fn three_agents_make_one_load_and_one_result() {
     let load = "--rate 600 -d 2s -c 12 --seed 5 --threshold rate>300/s --threshold p99<30s";
     let store = broker.folder.file("runs.db");
     let args = format!("run {plan} {load} {} -o json --name peak --store {store}", broker.flags());
-    let ran = run(&args);
+    let ran = run_beside(&args);
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     let result = parsed(&ran);
     let saw = sink.stop();
@@ -191,7 +191,7 @@ fn three_agents_make_one_load_and_one_result() {
     let passed = result["thresholds"].as_array().expect("thresholds").iter().map(|one| &one["passed"]);
     assert!(passed.clone().all(|passed| *passed == true), "judged by the sum: {:#}", result["thresholds"]);
     assert_eq!(result["run"]["shard"], Value::Null);
-    let shown = run(&format!("show peak -o text --store {store}"));
+    let shown = run_beside(&format!("show peak -o text --store {store}"));
     assert!(shown.stdout.contains("3 agents") && shown.stdout.contains("limited by"), "{}", shown.stdout);
     drop(agents);
 }
@@ -263,7 +263,7 @@ fn a_fleet_shows_and_judges_the_sum_while_it_goes_on() {
     let started = |row: &str| row.split(',').nth(5).and_then(|cell| cell.parse::<u64>().ok());
     let sum: u64 = rows.lines().filter(|row| row.contains(",total,")).filter_map(started).sum();
     assert_eq!(sum, account(&result, "started"), "{rows}");
-    assert!(run(&format!("show sum -o text --store {store}")).stdout.contains("2 agents"));
+    assert!(run_beside(&format!("show sum -o text --store {store}")).stdout.contains("2 agents"));
     drop(agents);
 }
 
@@ -279,7 +279,7 @@ fn a_threshold_of_the_sum_ends_the_load_of_all_agents() {
     let plan = broker
         .folder
         .write("plan.yaml", format!("{text}scenarios: [{{steps: [{{get: '{}'}}]}}]\n", sink.url()));
-    let ran = run(&format!("run {plan} {} -o json", broker.flags()));
+    let ran = run_beside(&format!("run {plan} {} -o json", broker.flags()));
     assert!(matches!(ran.code, Some(99 | 3)), "{ran:?}");
     let result = parsed(&ran);
     assert_balance(&result);
@@ -301,15 +301,15 @@ fn an_agent_keeps_to_its_own_limits() {
     let port = sink.endpoint.rsplit(':').next().expect("it has a port");
     let _agent = broker.agent_with("a", &format!("--allow 127.0.0.1:{port} --max-rate 100"));
     let flags = broker.flags();
-    let other = run(&format!("run http://127.0.0.1:1/ --rate 10 -d 1s --quiet {flags}"));
+    let other = run_beside(&format!("run http://127.0.0.1:1/ --rate 10 -d 1s --quiet {flags}"));
     other.assert_refused(2, "agent a: it makes load on 127.0.0.1:");
-    let fast = run(&format!("run {} --rate 101 -d 1s --quiet {flags}", sink.url()));
+    let fast = run_beside(&format!("run {} --rate 101 -d 1s --quiet {flags}", sink.url()));
     fast.assert_refused(2, "agent a: it makes 100 requests/s at most, and its shard has up to 101/s");
     assert_eq!(
-        delivered(&run(&format!("run {} --rate 100 -d 1s -c 2 -o json {flags}", sink.url())).result()),
+        delivered(&run_beside(&format!("run {} --rate 100 -d 1s -c 2 -o json {flags}", sink.url())).result()),
         { sink.stop().requests }
     );
-    run("agent --allow http://x").assert_refused(2, "is not a host");
+    run_beside("agent --allow http://x").assert_refused(2, "is not a host");
 }
 
 #[test]
@@ -385,8 +385,11 @@ fn another_agent_takes_over_the_shard_of_one_that_was_killed() {
         ("--users 3 -d 1s", "users of a closed load"),
         ("--rate 10 -d 1s --orphan 1s", "agents would stop whenever"),
     ] {
-        let refused =
-            run(&format!("run {} {flags} --on-loss takeover {}", "http://127.0.0.1:1/", broker.flags()));
+        let refused = run_beside(&format!(
+            "run {} {flags} --on-loss takeover {}",
+            "http://127.0.0.1:1/",
+            broker.flags()
+        ));
         refused.assert_refused(2, message);
     }
     drop(agents);
@@ -432,7 +435,8 @@ fn without_its_coordinator_a_fleet_stops_and_its_result_can_be_collected() {
     for agent in &mut agents {
         agent.stderr.wait_for(": free");
     }
-    let collected = run(&format!("fleet collect {id} {} -o json", broker.own_flags("coordinator.key")));
+    let collected =
+        run_beside(&format!("fleet collect {id} {} -o json", broker.own_flags("coordinator.key")));
     let result = parsed(&collected);
     assert_fleet_balances(&result);
     // The first contact of a process that was cut short is in no figure.
@@ -443,7 +447,7 @@ fn without_its_coordinator_a_fleet_stops_and_its_result_can_be_collected() {
         result["accounting"]
     );
     assert_eq!(result["agents"].as_array().map(Vec::len), Some(3));
-    let other = run(&format!("fleet collect nothing {}", broker.own_flags("coordinator.key")));
+    let other = run_beside(&format!("fleet collect nothing {}", broker.own_flags("coordinator.key")));
     other.assert_refused(2, "no agent has data of run nothing");
 }
 
@@ -472,7 +476,7 @@ fn shards_that_were_taken_over_can_be_collected() {
     }
     let collect = format!("fleet collect {id} {} -o json", broker.own_flags("coordinator.key"));
     // The lost agent has not come back: all that it was to make is unknown.
-    let without = parsed(&run(&collect));
+    let without = parsed(&run_beside(&collect));
     assert_fleet_balances(&without);
     let taken = |result: &Value| -> Vec<Value> {
         let agents = result["agents"].as_array().expect("agents");
@@ -486,7 +490,7 @@ fn shards_that_were_taken_over_can_be_collected() {
     assert!(taker["started"].as_u64() > Some(0), "{taker:#}");
     // With what it has left, some of that is known.
     let _back = broker.agent("b");
-    let collected = run(&collect);
+    let collected = run_beside(&collect);
     assert_eq!(collected.code, Some(7), "{collected:?}");
     let result = parsed(&collected);
     assert_fleet_balances(&result);
@@ -512,7 +516,7 @@ fn a_fleet_is_steered_as_one_load() {
     let control = line.trim_start_matches("control: http://").trim_end_matches('/').to_owned();
     sink.wait_for_load();
     // A busy agent refuses the run of another coordinator.
-    let other = run(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
+    let other = run_beside(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
     other.assert_refused(1, "agent a: it is busy with run");
     let told = request(&control, "POST /rate", "x-plimsoll-control: 1\r\n", "500").json();
     let at = told["at_s"].as_f64().expect("an instant");
@@ -549,7 +553,7 @@ fn an_interruption_stops_all_agents() {
 fn what_cannot_be_is_refused_before_anything_is_sent() {
     let sink = Sink::start("");
     let url = sink.url();
-    let nobody = run(&format!("run {url} --rate 10 -d 1s --fleet nats://127.0.0.1:1"));
+    let nobody = run_beside(&format!("run {url} --rate 10 -d 1s --fleet nats://127.0.0.1:1"));
     nobody.assert_refused(1, "no NATS broker at nats://127.0.0.1:1");
     for (flags, message) in [
         ("--fleet x --repeat 3", "--fleet and --repeat exclude each other"),
@@ -559,29 +563,29 @@ fn what_cannot_be_is_refused_before_anything_is_sent() {
         ("--repeat 2 --start-at 2030-01-01T00:00:00Z", "--start-at is of a single run"),
         ("--fleet x --body @/etc/hostname", "is not below the folder of the plan"),
     ] {
-        run(&format!("run {url} --rate 10 -d 1s {flags}")).assert_refused(2, message);
+        run_beside(&format!("run {url} --rate 10 -d 1s {flags}")).assert_refused(2, message);
     }
-    run(&format!("find {url} --slo p99<1s --start-at 2030-01-01T00:00:00Z"))
+    run_beside(&format!("find {url} --slo p99<1s --start-at 2030-01-01T00:00:00Z"))
         .assert_refused(2, "--start-at is of a single run");
-    run("fleet up --listen 0.0.0.0:0").assert_refused(2, "anyone on the network could read plans");
+    run_beside("fleet up --listen 0.0.0.0:0").assert_refused(2, "anyone on the network could read plans");
     let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
     let flags = broker.flags();
-    let none = run(&format!("run {url} --rate 10 -d 1s {flags}"));
+    let none = run_beside(&format!("run {url} --rate 10 -d 1s {flags}"));
     none.assert_refused(1, "there is no free agent");
-    let none = run(&format!("run {url} --rate 10 -d 1s {flags} --agents a"));
+    let none = run_beside(&format!("run {url} --rate 10 -d 1s {flags} --agents a"));
     none.assert_refused(1, "there is no agent a");
     // The key of an agent does not allow orders.
     let _agent = broker.agent("b");
     let spoofed = format!("run {url} --rate 10 -d 1s {flags} --agents b").replace("coordinator.key", "a.key");
-    let spoofed = run(&spoofed);
+    let spoofed = run_beside(&spoofed);
     assert_eq!(spoofed.code, Some(1), "{spoofed:?}");
     assert!(spoofed.stderr.contains("the broker refused an operation"), "{}", spoofed.stderr);
     let own = format!("agent {} --name a", broker.own_flags("b.key"));
-    run(&own).assert_refused(2, "the key is that of agent b");
-    let stranger = run(&format!("run {url} --rate 10 -d 1s --fleet {}", broker.url));
+    run_beside(&own).assert_refused(2, "the key is that of agent b");
+    let stranger = run_beside(&format!("run {url} --rate 10 -d 1s --fleet {}", broker.url));
     stranger.assert_refused(1, "does not accept these credentials");
     // A plan that is wrong for agents is refused by them, once.
-    let wrong = run(&format!("run {url} --rate 10 -d 1s -c 1 -t 8 {flags}"));
+    let wrong = run_beside(&format!("run {url} --rate 10 -d 1s -c 1 -t 8 {flags}"));
     assert!(matches!(wrong.code, Some(1 | 2)), "{wrong:?}");
     assert_eq!(sink.stop().requests, 0, "nobody has begun");
 }
@@ -590,6 +594,7 @@ fn what_cannot_be_is_refused_before_anything_is_sent() {
 /// between.
 #[test]
 fn a_search_drives_trials_on_agents_that_stay_claimed() {
+    let _turn = machine::load();
     let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
@@ -597,7 +602,7 @@ fn a_search_drives_trials_on_agents_that_stay_claimed() {
     let search = "--slo p90<20s --from 500 --to 1000 -d 1s --max-time 5m -o json";
     let searching = Process::plimsoll(&format!("find {} {search} {flags}", sink.url()));
     sink.wait_for_load();
-    let other = run(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
+    let other = run_beside(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
     other.assert_refused(1, "agent a: it is busy with run");
     let found = searching.finish();
     let result = parsed(&found);
@@ -618,14 +623,14 @@ fn a_search_drives_trials_on_agents_that_stay_claimed() {
         assert_eq!(result["capacity"]["low_per_s"], 1000.0, "{result:#}");
     }
     // They are free again.
-    let ran = run(&format!("run {} --rate 20 -d 1s -c 4 {flags} -o json", sink.url()));
+    let ran = run_beside(&format!("run {} --rate 20 -d 1s -c 4 {flags} -o json", sink.url()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     for (args, message) in [
         ("--on-loss continue", "a run without one of its agents"),
         ("--on-loss takeover", "a run without one of its agents"),
         ("--sweep threads=1,2", "--fleet and --sweep threads exclude each other"),
     ] {
-        let refused = run(&format!("find {} --slo p90<1s {args} {flags}", sink.url()));
+        let refused = run_beside(&format!("find {} --slo p90<1s {args} {flags}", sink.url()));
         refused.assert_refused(2, message);
     }
     drop(agents);
@@ -634,6 +639,7 @@ fn a_search_drives_trials_on_agents_that_stay_claimed() {
 /// Each level of a sweep is a run of the same agents, which refuse other runs in between.
 #[test]
 fn the_levels_of_a_sweep_are_runs_of_agents_that_stay_claimed() {
+    let _turn = machine::load();
     let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
@@ -641,7 +647,7 @@ fn the_levels_of_a_sweep_are_runs_of_agents_that_stay_claimed() {
     let sweep = format!("find {} --sweep rate=500,1000 -d 1s -c 4 -t 1 -o json {flags}", sink.url());
     let sweeping = Process::plimsoll(&sweep);
     sink.wait_for_load();
-    let other = run(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
+    let other = run_beside(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
     other.assert_refused(1, "agent a: it is busy with run");
     let swept = sweeping.finish();
     assert_eq!(swept.code, Some(0), "{swept:?}");
@@ -656,7 +662,8 @@ fn the_levels_of_a_sweep_are_runs_of_agents_that_stay_claimed() {
     }
     // Connections are those of the whole load, and users of a closed load: both agents have one of two.
     let slow = Sink::start("--delay 5ms");
-    let closed = run(&format!("find {} --sweep connections=2,4 -d 1s -t 1 -o json {flags}", slow.url()));
+    let closed =
+        run_beside(&format!("find {} --sweep connections=2,4 -d 1s -t 1 -o json {flags}", slow.url()));
     assert_eq!(closed.code, Some(0), "{closed:?}");
     let result = parsed(&closed);
     let levels = result["levels"].as_array().expect("levels");
@@ -681,7 +688,7 @@ fn the_setup_is_carried_out_once_for_all_agents() {
         .replace("post: /login", "post: /login/long")
         .replace("extract: {token: {json: /token}}", "extract: {token: {json: /token}, more: {json: /more}}");
     let plan = folder.write("longer.yaml", longer);
-    let ran = run(&format!("run {plan} --rate 60 -d 4s -c 4 -t 1 -o json {flags}"));
+    let ran = run_beside(&format!("run {plan} --rate 60 -d 4s -c 4 -t 1 -o json {flags}"));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     let result = parsed(&ran);
     assert_balance(&result);
@@ -711,11 +718,11 @@ fn a_setup_that_fails_begins_no_load_and_one_is_enough_for_a_search() {
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let (site, folder, flags) = (Site::start(), Folder::new(), broker.flags());
     let broken = around::plan(&folder, &site.url, "/broken", "/session");
-    let ran = run(&format!("run {broken} --rate 60 -d 1s {flags}"));
+    let ran = run_beside(&format!("run {broken} --rate 60 -d 1s {flags}"));
     assert!(ran.code == Some(1) && ran.stderr.contains("no such user"), "{ran:?}");
     assert_eq!((site.count("GET"), site.count("DELETE")), (0, 0), "{:?}", site.seen());
     let plan = around::plan(&folder, &site.url, "/login", "/session");
-    let found = run(&format!("find {plan} --sweep rate=20,40 -d 1s -c 4 -t 1 -o json {flags}"));
+    let found = run_beside(&format!("find {plan} --sweep rate=20,40 -d 1s -c 4 -t 1 -o json {flags}"));
     assert!(matches!(found.code, Some(0 | 3)), "{found:?}");
     assert_eq!((site.count("POST /login"), site.count("DELETE /session")), (1, 1), "{:?}", site.seen());
     assert!(site.count("GET /items") >= 60, "{:?}", site.seen());
@@ -729,7 +736,7 @@ fn calls_of_a_canister_are_made_by_agents() {
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let sink = Sink::start("");
     let (url, flags) = (sink.url(), broker.flags());
-    let ran = run(&format!("canister {url} -n 1 -r 200 --seed 5 -o json {flags}"));
+    let ran = run_beside(&format!("canister {url} -n 1 -r 200 --seed 5 -o json {flags}"));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     let result = parsed(&ran);
     assert_balance(&result);
@@ -739,7 +746,7 @@ fn calls_of_a_canister_are_made_by_agents() {
     assert!(ran.stderr.contains(&format!("  200: {answered}")), "{}", ran.stderr);
     // The content of replies is recorded on the agents only.
     assert!(!ran.stderr.contains("of replies"), "{}", ran.stderr);
-    let refused = run(&format!("canister {url} -n 1 -r 10 --presign 10 {flags}"));
+    let refused = run_beside(&format!("canister {url} -n 1 -r 10 --presign 10 {flags}"));
     refused.assert_refused(2, "--fleet and --presign exclude each other");
     drop(agents);
 }
@@ -770,7 +777,7 @@ fn agents_with_monotonic_clocks_of_their_own_begin_within_the_stated_bound() {
     let agents: Vec<Process> = AGENTS.iter().zip(ahead).map(agent).collect();
     let sink = Sink::start("");
     let load = "--rate 300 -d 2s -c 6 --seed 5 -o json";
-    let ran = run(&format!("run {} {load} {}", sink.url(), broker.flags()));
+    let ran = run_beside(&format!("run {} {load} {}", sink.url(), broker.flags()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     let result = parsed(&ran);
     assert_balance(&result);
@@ -786,7 +793,7 @@ fn agents_with_monotonic_clocks_of_their_own_begin_within_the_stated_bound() {
             let off = agent["clock_ahead_ns"].as_i64().expect("an estimate").unsigned_abs();
             assert!(off <= bound, "{agent:#}");
             let store = broker.folder.file(&format!("runs-{name}/history.db"));
-            let own = parsed(&run(&format!("show latest -o json --store {store}")));
+            let own = parsed(&run_beside(&format!("show latest -o json --store {store}")));
             (own["run"]["started_at_unix_ns"].as_u64().expect("an instant"), bound)
         })
         .collect();

@@ -5,10 +5,10 @@ use std::process::Command;
 use plimsoll_testkit::skip;
 use serde_json::Value;
 
-use crate::backends::on_each;
-use crate::process::{Folder, Process, run};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance, count, delivered, errors};
+use crate::loopback::backends::on_each;
+use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, count, delivered, errors};
 
 /// Starts Python; `None`, and a word on stderr, if there is none.
 pub(crate) fn python(args: &[&str]) -> Option<Process> {

@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::time::Sleep;
 
-use crate::process::{Finished, Folder, run};
+use crate::loopback::process::{Finished, Folder, run};
 
 /// The file of the service.
 const PROTO: &str = include_str!("echo.proto");

@@ -5,8 +5,8 @@ use std::process::Command;
 use plimsoll_testkit::skip;
 use serde_json::Value;
 
-use crate::process::{Folder, run};
-use crate::sink::Sink;
+use crate::loopback::process::{Folder, run};
+use crate::loopback::sink::Sink;
 
 /// The file of the sink's own service.
 const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../targets/src/sink/service/grpc/sink.proto");

@@ -18,8 +18,8 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use crate::grpc::Note;
-use crate::process::{Folder, run};
+use crate::loopback::grpc::Note;
+use crate::loopback::process::{Folder, run};
 
 const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
 

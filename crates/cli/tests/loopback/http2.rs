@@ -16,9 +16,9 @@ use std::process::Command;
 use plimsoll_testkit::skip;
 use serde_json::{Value, json};
 
-use crate::foreign::{Certificate, balanced, free_address};
-use crate::process::{Finished, Folder, Process};
-use crate::truth::{account, count};
+use crate::loopback::foreign::{Certificate, balanced, free_address};
+use crate::loopback::process::{Finished, Folder, Process};
+use crate::loopback::truth::{account, count};
 
 /// A run whose accounts balance and that got all its responses over HTTP/2.
 fn http2(args: &str) -> Value {

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::process::{Folder, run};
-use crate::sink::{Saw, Sink};
-use crate::truth::{account, assert_balance, count};
+use crate::loopback::process::{Folder, run};
+use crate::loopback::sink::{Saw, Sink};
+use crate::loopback::truth::{account, assert_balance, count};
 
 /// Imports a file and runs the plan. Returns the result, the requests of each step by its name in the log,
 /// and the counts of the sink.

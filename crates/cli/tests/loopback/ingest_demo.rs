@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::ingest_target::IngestTarget;
-use crate::process::{Finished, run};
+use crate::loopback::ingest_target::IngestTarget;
+use crate::loopback::process::{Finished, run};
 
 /// Begin of the campaign, 2024-10-30T10:00:00Z.
 const CAMPAIGN: u64 = 1_730_282_400_000;

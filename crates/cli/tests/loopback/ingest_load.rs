@@ -3,8 +3,8 @@
 use plimsoll_testkit::verdict;
 use serde_json::{Value, json};
 
-use crate::ingest_target::IngestTarget;
-use crate::process::{Finished, Folder, run};
+use crate::loopback::ingest_target::IngestTarget;
+use crate::loopback::process::{Finished, Folder, run};
 
 /// Sends data to a store, with JSON as output.
 fn ingest(target: &IngestTarget, args: &str) -> Finished {
@@ -225,7 +225,7 @@ fn what_cannot_be_verified_is_said() {
     assert_eq!(repeated.code, Some(2), "{}", repeated.stderr);
     assert!(repeated.stderr.contains("--verify and --repeat exclude each other"), "{}", repeated.stderr);
     // A server that is not a store at all.
-    let sink = crate::sink::Sink::start("");
+    let sink = crate::loopback::sink::Sink::start("");
     let foreign = run(&format!("ingest logs -n 2 -c 1 --format loki-push --verify --url {}", sink.url()));
     assert_eq!(foreign.code, Some(1), "{}", foreign.stderr);
 }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 
-use crate::process::{Finished, Process, run};
+use crate::loopback::process::{Finished, Process, run};
 
 /// A running ingest server.
 pub(crate) struct IngestTarget {

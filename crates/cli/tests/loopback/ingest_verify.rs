@@ -3,8 +3,8 @@
 use plimsoll_testkit::verdict;
 use serde_json::{Value, json};
 
-use crate::ingest_target::IngestTarget;
-use crate::process::{Finished, run};
+use crate::loopback::ingest_target::IngestTarget;
+use crate::loopback::process::{Finished, run};
 
 /// The beginning of the year 2026, in milliseconds since 1970.
 const RECENT_MS: u64 = 1_767_225_600_000;

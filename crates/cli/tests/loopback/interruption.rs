@@ -12,11 +12,11 @@ use plimsoll_driver::clock;
 use serde_json::Value;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::backends::on_each;
-use crate::eventually::wait_to_look_again;
-use crate::process::{Folder, Process};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance, count, delivered};
+use crate::loopback::backends::on_each;
+use crate::loopback::eventually::wait_to_look_again;
+use crate::loopback::process::{Folder, Process};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, count, delivered};
 
 /// Starts a run of a minute, and waits until it is under way.
 fn under_way(backend: &str, sink: &str, load: &str) -> (Sink, Process) {

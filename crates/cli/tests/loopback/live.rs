@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::process::{Folder, run};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance, count};
+use crate::loopback::process::{Folder, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, count};
 
 /// The rows of a CSV file by their columns. No cell of these tests is quoted.
 fn rows(text: &str) -> Vec<BTreeMap<&str, &str>> {

@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-use crate::process::{Finished, Folder, Process, run};
-use crate::sink::Sink;
+use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::sink::Sink;
 
 /// A running server of completions, with its truth log.
 struct LlmTarget {

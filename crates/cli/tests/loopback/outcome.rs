@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::process::{Finished, Folder, run};
-use crate::sink::Sink;
+use crate::loopback::process::{Finished, Folder, run};
+use crate::loopback::sink::Sink;
 
 /// Asserts that report and exit code are those of one outcome. On a busy machine the measurement may be
 /// invalid: then the outcome has to be `invalid`.

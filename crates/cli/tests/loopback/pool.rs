@@ -1,10 +1,10 @@
 //! A pool of servers of which one dies, and is there again.
 
-use crate::backends::on_each;
-use crate::ports::{await_free, lasting_addresses};
-use crate::process::{Folder, Process};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance, delivered};
+use crate::loopback::backends::on_each;
+use crate::loopback::ports::{await_free, lasting_addresses};
+use crate::loopback::process::{Folder, Process};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, delivered};
 
 /// Connections of the run, and so the largest number of requests in flight.
 const CONNECTIONS: u64 = 6;

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use crate::eventually::eventually;
+use crate::loopback::eventually::eventually;
 
 /// Free addresses below the range of ephemeral ports: a client could take one of those before a server has
 /// come back to it. They are other ones each time.

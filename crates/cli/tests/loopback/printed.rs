@@ -3,11 +3,11 @@
 #[path = "../../src/printed_commands/extraction.rs"]
 mod extraction;
 
-use std::process::{Command, Output};
+use std::process::Output;
 
-use crate::process::{Folder, Process, run};
-use crate::sink::Sink;
-use plimsoll_testkit::verdict;
+use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::sink::Sink;
+use plimsoll_testkit::{machine, verdict};
 
 /// Commands that are not run here, and why; all are read by the unit test of the same name.
 const NOT_RUN: [(&str, &str); 17] = [
@@ -74,7 +74,7 @@ impl Stage {
     }
 
     fn run(&self, words: &[String]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(words).current_dir(self.folder.path());
         for (name, _) in
             std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PLIMSOLL_"))
@@ -83,6 +83,7 @@ impl Stage {
         }
         command.env("PLIMSOLL_STORE", self.folder.path().join("history.db"));
         command.env("GITHUB_STEP_SUMMARY", self.folder.path().join("summary.md"));
+        let _turn = machine::load();
         command.output().expect("the command starts")
     }
 

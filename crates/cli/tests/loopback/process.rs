@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
 /// Longest time without a line from a process that is waited for: three times the longest run of these tests.
@@ -158,11 +159,11 @@ impl Drop for Process {
     }
 }
 
-/// The command with the words of `args` as its arguments.
-/// The program, with the usual handling of signals: the shell that runs the tests may have told them to
-/// ignore some (`nohup`, `&`), and children inherit that.
+/// Returns the command of the program with the words of `args` as its arguments, and with the usual handling of
+/// signals: the shell that runs the tests may have told them to ignore some (`nohup`, `&`), and children inherit
+/// that.
 fn plimsoll(args: &str) -> Command {
-    let mut command = Command::new("env");
+    let mut command = machine::beside("env");
     command.arg("--default-signal=HUP,INT").arg(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(args.split_whitespace()).env_remove("SSLKEYLOGFILE");
     command
@@ -184,6 +185,7 @@ impl Finished {
         assert!(matches!(self.code, Some(0 | 1 | 3 | 129 | 130)), "{:?}: {}", self.code, self.stderr);
         let result: Value = serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("stdout carries the result only: {error}: {self:?}"));
+        verdict::of_result(self.code, &result);
         let nothing = result["verdict"]["cause"] == "nothing_succeeded";
         assert!(self.code != Some(1) || nothing, "{}", result["verdict"]);
         result
@@ -201,8 +203,14 @@ impl Finished {
     }
 }
 
-/// Runs this program to its end.
+/// Runs this program to its end, beside no measurement.
 pub(crate) fn run(args: &str) -> Finished {
+    let _turn = machine::load();
+    run_beside(args)
+}
+
+/// Runs this program to its end beside other tests: what it does takes long, and does not depend on them.
+pub(crate) fn run_beside(args: &str) -> Finished {
     Process::plimsoll(args).finish()
 }
 

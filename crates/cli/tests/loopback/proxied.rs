@@ -5,11 +5,11 @@ mod server;
 
 use serde_json::Value;
 
-use crate::backends::on_each;
-use crate::foreign::Certificate;
-use crate::process::{Folder, run};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance, count, delivered, errors};
+use crate::loopback::backends::on_each;
+use crate::loopback::foreign::Certificate;
+use crate::loopback::process::{Folder, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, count, delivered, errors};
 use server::{Options, Proxy};
 
 /// A run of 40 requests on 4 connections through a proxy, after a preflight.
@@ -161,7 +161,7 @@ fn a_refusal_of_the_proxy_is_told_in_its_words() {
         assert!(examples.contains(message), "{examples}");
     }
     // Nothing listens there.
-    let free = crate::foreign::free_address();
+    let free = crate::loopback::foreign::free_address();
     let target = Proxy::start(Options::default());
     run(&format!("https://{free}/ -k --proxy http://{} -n 4", target.address))
         .assert_refused(1, "the proxy refused the tunnel: HTTP/1.1 502 Bad Gateway");

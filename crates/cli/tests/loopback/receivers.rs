@@ -6,10 +6,10 @@ use std::process::Command;
 use plimsoll_testkit::skip;
 use serde_json::Value;
 
-use crate::ingest_target::exchange;
-use crate::ports::{await_free, lasting_addresses};
-use crate::process::{Finished, Folder, Process, run};
-use crate::truth::{assert_balance, count};
+use crate::loopback::ingest_target::exchange;
+use crate::loopback::ports::{await_free, lasting_addresses};
+use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::truth::{assert_balance, count};
 
 /// A store that can be killed and come back.
 struct Store {

@@ -6,9 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use crate::process::{Folder, Process, run};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance};
+use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance};
 
 /// A shop in which every value is good for one session only: a form with a token against forgery, a login
 /// that redirects, an account with a token, and orders.

@@ -4,11 +4,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::backends::on_each;
-use crate::foreign::python;
-use crate::process::{Finished, Folder, Process, run};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance, count, errors};
+use crate::loopback::backends::on_each;
+use crate::loopback::foreign::python;
+use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, count, errors};
 
 /// An address on which nothing listens: that of a sink which has ended.
 fn deserted() -> String {

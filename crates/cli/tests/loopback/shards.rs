@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::process::{Finished, Folder, Process, run};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance, delivered};
+use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, delivered};
 
 /// The instant in this many seconds, as `--start-at` takes it.
 fn in_seconds(seconds: u64) -> String {

@@ -1,7 +1,16 @@
 //! The built-in server as a process of its own.
 
-use crate::process::{Finished, Folder, Process};
-use crate::truth::Truth;
+use crate::loopback::process::{Finished, Folder, Process};
+use crate::loopback::truth::Truth;
+
+/// The arguments of a server: a sink of HTTP that is told no delay answers after two milliseconds. If it answered at
+/// once, the time in which the generator wakes up would be a large share of each response time, and its runs invalid
+/// for that.
+pub(crate) fn unhurried(args: &str) -> String {
+    let own = ["--delay", "--grpc", "--websocket"];
+    let is_prompt = args.split(' ').next() == Some("sink") && !own.iter().any(|flag| args.contains(flag));
+    if is_prompt { format!("{args} --delay constant:2ms") } else { args.to_owned() }
+}
 
 /// A running sink.
 #[derive(Debug)]
@@ -34,7 +43,8 @@ impl Sink {
     }
 
     fn logging(folder: Folder, log: &str, address: &str, args: &str) -> Self {
-        let mut process = Process::plimsoll(&format!("sink --listen {address} --truth-log {log} {args}"));
+        let sink = format!("sink --listen {address} --truth-log {log} {args}");
+        let mut process = Process::plimsoll(&unhurried(&sink));
         let Some(line) = process.stderr.find("sink: listening on ") else {
             panic!("no sink: {}", process.finish().stderr);
         };

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::foreign::Nginx;
-use crate::process::{Folder, run};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance, count, delivered};
+use crate::loopback::foreign::Nginx;
+use crate::loopback::process::{Folder, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, count, delivered};
 
 /// The accounts of the slow clients, which balance: started, ok, failed and under way.
 fn slow(result: &Value) -> [u64; 4] {

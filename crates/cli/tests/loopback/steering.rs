@@ -7,10 +7,10 @@ use std::net::{Shutdown, TcpStream};
 
 use serde_json::Value;
 
-use crate::foreign::python;
-use crate::process::{Folder, Process, run};
-use crate::sink::Sink;
-use crate::truth::{account, assert_balance, delivered};
+use crate::loopback::foreign::python;
+use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::{account, assert_balance, delivered};
 
 /// A run with a control port.
 struct Steered {

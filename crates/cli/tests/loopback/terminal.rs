@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::foreign::python;
-use crate::process::Folder;
-use crate::sink::Sink;
+use crate::loopback::foreign::python;
+use crate::loopback::process::Folder;
+use crate::loopback::sink::Sink;
 
 /// Runs the program in a terminal of 80 columns and 24 rows, carries out the steps, and returns how it ended
 /// and how the terminal was left. A step is a letter and a word: `k` types keys, `w` waits until the word is

@@ -20,8 +20,8 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use crate::process::{Folder, run};
-use crate::truth::{account, assert_balance};
+use crate::loopback::process::{Folder, run};
+use crate::loopback::truth::{account, assert_balance};
 
 /// Key by which the server verifies tokens.
 enum Verifier {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::process::{Finished, Folder, Process, run};
-use crate::sink::Sink;
+use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::sink::Sink;
 
 fn tried(plan: &str) -> (Finished, Value) {
     let finished = run(&format!("try {plan} -o json"));

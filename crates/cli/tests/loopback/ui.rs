@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::process::{Folder, Process, run};
-use crate::sink::Sink;
+use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::sink::Sink;
 
 /// The page's server, and the credentials of a page.
 struct Ui {

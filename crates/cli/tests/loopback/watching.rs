@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::process::{Folder, Process, run};
-use crate::sink::Sink;
-use crate::truth::assert_balance;
+use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::sink::Sink;
+use crate::loopback::truth::assert_balance;
 
 /// A program that runs until it is killed.
 fn bystander() -> Process {

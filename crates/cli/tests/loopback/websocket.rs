@@ -12,8 +12,8 @@ use tungstenite::protocol::CloseFrame;
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{Message, WebSocket};
 
-use crate::process::{Folder, run};
-use crate::sink::Sink;
+use crate::loopback::process::{Folder, run};
+use crate::loopback::sink::Sink;
 
 pub(crate) fn result_of(line: &str) -> Value {
     let finished = run(line);

@@ -19,9 +19,9 @@ use tokio::runtime::Runtime;
 use tungstenite::protocol::Role;
 use tungstenite::{Message, WebSocket};
 
-use crate::process::Folder;
-use crate::sink::Sink;
-use crate::websocket::{Seen, at, check_conversations, conversations, converse, result_of};
+use crate::loopback::process::Folder;
+use crate::loopback::sink::Sink;
+use crate::loopback::websocket::{Seen, at, check_conversations, conversations, converse, result_of};
 
 fn runtime() -> Runtime {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();

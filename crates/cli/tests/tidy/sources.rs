@@ -32,11 +32,12 @@ const DRIVER: &[&str] = &["crates/driver/", "crates/testkit/src/hostile/", "benc
 const SOCKETS: &[&str] =
     &["crates/driver/", "crates/cluster/src/proxy", "crates/testkit/src/hostile/", "bench/"];
 const CLI: &[&str] = &["crates/cli/", "bench/"];
-/// The seeds of simulations are asked for from outside of a test, whether a test may be skipped, and where
-/// exit codes are noted.
+/// The seeds of simulations are asked for from outside of a test, whether a test may be skipped, where exit
+/// codes are noted, and where the lock of the machine is.
 const ENVIRONMENT: &[&str] = &[
     "crates/cli/",
     "bench/",
+    "crates/testkit/src/machine.rs",
     "crates/testkit/src/seeds.rs",
     "crates/testkit/src/skip.rs",
     "crates/testkit/src/verdict.rs",

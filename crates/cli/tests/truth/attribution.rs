@@ -9,7 +9,7 @@
 use plimsoll_testkit::skip::on_this_machine;
 use serde_json::Value;
 
-use crate::stage::{GROUP, Needs, play};
+use crate::truth::stage::{GROUP, Needs, play};
 
 /// Number of times that a cell is played on a machine that is held up.
 const PLAYS: u32 = 3;

@@ -5,8 +5,8 @@ use plimsoll_metrics::Histogram;
 use plimsoll_testkit::oracle::nearest_rank;
 use plimsoll_testkit::{Action, Answer, Behaviour, Faults, Law};
 
-use crate::stage::{Needs, play};
-use crate::world::{MS, near, plan, simulate};
+use crate::truth::stage::{Needs, play};
+use crate::truth::world::{MS, near, plan, simulate};
 
 /// R7: with all faults at once, every class has the count of the target's log, and the sums are whole.
 #[test]

@@ -7,8 +7,8 @@ use plimsoll_report::schema_result;
 use plimsoll_testkit::{Behaviour, Concurrency, Faults, Law, Pause, SimOptions, TruthLog};
 use serde_json::Value;
 
-use crate::stage::{Needs, play};
-use crate::world::{MS, SECOND, infinite, near, one_queue, plan, plan_of_steps, simulate};
+use crate::truth::stage::{Needs, play};
+use crate::truth::world::{MS, SECOND, infinite, near, one_queue, plan, plan_of_steps, simulate};
 
 /// R19: worlds in which exactly one thing is the limit.
 #[test]

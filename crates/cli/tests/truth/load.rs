@@ -6,7 +6,7 @@ use plimsoll_metrics::{LimitedBy, ReasonCode};
 use plimsoll_schedule::{Arrivals, Process, Profile, Stage};
 use plimsoll_testkit::{Behaviour, Concurrency, Faults, Law, SimOptions};
 
-use crate::world::{MS, SECOND, infinite, near, one_queue, plan, reasons, simulate};
+use crate::truth::world::{MS, SECOND, infinite, near, one_queue, plan, reasons, simulate};
 
 /// R14, T4: five connections to a server that takes 10 ms for each request of a connection carry 500/s.
 #[test]

@@ -10,8 +10,8 @@ use plimsoll_testkit::skip::on_this_machine;
 use plimsoll_testkit::{Law, Pause, SimOptions};
 use serde_json::Value;
 
-use crate::stage::{Needs, play};
-use crate::world::{
+use crate::truth::stage::{Needs, play};
+use crate::truth::world::{
     MS, SECOND, assert_close, infinite, ms, near, one_queue, plan, plan_of_steps, reasons, simulate,
 };
 

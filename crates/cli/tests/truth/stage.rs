@@ -5,19 +5,10 @@
 //! is left behind, even if the test fails.
 
 use std::process::{Command, Stdio};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
+use plimsoll_testkit::machine;
 use plimsoll_testkit::skip::on_this_machine;
 use serde_json::Value;
-
-/// Held by everything here that takes a processor for itself: a setup that starves one process must not
-/// starve another test.
-static MACHINE: RwLock<()> = RwLock::new(());
-
-/// The turn of something that takes up a processor and does not mind others that do.
-pub(crate) fn turn() -> RwLockReadGuard<'static, ()> {
-    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Beginning of every script. The script has priority over other work of the machine, where the system allows
 /// that, so that a cell shows its own limit. (Linux ranks sessions first, hence one for each script.) The
@@ -117,9 +108,7 @@ pub(crate) fn play(needs: Needs, script: &str) -> Option<Value> {
         on_this_machine(&reason);
         return None;
     }
-    let alone = matches!(needs, Needs::Processors | Needs::Group);
-    let _turn = (!alone).then(turn);
-    let _alone = alone.then(|| MACHINE.write().unwrap_or_else(PoisonError::into_inner));
+    let _turn = machine::quiet();
     let whole = format!("{PRELUDE}\n{script}");
     let mut command = match needs {
         Needs::Network(_) => {

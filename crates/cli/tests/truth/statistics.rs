@@ -8,7 +8,7 @@ use plimsoll_metrics::slice::percentile_interval;
 use plimsoll_testkit::oracle::Mm1;
 use plimsoll_testkit::{Behaviour, Law, Pause, SimOptions};
 
-use crate::world::{MS, SECOND, near, one_queue, plan, simulate};
+use crate::truth::world::{MS, SECOND, near, one_queue, plan, simulate};
 
 /// R10: the intervals of runs against a queue hold the true percentile, although its response times depend
 /// on each other, and say how much they do.

@@ -9,9 +9,7 @@ use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Backends, Control, TargetAddress, run};
 use plimsoll_metrics::{Histogram, ReasonCode, RunRecord};
 use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Switch};
-use plimsoll_testkit::{Behaviour, Concurrency, Law, SimOpen, SimOptions, TruthLog};
-
-use crate::stage::turn;
+use plimsoll_testkit::{Behaviour, Concurrency, Law, SimOpen, SimOptions, TruthLog, machine};
 
 pub(crate) const MS: Nanos = Nanos::from_millis(1);
 pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
@@ -71,7 +69,7 @@ pub(crate) fn one_queue(service: Law) -> Behaviour {
 
 /// Carries out the plan. The accounts balance in every run.
 pub(crate) fn simulate(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
-    let _turn = turn();
+    machine::give_way();
     let open = SimOpen::new(options);
     let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
     let addresses: Vec<Arc<[TargetAddress]>> =

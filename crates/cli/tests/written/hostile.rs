@@ -4,8 +4,8 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::server::Server;
-use crate::{Place, text};
+use crate::written::server::Server;
+use crate::written::{Place, text};
 
 /// Colours, the title, the cancel signal, the direction of writing, an 8-bit control sequence, and the start
 /// of the line.

@@ -3,8 +3,8 @@
 use plimsoll_report::evidence::Evidence;
 use serde_json::Value;
 
-use crate::server::Server;
-use crate::{Place, text};
+use crate::written::server::Server;
+use crate::written::{Place, text};
 
 /// Text that every secret of these tests contains.
 const MARK: &str = "zebra";

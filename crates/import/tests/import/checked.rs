@@ -12,7 +12,7 @@ use plimsoll_script::Host;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::Named;
+use crate::import::Named;
 
 /// These files, and an imported plan.
 struct WithPlan<'a>(Named<'a>, String);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plimsoll_import::curl::{import, import_words};
 
-use crate::{Named, shown};
+use crate::import::{Named, shown};
 
 fn imported(command: &str) -> String {
     let files = Named(&[

@@ -3,7 +3,7 @@
 use plimsoll_import::har::{Options, Server, import};
 use serde_json::{Value, json};
 
-use crate::shown;
+use crate::import::shown;
 
 fn imported(value: &Value, options: &Options) -> String {
     shown(&import(value.to_string().as_bytes(), options))

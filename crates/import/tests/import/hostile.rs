@@ -8,7 +8,7 @@ use plimsoll_import::{
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::{Named, shown};
+use crate::import::{Named, shown};
 
 /// Words that the formats have a meaning for, and some that they have none for.
 const WORDS: &[&str] = &[

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_import::jmeter::import;
 use plimsoll_plan::Disk;
 
-use crate::{Named, shown};
+use crate::import::{Named, shown};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jmeter")

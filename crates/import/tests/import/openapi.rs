@@ -2,7 +2,7 @@
 
 use plimsoll_import::openapi::{Options, import};
 
-use crate::shown;
+use crate::import::shown;
 
 fn imported(text: &str) -> String {
     shown(&import(text.as_bytes(), &Options::default()))

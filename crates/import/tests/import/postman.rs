@@ -7,7 +7,7 @@ use plimsoll_import::postman::{Options, import};
 use plimsoll_plan::Disk;
 use serde_json::{Value, json};
 
-use crate::{Named, shown};
+use crate::import::{Named, shown};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/postman")

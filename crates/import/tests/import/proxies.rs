@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::{Named, shown};
+use crate::import::{Named, shown};
 
 /// The lines of an import that are about a proxy.
 fn lines_of(imported: &str) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use plimsoll_import::vegeta::{Options, import};
 
-use crate::shown;
+use crate::import::shown;
 
 const HTTP: &str = "\
 # the front page, twice as often

@@ -6,7 +6,7 @@ use plimsoll_metrics::{
     TargetProcess, Throttling, judge,
 };
 
-use crate::{filled, good, limited, ms, us};
+use crate::verdict::{filled, good, limited, ms, us};
 
 /// A change to a good run, the limit then, and words of the evidence.
 type Case = (&'static str, fn(&mut RunRecord), LimitedBy, &'static str);

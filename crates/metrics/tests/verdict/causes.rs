@@ -6,7 +6,7 @@ use plimsoll_metrics::{
     TargetProcess, judge,
 };
 
-use crate::{codes, filled, good, ms};
+use crate::verdict::{codes, filled, good, ms};
 
 fn other(name: &str, pid: u32, processes: u64, cpu_ms: u64) -> OtherUse {
     OtherUse { name: name.to_owned(), pid, most: ms(cpu_ms), processes, cpu: ms(cpu_ms) }

@@ -4,7 +4,7 @@ use plimsoll_core::{Nanos, Random};
 use plimsoll_plan::{GivenValue, Load, Plan, PlanPatch, Problem, RawValue, SharedText};
 use plimsoll_scenario::{Context, Op};
 
-use crate::plans::{resolve, resolve_with};
+use crate::compile::plans::{resolve, resolve_with};
 
 const PLAN: &str = "
 targets: {auth: http://auth.test, api: http://api.test}

@@ -3,7 +3,7 @@
 use plimsoll_plan::Problem;
 use plimsoll_scenario::{AtEnd, Order, Per, Rows, Share};
 
-use crate::plans::resolve;
+use crate::compile::plans::resolve;
 
 const USERS: &str = "\u{feff}id,name,\"a, b\"\n1,x,y\n";
 

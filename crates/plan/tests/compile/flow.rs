@@ -1,6 +1,6 @@
 //! Every variable that is read has been set before, whichever way the session came.
 
-use crate::plans::{messages, plan, steps};
+use crate::compile::plans::{messages, plan, steps};
 
 #[test]
 fn variables_are_set_on_every_way() {

@@ -4,7 +4,7 @@ use plimsoll_core::Nanos;
 use plimsoll_plan::{Dealing, Plan};
 use plimsoll_scenario::Op;
 
-use crate::plans::resolve;
+use crate::compile::plans::resolve;
 
 fn plan(text: &str) -> Plan {
     resolve(text, &[], &[]).unwrap_or_else(|problems| panic!("{text}: {problems:?}"))

@@ -1,6 +1,6 @@
 //! Number of requests in an iteration, as derived from the steps.
 
-use crate::plans::{plan, steps};
+use crate::compile::plans::{plan, steps};
 
 fn length(scenarios: &str) -> ((u64, u64), Option<(u64, u64)>, bool) {
     let length = plan(scenarios).iteration_length();

@@ -4,7 +4,7 @@ use plimsoll_metrics::RateUnit;
 use plimsoll_plan::{Load, Plan};
 use plimsoll_scenario::Order;
 
-use crate::plans::resolve;
+use crate::compile::plans::resolve;
 
 fn text(run: &str, steps: &str) -> String {
     let run = if run.is_empty() { String::new() } else { format!("run: {{{run}}}\n") };

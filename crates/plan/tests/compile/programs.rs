@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{Op, Pause};
 
-use crate::plans::{messages, plan, steps};
+use crate::compile::plans::{messages, plan, steps};
 
 /// The instructions of the only scenario of a plan, in short.
 fn ops(text: &str) -> Vec<String> {

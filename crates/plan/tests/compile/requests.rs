@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 use plimsoll_scenario::Op;
 
-use crate::plans::{messages, plan, request, resolve, steps};
+use crate::compile::plans::{messages, plan, request, resolve, steps};
 
 #[test]
 fn one_request_is_the_fast_path() {

@@ -1,6 +1,6 @@
 //! The environment and secrets.
 
-use crate::plans::{request, resolve};
+use crate::compile::plans::{request, resolve};
 
 const PLAN: &str = "
 variables: {pw: '${secret(PW)}'}

@@ -4,7 +4,7 @@ use plimsoll_core::Random;
 use plimsoll_plan::{Address, Protocol};
 use plimsoll_scenario::{Context, SentRequest};
 
-use crate::plans::{messages, plan, request, steps};
+use crate::compile::plans::{messages, plan, request, steps};
 
 #[test]
 fn paths_are_behind_that_of_their_target() {
@@ -108,7 +108,8 @@ scenarios:
     away.secure.render_request(&context, &mut Random::new(1, 0), &mut sent);
     assert_eq!(sent.authority, b"b.test:81");
     assert_eq!((sent.fields.get("x-own"), sent.fields.get("authorization")), (Some(&b"2"[..]), None));
-    let fixed = crate::plans::plan("targets: {api: http://a.test}\nscenarios: [{steps: [{get: /}]}]");
+    let fixed =
+        crate::compile::plans::plan("targets: {api: http://a.test}\nscenarios: [{steps: [{get: /}]}]");
     assert!(fixed.dynamic_origins.is_none());
 }
 

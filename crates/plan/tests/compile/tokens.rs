@@ -2,7 +2,7 @@
 
 use plimsoll_plan::Problem;
 
-use crate::plans::{request, resolve, steps};
+use crate::compile::plans::{request, resolve, steps};
 
 /// Tokens, and the problems of a plan that has them.
 fn tokens(tokens: &str) -> Result<plimsoll_plan::Plan, Vec<Problem>> {

@@ -4,7 +4,7 @@ use plimsoll_core::{Nanos, Rate};
 use plimsoll_plan::{Command, Load, Plan, PlanPatch, PlanSource};
 use plimsoll_schedule::Stage;
 
-use crate::layers::Memory;
+use crate::document::layers::Memory;
 
 fn plan(run: &str, phases: &str) -> Plan {
     let text = format!(

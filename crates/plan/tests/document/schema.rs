@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use plimsoll_plan::document::Document;
 use serde_json::{Value, json};
 
-use crate::reading::read;
+use crate::document::reading::read;
 
 /// Calls `see` with every property of the schema: the type that has it, its name and its schema.
 fn each_property(schema: &Value, see: &mut dyn FnMut(&str, &str, &Value)) {

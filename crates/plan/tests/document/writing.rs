@@ -6,7 +6,7 @@ use plimsoll_plan::document::{
 };
 use proptest::prelude::*;
 
-use crate::reading::good;
+use crate::document::reading::good;
 
 fn given(text: impl Into<String>) -> Field<Text> {
     Field::new(Text(text.into()))
@@ -180,7 +180,7 @@ proptest! {
     #[test]
     fn what_is_written_reads_back_equal(document in document()) {
         let text = document.to_yaml();
-        let (read, problems) = crate::reading::read(&text);
+        let (read, problems) = crate::document::reading::read(&text);
         // An empty mapping is a problem, and says nothing about writing.
         let read = read.unwrap_or_else(|| panic!("{problems:?} in:\n{text}"));
         prop_assert_eq!(

@@ -4,7 +4,7 @@ use plimsoll_core::{Nanos, Rate};
 use plimsoll_plan::{Address, BackendChoice, End, Family, Load, Overload, Pacing, Plan, TrialLoad};
 use plimsoll_schedule::{Process, Profile, Stage};
 
-use crate::flags::{Memory, plan, request, resolve_with};
+use crate::resolve::flags::{Memory, plan, request, resolve_with};
 
 const URL: &str = "http://a.test:8080/x";
 
@@ -324,7 +324,7 @@ fn credentials_become_one_header_and_nothing_else() {
     ] {
         let plan = resolve_with(&line, &memory).unwrap();
         assert!(request(&plan, 0).contains(header), "{line:?}");
-        let debug = format!("{plan:?} {:?} {}", crate::flags::patch(&line), plan.steps[0].name);
+        let debug = format!("{plan:?} {:?} {}", crate::resolve::flags::patch(&line), plan.steps[0].name);
         assert!(!debug.contains("topsecret") && !debug.contains("bWU6"), "{debug}");
     }
     let escaped = plan(&[URL, "--bearer", "a${uuid}b"]);

@@ -5,7 +5,7 @@ use plimsoll_plan::{End, Load, Overload, Plan, Protocol};
 use plimsoll_scenario::FieldNeeds;
 use plimsoll_schedule::{Process, Stage};
 
-use crate::flags::{Memory, request, resolve_with};
+use crate::resolve::flags::{Memory, request, resolve_with};
 
 const URL: &str = "http://a.test/nudm-ee/v2/imsi-2621012-USER_ID/sdm-subscriptions/";
 

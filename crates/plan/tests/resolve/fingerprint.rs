@@ -1,6 +1,6 @@
 //! The same command has the same fingerprint, any other has another.
 
-use crate::flags::plan;
+use crate::resolve::flags::plan;
 
 const URL: &str = "http://a.test/";
 

@@ -3,7 +3,7 @@
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_plan::{Overload, Plan, Protocol};
 
-use crate::flags::plan;
+use crate::resolve::flags::plan;
 
 const HTTP: &str = "http://a.test/x";
 const HTTPS: &str = "https://a.test/x";

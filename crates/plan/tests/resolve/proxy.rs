@@ -2,7 +2,7 @@
 
 use plimsoll_plan::{Plan, ProxyKind};
 
-use crate::flags::{Memory, plan, request, resolve_with};
+use crate::resolve::flags::{Memory, plan, request, resolve_with};
 
 const PROXY: [&str; 2] = ["--proxy", "http://me:topsecret@proxy.test:3128"];
 

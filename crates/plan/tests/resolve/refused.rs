@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::flags::{Memory, resolve_with};
+use crate::resolve::flags::{Memory, resolve_with};
 
 const URL: &str = "http://a.test/";
 const HTTPS: &str = "https://a.test/";
@@ -307,7 +307,7 @@ fn a_wrong_header_is_reported_once_for_many_urls() {
 
 #[test]
 fn a_habit_is_the_hint() {
-    let mut patch = crate::flags::patch(&[URL, "--threads", "5s"]);
+    let mut patch = crate::resolve::flags::patch(&[URL, "--threads", "5s"]);
     patch.threads = patch.threads.map(|given| given.with_habit("threads, not seconds"));
     let problems = plimsoll_plan::Plan::resolve(patch, &Memory::default()).unwrap_err();
     assert_eq!(problems.iter().next().unwrap().hint.as_deref(), Some("threads, not seconds"));

@@ -2,7 +2,7 @@
 
 use rcgen::{CertificateParams, KeyPair};
 
-use crate::flags::{Memory, resolve_with};
+use crate::resolve::flags::{Memory, resolve_with};
 
 const URL: &str = "https://a.test/";
 

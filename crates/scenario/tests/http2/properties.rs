@@ -6,7 +6,7 @@ use plimsoll_wire::http2::{HeaderBlockCache, Indexing};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::connection::{Connection, Fields, get, text};
+use crate::http2::connection::{Connection, Fields, get, text};
 
 /// Pieces of text. Random ones, too: all renderings of a request draw them in one order.
 const PIECES: &[&str] = &[

@@ -9,7 +9,7 @@ use plimsoll_scenario::{
 };
 use plimsoll_wire::http2::{HeaderBlockCache, Indexing, Payload};
 
-use crate::connection::{Connection, get, post, raw, text, value, with_headers};
+use crate::http2::connection::{Connection, get, post, raw, text, value, with_headers};
 
 const AGENT: (&str, &str) = ("user-agent", concat!("plimsoll/", env!("CARGO_PKG_VERSION")));
 

@@ -1,6 +1,5 @@
 //! The world as the tests make it: a clock that moves when it is read, and the printed output.
-
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

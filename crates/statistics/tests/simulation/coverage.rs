@@ -2,7 +2,7 @@
 
 use plimsoll_statistics::{PercentileInterval, SliceCount};
 
-use crate::queue::Queue;
+use crate::simulation::queue::Queue;
 
 const SLICES: usize = 30;
 const PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];

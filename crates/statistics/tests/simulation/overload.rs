@@ -3,7 +3,7 @@
 use plimsoll_core::Random;
 use plimsoll_statistics::{growth, little};
 
-use crate::queue::Queue;
+use crate::simulation::queue::Queue;
 
 /// Requests per second that the server can serve.
 const CAPACITY: f64 = 1_000.0;

@@ -3,7 +3,7 @@
 use plimsoll_core::Random;
 use plimsoll_statistics::{Series, Steady, SteadyPoint, Unsteady, steady};
 
-use crate::queue::Queue;
+use crate::simulation::queue::Queue;
 
 /// Seconds of a run.
 const LENGTH: u32 = 180;

@@ -2,7 +2,7 @@
 
 use plimsoll_synth::{Format, Kind, Shape, Spec, Synthesizer};
 
-use crate::{NOW, spec};
+use crate::synth::{NOW, spec};
 
 /// Every valid spec of two records a batch or so, with all settings that could make batches depend on each
 /// other.
@@ -68,6 +68,6 @@ fn the_last_batch_that_there_can_be_is_made() {
         let spec = Spec { kind, ..spec("{}") };
         let mut out = Vec::new();
         Synthesizer::new(&spec, u64::MAX).unwrap().batch(u64::MAX, NOW, &mut out);
-        assert_eq!(crate::decoders::columnar(&out).1.len(), 1_000);
+        assert_eq!(crate::synth::decoders::columnar(&out).1.len(), 1_000);
     }
 }

@@ -3,8 +3,8 @@
 use allocation_counter::measure;
 use plimsoll_synth::{Compression, Format, Spec, Synthesizer};
 
-use crate::NOW;
-use crate::alike::all_specs;
+use crate::synth::NOW;
+use crate::synth::alike::all_specs;
 
 #[test]
 fn ten_thousand_batches_take_no_more_memory_than_a_thousand() {

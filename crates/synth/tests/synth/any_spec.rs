@@ -7,7 +7,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::{NOW, decoders};
+use crate::synth::{NOW, decoders};
 
 prop_compose! {
     fn looks()(

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use plimsoll_core::{SequenceAllocator, Shard};
 use plimsoll_synth::{Format, Kind, Shape, Spec, Synthesizer, TimeUnit};
 
-use crate::{NOW, Record, decoders};
+use crate::synth::{NOW, Record, decoders};
 
 const TAGS: [&str; 14] = [
     "node",
@@ -25,7 +25,7 @@ const TAGS: [&str; 14] = [
 ];
 
 fn point(measurement: &str, record: &Record) -> String {
-    let tags = TAGS.iter().filter_map(|&tag| record.get(tag).map(crate::Cell::text));
+    let tags = TAGS.iter().filter_map(|&tag| record.get(tag).map(crate::synth::Cell::text));
     let tags: Vec<&str> = tags.collect();
     format!("{measurement} {} {}", tags.join(","), record["time"].number())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_synth::Kind;
 use plimsoll_synth::campaign::story;
 
-use crate::{Record, decoders};
+use crate::synth::{Record, decoders};
 
 const BEGIN: u64 = 1_730_246_400_000;
 const MINUTE: f64 = 60_000.0;

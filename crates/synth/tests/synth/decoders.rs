@@ -11,7 +11,7 @@ use plimsoll_synth::Kind;
 use prost::Message;
 use rmpv::Value;
 
-use crate::{Cell, Record};
+use crate::synth::{Cell, Record};
 
 fn unpacked(bytes: &[u8]) -> Value {
     let mut rest = bytes;

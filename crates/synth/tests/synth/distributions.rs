@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use plimsoll_synth::Spec;
 use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 
-use crate::{Record, records, spec};
+use crate::synth::{Record, records, spec};
 
 const SIGNIFICANCE: f64 = 0.001;
 
@@ -324,7 +324,7 @@ fn events_have_amounts_and_durations(records: &[Record]) {
 fn numbers_are_finite() {
     for name in ["metrics", "logs", "traces", "events"] {
         for record in records(&kind(name), 27, 5) {
-            let cells = record.values().filter(|cell| matches!(cell, crate::Cell::Number(_)));
+            let cells = record.values().filter(|cell| matches!(cell, crate::synth::Cell::Number(_)));
             cells.for_each(|cell| assert!(cell.number().is_finite() && cell.number() >= 0.0));
         }
     }

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, TimeUnit};
 
-use crate::{Cell, Record, batch, decoders, spec};
+use crate::synth::{Cell, Record, batch, decoders, spec};
 
 /// Every spec of a format that is valid, with all shapes.
 fn fitting(format: Format) -> Vec<Spec> {
@@ -184,7 +184,7 @@ fn a_batch_tells_its_size_and_replaces_what_was_there() {
     for json in ["{}", r#"{"compression":{"gzip":{"level":1}}}"#, r#"{"format":"remote-write"}"#] {
         let mut synthesizer = plimsoll_synth::Synthesizer::new(&spec(json), 1).unwrap();
         let mut out = b"left over".repeat(100_000);
-        let first = synthesizer.batch(0, crate::NOW, &mut out);
+        let first = synthesizer.batch(0, crate::synth::NOW, &mut out);
         assert_eq!(out, batch(&spec(json), 1, 0));
         assert_eq!(first.records, 1_000);
         if json == "{}" {
@@ -201,7 +201,7 @@ fn times_are_in_the_unit_and_a_step_apart() {
         let spec = Spec { time_unit: unit, step_ns: Some(1_500_000), batch_size: 20, ..Spec::default() };
         let (_, records) = decoders::columnar(&batch(&spec, 1, 0));
         for (number, record) in (0..).zip(&records) {
-            let expected = (crate::NOW + number * 1_500_000) / unit.nanos();
+            let expected = (crate::synth::NOW + number * 1_500_000) / unit.nanos();
             assert_eq!(record["time"], Cell::Number(expected as f64), "{unit:?}");
         }
         // Arc takes the unit from the size.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use plimsoll_synth::{Format, Spec, Synthesizer};
 
-use crate::{NOW, Record, decoders, spec};
+use crate::synth::{NOW, Record, decoders, spec};
 
 /// The tags of a record, and with the shape `host` its measurement.
 fn series_of(measurement: &str, record: &Record) -> String {
@@ -47,7 +47,7 @@ fn there_are_exactly_as_many_series_as_were_asked_for() {
 
 #[test]
 fn a_host_stays_where_it_is() {
-    let records = crate::records(&spec(r#"{"hosts":40}"#), 1, 2);
+    let records = crate::synth::records(&spec(r#"{"hosts":40}"#), 1, 2);
     let places: BTreeSet<_> = records
         .iter()
         .map(|record| ["node", "region", "environment"].map(|name| record[name].text().to_owned()))

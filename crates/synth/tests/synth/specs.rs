@@ -2,7 +2,7 @@
 
 use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, Synthesizer, TimeUnit};
 
-use crate::spec;
+use crate::synth::spec;
 
 /// `field: message (hint)` for each problem.
 fn problems(spec: &Spec) -> Vec<String> {

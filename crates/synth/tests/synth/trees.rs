@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_synth::{Spec, TimeUnit};
 
-use crate::{Record, records, records_from, spec};
+use crate::synth::{Record, records, records_from, spec};
 
 /// Start of the batches, so early that a double holds nanoseconds as whole numbers.
 const EARLY: u64 = 4_000_000_000_000_000;

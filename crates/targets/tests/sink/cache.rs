@@ -5,7 +5,7 @@ use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::{CacheOptions, CacheReport, CacheServer, Lie, LieKind, StartError};
 use plimsoll_wire::cache::{Answer, LONGEST_FRAME, Operation, PendingRequest, ReplyClient, write_request};
 
-use crate::client::Client;
+use crate::sink::client::Client;
 
 on_every_backend! {
     the_bytes_are_those_of_the_real_server,

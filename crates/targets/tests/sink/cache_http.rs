@@ -3,8 +3,8 @@
 use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::{CacheOptions, CacheServer};
 
-use crate::cache::{options, start};
-use crate::client::{Client, End, Response};
+use crate::sink::cache::{options, start};
+use crate::sink::client::{Client, End, Response};
 
 on_every_backend! {
     values_are_put_and_got,

@@ -9,9 +9,9 @@ use plimsoll_targets::sink::service::Canister;
 use plimsoll_targets::{Action, FaultModel, Faults, Intent, Service, SinkOptions};
 use plimsoll_wire::http2::ClientOptions;
 
-use crate::client::{Client, Response};
-use crate::streams::{Extra, Streams};
-use crate::{assert_identity, plain, start};
+use crate::sink::client::{Client, Response};
+use crate::sink::streams::{Extra, Streams};
+use crate::sink::{assert_identity, plain, start};
 
 on_every_backend! {
     calls_are_carried_out_and_certified_in_both_protocols,

@@ -1,5 +1,5 @@
 //! A small blocking HTTP/1.1 client over the driver's epoll backend, which also carries the bytes of
-//! [`Streams`](crate::streams::Streams).
+//! [`Streams`](crate::sink::streams::Streams).
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{

@@ -7,7 +7,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll, clock};
 use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlServer};
 
-use crate::client::{Client, End};
+use crate::sink::client::{Client, End};
 
 /// A server whose replies have this many bytes.
 fn start(bytes: usize) -> ControlServer {

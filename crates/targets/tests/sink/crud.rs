@@ -4,9 +4,9 @@ use plimsoll_driver::KernelBackend;
 use plimsoll_targets::{Crud, FaultModel, Faults, Intent, Location, Service, SinkOptions};
 use plimsoll_wire::http2::ClientOptions;
 
-use crate::client::Client;
-use crate::streams::{Extra, Streams};
-use crate::{assert_identity, plain, start};
+use crate::sink::client::Client;
+use crate::sink::streams::{Extra, Streams};
+use crate::sink::{assert_identity, plain, start};
 
 on_every_backend! {
     resources_live_in_both_protocols,

@@ -10,8 +10,8 @@ use plimsoll_targets::{
 };
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, ServerConfig};
 
-use crate::client::{Client, End};
-use crate::{assert_identity, plain, replying, start};
+use crate::sink::client::{Client, End};
+use crate::sink::{assert_identity, plain, replying, start};
 
 pub(crate) const GET: &[u8] = b"GET /any?x=1 HTTP/1.1\r\nhost: sink\r\n\r\n";
 
@@ -638,7 +638,7 @@ fn writes_its_log_to_one_file(backend: KernelBackend) {
     for row in rows.lines() {
         let fields: Vec<_> = row.split(',').collect();
         let [id, recv, reply, "replied", "200", _number] = fields[..] else { panic!("{row}") };
-        assert!(recv.parse::<u64>().unwrap() < reply.parse().unwrap(), "{row}");
+        assert!(recv.parse::<u64>().unwrap() < reply.parse::<u64>().unwrap(), "{row}");
         ids.push(id.parse::<u64>().unwrap());
     }
     ids.sort_unstable();

@@ -11,10 +11,10 @@ use plimsoll_targets::{
 use plimsoll_wire::http2::{ClientOptions, ErrorCode, PREFACE, StreamFailure};
 use plimsoll_wire::tls::{ClientConfig, ClientOptions as TlsOptions, ServerConfig};
 
-use crate::client::{Client, End};
-use crate::http1::GET;
-use crate::streams::{Extra, Streams};
-use crate::{assert_identity, plain, replying, start};
+use crate::sink::client::{Client, End};
+use crate::sink::http1::GET;
+use crate::sink::streams::{Extra, Streams};
+use crate::sink::{assert_identity, plain, replying, start};
 
 on_every_backend! {
     counts_streams_in_exact_cbor,

@@ -5,7 +5,7 @@ use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::ingest::{IngestOptions, IngestServer, Lie, LieKind};
 use plimsoll_targets::{Delay, StartError};
 
-use crate::client::{Client, End, Response};
+use crate::sink::client::{Client, End, Response};
 
 on_every_backend! {
     what_many_connections_write_is_counted,

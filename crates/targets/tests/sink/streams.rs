@@ -8,7 +8,7 @@ use plimsoll_wire::http2::{ClientOptions, ErrorCode, Event, Payload, StreamFailu
 use plimsoll_wire::tls::ClientConfig;
 use plimsoll_wire::{http2, http2::PREFACE};
 
-use crate::client::Client;
+use crate::sink::client::Client;
 
 /// One HTTP/2 connection. Requests are named by their order, from 0.
 pub(crate) struct Streams {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
-use std::process::{Child, Command as Process, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::{Case, Ends, Load, Server, Suite};
+use crate::machine;
 
 /// Much longer than any of these runs takes: a program that needs more has hung.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -69,7 +70,7 @@ impl Attempt {
 pub fn attempt(run: Run<'_>, suite: &Suite, case: &Case) -> io::Result<Attempt> {
     let server = Server::start(suite, case)?;
     let address = server.address().to_string();
-    let mut process = Process::new(run.program);
+    let mut process = machine::beside(run.program);
     process.args(arguments(suite, case, &address, run)).args(["--backend", run.backend]);
     for word in case.args.split_ascii_whitespace() {
         match word {

@@ -6,7 +6,7 @@ use plimsoll_wire::cache::{
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use crate::reading::{frame, read_replies, read_requests};
+use crate::cache::reading::{frame, read_replies, read_requests};
 
 fn cut<'b>(bytes: &'b [u8], places: &[Index]) -> Vec<&'b [u8]> {
     let mut places: Vec<usize> = places.iter().map(|place| place.index(bytes.len() + 1)).collect();

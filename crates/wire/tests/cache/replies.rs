@@ -6,7 +6,7 @@ use plimsoll_wire::cache::{
     ReplyClient, ServerReply, Truncated, write_reply,
 };
 
-use crate::reading::{DELETE, GET, PING, PUT, Told, frame, read_replies};
+use crate::cache::reading::{DELETE, GET, PING, PUT, Told, frame, read_replies};
 
 /// The one reply in `bytes`; whole, and byte by byte.
 fn only(owed: PendingRequest, bytes: &[u8]) -> Told {

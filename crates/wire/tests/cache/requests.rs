@@ -5,7 +5,7 @@ use plimsoll_wire::cache::{
     ServerReply, TooLong, write_reply, write_request,
 };
 
-use crate::reading::{Asked, frame, read_requests};
+use crate::cache::reading::{Asked, frame, read_requests};
 
 fn written(operation: Operation, cache: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();

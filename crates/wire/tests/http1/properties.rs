@@ -6,7 +6,7 @@ use plimsoll_wire::http1::{
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use crate::reading::{GET, HEAD, Memory, OwnedRequest, read_at_once, read_requests, read_responses};
+use crate::http1::reading::{GET, HEAD, Memory, OwnedRequest, read_at_once, read_requests, read_responses};
 
 fn cut<'b>(bytes: &'b [u8], places: &[Index]) -> Vec<&'b [u8]> {
     let mut places: Vec<usize> = places.iter().map(|place| place.index(bytes.len() + 1)).collect();

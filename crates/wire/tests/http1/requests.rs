@@ -2,7 +2,7 @@
 
 use plimsoll_wire::http1::{Limits, ProtocolError, RequestMemo, RequestServer};
 
-use crate::reading::{Memory, OwnedRequest, Requests, read_requests};
+use crate::http1::reading::{Memory, OwnedRequest, Requests, read_requests};
 
 /// At once, byte by byte and in threes, with and without a memory of heads: one answer.
 fn read(bytes: &[u8]) -> Requests {

@@ -6,7 +6,7 @@ use plimsoll_wire::http1::{
     write_response_head,
 };
 
-use crate::reading::{GET, HEAD, Memory, Responses, ResponsesEnd, read_at_once, read_responses};
+use crate::http1::reading::{GET, HEAD, Memory, Responses, ResponsesEnd, read_at_once, read_responses};
 
 /// At once and byte by byte, with and without a memory of heads: one answer.
 fn read(owed: PendingRequest, bytes: &[u8]) -> Responses {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_wire::http2::{ClientOptions, Event, Payload, StreamFailure, Submit};
 
-use crate::frames::*;
-use crate::link::{GET, Link, failed, post, responses};
+use crate::http2_client::frames::*;
+use crate::http2_client::link::{GET, Link, failed, post, responses};
 
 const INITIAL: usize = 65_535;
 

@@ -2,8 +2,8 @@
 
 use plimsoll_wire::http2::{Client, ClientOptions, ErrorCode, Event, FieldLimits, PREFACE, StreamFailure};
 
-use crate::frames::*;
-use crate::link::{GET, Link, failed, post, request_head, responses};
+use crate::http2_client::frames::*;
+use crate::http2_client::link::{GET, Link, failed, post, request_head, responses};
 
 #[test]
 fn a_client_starts_with_the_preface_settings_and_a_large_window() {

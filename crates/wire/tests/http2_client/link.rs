@@ -6,7 +6,7 @@ use plimsoll_wire::http2::{
     Submit,
 };
 
-use crate::frames::{Frame, MAX_CONCURRENT_STREAMS, parse, settings};
+use crate::http2_client::frames::{Frame, MAX_CONCURRENT_STREAMS, parse, settings};
 
 pub(crate) const GET: Submit<'static> = Submit {
     head_request: false,

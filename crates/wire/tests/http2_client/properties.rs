@@ -9,8 +9,8 @@ use plimsoll_wire::http2::{
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use crate::frames::*;
-use crate::link::{ended, request_head};
+use crate::http2_client::frames::*;
+use crate::http2_client::link::{ended, request_head};
 
 /// Requests of every kind; the content of some does not fit into the first windows.
 fn specs(large: &Arc<[u8]>) -> [Submit<'_>; 6] {

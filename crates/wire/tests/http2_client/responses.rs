@@ -2,8 +2,8 @@
 
 use plimsoll_wire::http2::{Event, Response};
 
-use crate::frames::*;
-use crate::link::{CAPTURED, GET, HEAD, Link, responses};
+use crate::http2_client::frames::*;
+use crate::http2_client::link::{CAPTURED, GET, HEAD, Link, responses};
 
 /// Bytes of a frame's head.
 const FRAME: u64 = 9;

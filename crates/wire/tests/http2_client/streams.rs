@@ -2,8 +2,8 @@
 
 use plimsoll_wire::http2::{ClientOptions, ErrorCode, Event, FieldLimits, StreamFailure};
 
-use crate::frames::*;
-use crate::link::{CAPTURED, GET, HEAD, Link, failed, post, responses};
+use crate::http2_client::frames::*;
+use crate::http2_client::link::{CAPTURED, GET, HEAD, Link, failed, post, responses};
 
 #[test]
 fn resets_by_the_server() {

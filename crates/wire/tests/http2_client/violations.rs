@@ -2,8 +2,8 @@
 
 use plimsoll_wire::http2::{Client, ClientOptions, ConnectionError, ErrorCode, FieldLimits, Payload, Submit};
 
-use crate::frames::*;
-use crate::link::{GET, Link, post, request_head};
+use crate::http2_client::frames::*;
+use crate::http2_client::link::{GET, Link, post, request_head};
 
 use ErrorCode::{CompressionError, EnhanceYourCalm, FlowControlError, FrameSizeError, ProtocolError};
 

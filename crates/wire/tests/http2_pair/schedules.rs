@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use plimsoll_wire::http2::{ClientOptions, ErrorCode, FieldLimits, ServerOptions};
 
-use crate::books::{ASKS, STATUSES};
-use crate::steps::Step;
-use crate::world::{Fate, World};
+use crate::http2_pair::books::{ASKS, STATUSES};
+use crate::http2_pair::steps::Step;
+use crate::http2_pair::world::{Fate, World};
 
 fn step() -> impl Strategy<Value = Step> {
     let bytes = || prop_oneof![Just(0), Just(1), 2_usize..40, 60_000_usize..70_000, Just(300_000)];

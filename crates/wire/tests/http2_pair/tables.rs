@@ -2,8 +2,8 @@
 
 use plimsoll_wire::http2::{ClientOptions, FieldLimits, ServerOptions};
 
-use crate::books::ASKS;
-use crate::world::{End, Fate, World};
+use crate::http2_pair::books::ASKS;
+use crate::http2_pair::world::{End, Fate, World};
 
 const LIMITS: FieldLimits = FieldLimits { list_bytes: 64 * 1024, fields: 256 };
 

@@ -2,11 +2,11 @@
 
 use plimsoll_wire::http2::{ErrorCode, Payload, ServerOptions};
 
-use crate::frames::{
+use crate::http2_server::frames::{
     ACK, CONTINUATION, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY, SETTINGS, data, frame, headers,
     indexed_literal, ping, rst_stream, settings, window_update,
 };
-use crate::link::{GET, Link, POST, Word, ok};
+use crate::http2_server::link::{GET, Link, POST, Word, ok};
 
 /// Returns the number of times that `bytes` may come, up to 20,000, and the error code that ends it.
 fn flood(link: &mut Link, mut bytes: impl FnMut(u32) -> Vec<u8>) -> (u32, Option<ErrorCode>) {

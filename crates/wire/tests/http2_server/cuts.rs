@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use plimsoll_wire::http2::{ConnectionError, FieldLimits, PREFACE, Payload, Request, Server, ServerOptions};
 
-use crate::frames::{
+use crate::http2_server::frames::{
     CONTINUATION, END_HEADERS, END_STREAM, HEADERS, PADDED, block, data, frame, go_away, headers,
     indexed_literal, ping, rst_stream, settings, settings_ack, window_update,
 };
-use crate::link::{GET, POST, ok};
+use crate::http2_server::link::{GET, POST, ok};
 
 /// Everything that a server did.
 #[derive(Debug, PartialEq)]

@@ -4,7 +4,7 @@ use plimsoll_wire::http2::{
     ConnectionError, Indexing, PREFACE, Payload, Request, Server, ServerOptions, Span,
 };
 
-use crate::frames::{END_HEADERS, Frame, HEADERS, block, frame, parse, settings, settings_ack};
+use crate::http2_server::frames::{END_HEADERS, Frame, HEADERS, block, frame, parse, settings, settings_ack};
 
 pub(crate) const GET: [(&str, &str); 4] =
     [(":method", "GET"), (":scheme", "http"), (":path", "/a"), (":authority", "sink")];
@@ -43,7 +43,7 @@ impl Link {
         let frames = parse(&out);
         if let Err(error) = result {
             let last = frames.last().expect("GOAWAY is in what is sent");
-            assert_eq!(last.kind, crate::frames::GOAWAY);
+            assert_eq!(last.kind, crate::http2_server::frames::GOAWAY);
             assert_eq!(last.payload[4..], error.code.value().to_be_bytes());
             return Err(error);
         }
@@ -89,7 +89,7 @@ pub(crate) fn in_parts(stream: u32, flags: u8, fields: &[(&str, &str)], parts: u
     let mut bytes = Vec::new();
     for part in 0..parts {
         let (from, to) = (block.len() * part / parts, block.len() * (part + 1) / parts);
-        let kind = if part == 0 { HEADERS } else { crate::frames::CONTINUATION };
+        let kind = if part == 0 { HEADERS } else { crate::http2_server::frames::CONTINUATION };
         let end = if part + 1 == parts { END_HEADERS } else { 0 };
         bytes.extend(frame(kind, end | if part == 0 { flags } else { 0 }, stream, &block[from..to]));
     }

@@ -2,11 +2,11 @@
 
 use plimsoll_wire::http2::{ErrorCode, FieldLimits, PREFACE, Server, ServerOptions};
 
-use crate::frames::{
+use crate::http2_server::frames::{
     ACK, HEADERS, INITIAL_WINDOW_SIZE, PING, SETTINGS, WINDOW_UPDATE, frame, headers, parse, ping, settings,
     settings_ack,
 };
-use crate::link::{GET, Link, Word};
+use crate::http2_server::link::{GET, Link, Word};
 
 #[test]
 fn the_server_tells_its_settings_and_its_window() {

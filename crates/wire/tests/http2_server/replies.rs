@@ -5,12 +5,12 @@ use std::sync::Arc;
 use plimsoll_wire::http2::hpack::put_literal;
 use plimsoll_wire::http2::{ErrorCode, Field, FieldValue, HeaderBlockCache, Payload, ServerOptions};
 
-use crate::frames::{
+use crate::http2_server::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEADER_TABLE_SIZE, HEADERS,
     INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, RST_STREAM, data, go_away, headers, parse, rst_stream, settings,
     window_update,
 };
-use crate::link::{GET, Link, POST, Word, ok, shapes};
+use crate::http2_server::link::{GET, Link, POST, Word, ok, shapes};
 
 fn asked(values: &[(u16, u32)], streams: &[u32]) -> Link {
     let mut link = Link::new(&ServerOptions::default(), values);
@@ -198,7 +198,8 @@ fn a_server_that_goes_away_answers_what_came_before() {
     let frames = parse(&out);
     assert_eq!((frames[0].kind, frames[0].word()), (GOAWAY, 5));
     assert!(
-        link.hear(&[headers(7, 0, &GET), crate::frames::data(7, END_STREAM, b"late")].concat()).is_empty()
+        link.hear(&[headers(7, 0, &GET), crate::http2_server::frames::data(7, END_STREAM, b"late")].concat())
+            .is_empty()
     );
     assert!(link.requests.is_empty() && !link.server.is_open(7));
     out.clear();

@@ -2,11 +2,11 @@
 
 use plimsoll_wire::http2::{ErrorCode, FieldLimits, ServerOptions};
 
-use crate::frames::{
+use crate::http2_server::frames::{
     DATA, END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW_SIZE, PADDED, RST_STREAM, WINDOW_UPDATE,
     WITH_PRIORITY, block, data, frame, headers, indexed_literal, rst_stream,
 };
-use crate::link::{GET, Link, POST, Word, in_parts};
+use crate::http2_server::link::{GET, Link, POST, Word, in_parts};
 
 #[test]
 fn a_request_is_told_with_its_text() {

@@ -2,12 +2,12 @@
 
 use plimsoll_wire::http2::{ErrorCode, Payload, ServerOptions};
 
-use crate::frames::{
+use crate::http2_server::frames::{
     ACK, CONTINUATION, DATA, ENABLE_PUSH, END_HEADERS, END_STREAM, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE,
     MAX_FRAME_SIZE, PADDED, PING, PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE, data, frame,
     headers, rst_stream, settings, window_update,
 };
-use crate::link::{GET, Link, POST, Word, in_parts};
+use crate::http2_server::link::{GET, Link, POST, Word, in_parts};
 
 const PROTOCOL: ErrorCode = ErrorCode::ProtocolError;
 const SIZE: ErrorCode = ErrorCode::FrameSizeError;

@@ -2,8 +2,8 @@
 
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, Session, Versions};
 
-use crate::authority::Authority;
-use crate::link::Link;
+use crate::tls::authority::Authority;
+use crate::tls::link::Link;
 
 const NAME: &str = "server.test";
 

@@ -3,8 +3,8 @@
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, ServerConfig, Session, Versions};
 use proptest::prelude::*;
 
-use crate::authority::Authority;
-use crate::link::Link;
+use crate::tls::authority::Authority;
+use crate::tls::link::Link;
 
 const NAME: &str = "server.test";
 

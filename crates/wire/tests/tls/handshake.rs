@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, Identity, KeyLogSink, ServerConfig, Versions};
 use rcgen::KeyPair;
 
-use crate::authority::{Authority, server};
-use crate::link::Link;
+use crate::tls::authority::{Authority, server};
+use crate::tls::link::Link;
 
 const NAME: &str = "server.test";
 

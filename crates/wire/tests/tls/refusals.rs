@@ -3,8 +3,8 @@
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, Identity, ServerConfig, Session, TlsError, Versions};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 
-use crate::authority::{Authority, server};
-use crate::link::{Link, Peer};
+use crate::tls::authority::{Authority, server};
+use crate::tls::link::{Link, Peer};
 
 const NAME: &str = "server.test";
 

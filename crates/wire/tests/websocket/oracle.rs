@@ -11,7 +11,7 @@ use tungstenite::protocol::CloseFrame;
 use tungstenite::protocol::Role as OtherRole;
 use tungstenite::{Message, WebSocket};
 
-use crate::{Told, read};
+use crate::websocket::{Told, read};
 
 /// A connection whose input is known.
 #[derive(Debug, Default)]

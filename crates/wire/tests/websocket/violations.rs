@@ -2,7 +2,7 @@
 
 use plimsoll_wire::websocket::{Opcode, Role, WebSocketError, write_frame};
 
-use crate::{Told, read};
+use crate::websocket::{Told, read};
 
 const LIMIT: usize = 1000;
 

@@ -5,9 +5,9 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use crate::backends::on_each;
-use crate::process::run;
-use crate::truth::{account, count, errors};
+use crate::loopback::backends::on_each;
+use crate::loopback::process::run;
+use crate::loopback::truth::{account, count, errors};
 
 use super::scripted::{
     ACK, Answer, CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_SIZE_ERROR, HEADERS, OK, PADDED,

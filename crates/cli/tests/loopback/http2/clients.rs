@@ -3,10 +3,10 @@
 use plimsoll_testkit::skip;
 use std::process::Command;
 
-use crate::backends::on_each;
-use crate::foreign::Certificate;
-use crate::process::{Folder, Process};
-use crate::sink::{Saw, Sink};
+use crate::loopback::backends::on_each;
+use crate::loopback::foreign::Certificate;
+use crate::loopback::process::{Folder, Process};
+use crate::loopback::sink::{Saw, Sink};
 
 /// Runs a program to its end and returns its stdout; `None`, and a word on stderr, if it is not installed.
 pub(super) fn output(program: &str, args: &str) -> Option<String> {

@@ -3,10 +3,10 @@
 use plimsoll_testkit::skip;
 use std::process::Command;
 
-use crate::backends::on_each;
-use crate::foreign::Certificate;
-use crate::process::{Folder, Process};
-use crate::sink::Sink;
+use crate::loopback::backends::on_each;
+use crate::loopback::foreign::Certificate;
+use crate::loopback::process::{Folder, Process};
+use crate::loopback::sink::Sink;
 
 /// Seconds that h2spec waits for an answer; it does so only where an answer is missing.
 const PATIENCE_S: &str = "1";

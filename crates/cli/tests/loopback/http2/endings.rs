@@ -3,8 +3,8 @@
 
 use serde_json::json;
 
-use crate::backends::on_each;
-use crate::truth::{account, count, errors};
+use crate::loopback::backends::on_each;
+use crate::loopback::truth::{account, count, errors};
 
 use super::http2;
 use super::scripted::{

@@ -1,9 +1,9 @@
 //! h2o: without TLS and by ALPN.
 
-use crate::backends::on_each;
-use crate::foreign::Certificate;
-use crate::process::Folder;
-use crate::truth::{account, count, delivered, errors};
+use crate::loopback::backends::on_each;
+use crate::loopback::foreign::Certificate;
+use crate::loopback::process::Folder;
+use crate::loopback::truth::{account, count, delivered, errors};
 
 use super::{Server, assert_all_ok, http2};
 

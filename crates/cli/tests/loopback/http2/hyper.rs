@@ -21,9 +21,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::Barrier;
 
-use crate::backends::on_each;
-use crate::process::Folder;
-use crate::truth::{account, count, delivered, errors};
+use crate::loopback::backends::on_each;
+use crate::loopback::process::Folder;
+use crate::loopback::truth::{account, count, delivered, errors};
 
 use super::{assert_all_ok, http2};
 
@@ -263,7 +263,7 @@ fn a_body_that_breaks_off_is_a_stream_reset() {
     on_each(|backend| {
         let server = Hyper::start(Manners::default());
         let load = format!("-n 100 -c 2 -m 8 --no-preflight --backend {backend}");
-        let result = crate::foreign::balanced(&format!("{}/broken {load} --http2", server.url));
+        let result = crate::loopback::foreign::balanced(&format!("{}/broken {load} --http2", server.url));
         assert_eq!(errors(&result, "stream_reset"), 100, "{}", result["errors"]);
         assert_eq!(count(&result, "/http2/resets/INTERNAL_ERROR"), 100, "{}", result["http2"]);
         assert_eq!(count(&result, "/connections/opened"), 2, "the other streams go on");
@@ -277,7 +277,7 @@ fn timeouts_cancel_their_streams() {
     on_each(|backend| {
         let server = Hyper::start(Manners::default());
         let load = format!("-n 60 -c 2 -m 10 --timeout 200ms --no-preflight --backend {backend}");
-        let result = crate::foreign::balanced(&format!("{}/never {load} --http2", server.url));
+        let result = crate::loopback::foreign::balanced(&format!("{}/never {load} --http2", server.url));
         assert_eq!(account(&result, "timed_out"), 60, "{}", result["accounting"]);
         assert_eq!(count(&result, "/response_time/censored"), 60);
         assert_eq!(count(&result, "/http2/cancelled"), 60, "{}", result["http2"]);

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::backends::on_each;
-use crate::foreign::Certificate;
-use crate::process::Folder;
-use crate::truth::{account, count, delivered};
+use crate::loopback::backends::on_each;
+use crate::loopback::foreign::Certificate;
+use crate::loopback::process::Folder;
+use crate::loopback::truth::{account, count, delivered};
 
 use super::{Server, assert_all_ok, http2};
 

@@ -1,9 +1,9 @@
 //! nginx: without TLS, by ALPN, over a unix socket, and where it speaks only HTTP/1.1.
 
-use crate::backends::on_each;
-use crate::foreign::{Certificate, balanced};
-use crate::process::{Folder, run};
-use crate::truth::{account, count, delivered, errors};
+use crate::loopback::backends::on_each;
+use crate::loopback::foreign::{Certificate, balanced};
+use crate::loopback::process::{Folder, run};
+use crate::loopback::truth::{account, count, delivered, errors};
 
 use super::{Server, assert_all_ok, assert_spoke, http2};
 

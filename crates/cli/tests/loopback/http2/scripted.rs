@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::foreign::balanced;
+use crate::loopback::foreign::balanced;
 
 /// Frame types and flags (RFC 9113 section 6).
 pub(super) const DATA: u8 = 0x0;

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use plimsoll_testkit::machine;
+
 /// A folder of a test's own, with the history in it. It goes with this.
 struct Place(PathBuf);
 
@@ -37,7 +39,7 @@ impl Place {
 
     /// A command in this folder.
     fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(args).current_dir(&self.0).stdin(Stdio::null()).env("XDG_DATA_HOME", &self.0);
         for name in ["PLIMSOLL_STORE", "PLIMSOLL_SAVE", "PLIMSOLL_REDACT", "SSLKEYLOGFILE", "COLUMNS"] {
             command.env_remove(name);
@@ -51,6 +53,7 @@ impl Place {
 
     /// Returns the output of a command that gave a result, good or bad.
     fn result(&self, args: &[&str]) -> Output {
+        let _turn = machine::load();
         let output = self.output(args);
         let code = output.status.code();
         assert!(matches!(code, Some(0 | 1 | 3 | 99)), "{args:?}: {code:?} {}", text(&output.stderr));
@@ -59,6 +62,7 @@ impl Place {
 
     /// A line for the shell, in which `PLIMSOLL` is the program.
     fn shell(&self, line: &str) -> Output {
+        let _turn = machine::load();
         let line = line.replace("PLIMSOLL", env!("CARGO_BIN_EXE_plimsoll"));
         let mut shell = Command::new("sh");
         shell.args(["-c", &line]).current_dir(&self.0).stdin(Stdio::null()).env("XDG_DATA_HOME", &self.0);

@@ -1,7 +1,7 @@
 //! The HTTP/2 client against scripted servers: every rule of RFC 9113 that it keeps, frame by frame.
 
 mod content;
-mod frames;
+pub(crate) mod frames;
 mod lifecycle;
 mod link;
 mod properties;

@@ -1,8 +1,6 @@
 //! The HTTP/2 server against a client that is made of bytes.
 
-#[path = "../http2_client/frames.rs"]
-#[allow(dead_code, reason = "shared with the tests of the client, which need other frames")]
-mod frames;
+use crate::http2_client::frames;
 
 mod link;
 

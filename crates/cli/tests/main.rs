@@ -1,0 +1,14 @@
+//! Tests of the crate by its public interface, as one program.
+
+mod campaigns;
+mod examples;
+mod flags;
+mod h2loadrunner;
+mod history;
+mod import;
+mod loopback;
+mod other_tools;
+mod plans;
+mod scripts;
+mod truth;
+mod written;

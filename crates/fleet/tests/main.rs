@@ -1,0 +1,4 @@
+//! Tests of the crate by its public interface, as one program.
+
+mod simulation;
+mod thousand;

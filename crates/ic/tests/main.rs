@@ -1,0 +1,5 @@
+//! Tests of the crate by its public interface, as one program.
+
+mod certificates;
+mod keys;
+mod oracle;
