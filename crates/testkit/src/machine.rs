@@ -2,7 +2,7 @@
 //!
 //! A test is of one of three kinds. One that [needs a quiet machine](quiet) measures: its result depends on who else
 //! has the processors, so it has the machine to itself, in this process and in all others. One that [puts a
-//! load](load) on a server counts: it may run beside others of its kind, and not beside a measurement. All other
+//! load](fn@load) on a server counts: it may run beside others of its kind, and not beside a measurement. All other
 //! tests run anywhere; the processes that they start have a [low priority](beside), so that they disturb neither.
 //! A test that computes for seconds in this process [gives way](give_way) itself.
 
@@ -11,7 +11,8 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::marker::PhantomData;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use rustix::process::setpriority_process;
 
@@ -37,7 +38,7 @@ pub struct Turn {
     _thread: PhantomData<*const ()>,
 }
 
-/// Marks a test that needs a quiet machine, and waits until neither such a test nor a [load](load) runs.
+/// Marks a test that needs a quiet machine, and waits until neither such a test nor a [`load`] runs.
 ///
 /// The lock belongs to an open file, so that it ends with the process that holds it, and any number of runners
 /// (threads of `cargo test`, processes of another runner, other checkouts) wait for each other. A thread that has
@@ -94,9 +95,56 @@ pub fn beside(program: impl AsRef<OsStr>) -> Command {
     if HELD.get() > 0 {
         return Command::new(program);
     }
+    let mut command = Command::new("nice");
+    command.args(["-n", &NICE.to_string()]);
     // The policy is for processors that a measurement wants at that moment. A process that leaves it for some of its
     // threads has the nice value.
-    let mut command = Command::new("nice");
-    command.args(["-n", &NICE.to_string(), "chrt", "--idle", "0"]).arg(program);
+    if idle_policy_works() {
+        command.args(["chrt", "--idle", "0"]);
+    }
+    command.arg(program);
     command
+}
+
+/// Returns `true` if processes may be given the policy SCHED_IDLE: some containers forbid it.
+fn idle_policy_works() -> bool {
+    static WORKS: OnceLock<bool> = OnceLock::new();
+    *WORKS.get_or_init(|| {
+        let tried = Command::new("chrt").args(["--idle", "0", "true"]).stderr(Stdio::null()).status();
+        tried.is_ok_and(|status| status.success())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn is_free() -> bool {
+        let file =
+            open(&env::temp_dir().join(LOCK)).expect("the folder of temporary files can be written to");
+        file.try_lock().is_ok()
+    }
+
+    #[test]
+    fn a_turn_keeps_others_out_and_is_given_twice_to_its_thread() {
+        let turn = quiet();
+        assert!(thread::spawn(|| !is_free()).join().expect("no panic"));
+        drop(load());
+        drop(turn);
+        let first = load();
+        // Loads run beside each other.
+        thread::spawn(|| drop(load())).join().expect("no panic");
+        assert!(!is_free());
+        drop(first);
+    }
+
+    #[test]
+    fn a_command_yields_unless_its_thread_has_a_turn() {
+        assert_eq!(beside("true").get_program(), "nice");
+        let _turn = load();
+        assert_eq!(beside("true").get_program(), "true");
+        assert!(beside("true").status().expect("it is there").success());
+    }
 }
