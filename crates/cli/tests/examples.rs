@@ -1,7 +1,7 @@
 //! Every plan in `examples/` is right, and runs against the built-in server that its second line names.
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
@@ -25,7 +25,7 @@ fn examples() -> Vec<String> {
 }
 
 fn plimsoll(args: &[&str], environment: &[(&str, &str)]) -> Output {
-    let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(args).envs(environment.iter().copied()).env_remove("SSLKEYLOGFILE");
     command.current_dir(folder()).output().expect("the binary runs")
 }

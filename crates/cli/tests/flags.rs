@@ -1,12 +1,10 @@
 //! Output before a run: help, and every mistake on the command line with its exit code.
 
 use std::fmt::Write as _;
-use std::process::Output;
-
-use plimsoll_testkit::machine;
+use std::process::{Command, Output};
 
 fn plimsoll(args: &[&str]) -> Output {
-    machine::beside(env!("CARGO_BIN_EXE_plimsoll"))
+    Command::new(env!("CARGO_BIN_EXE_plimsoll"))
         .args(args)
         // The width of help, the colour and the key log must not depend on who runs the tests.
         .env_remove("COLUMNS")

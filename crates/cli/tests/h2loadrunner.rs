@@ -2,6 +2,7 @@
 //! built-in servers.
 
 use std::path::Path;
+use std::process::Command;
 
 use plimsoll_testkit::machine;
 use serde_json::Value;
@@ -54,7 +55,7 @@ fn copied() -> Folder {
 /// Runs a configuration against a server.
 fn start(folder: &Folder, name: &str, endpoint: &str, flags: &str) -> Finished {
     let _turn = machine::load();
-    let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(["run", "--h2loadrunner", &format!("{name}.json")]);
     command.args(["--connect-to", &format!("::{endpoint}"), "-o", "json"]);
     command.args(flags.split_whitespace()).current_dir(folder.path()).env_remove("SSLKEYLOGFILE");

@@ -80,7 +80,7 @@ impl Drop for Place {
 }
 
 fn command(folder: &Path, line: &str) -> Command {
-    let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(line.split_whitespace()).current_dir(folder).stdin(Stdio::null());
     command.env("XDG_DATA_HOME", folder).env("NO_COLOR", "1");
     for name in ["PLIMSOLL_STORE", "PLIMSOLL_SAVE", "SSLKEYLOGFILE", "COLUMNS"] {

@@ -2,12 +2,10 @@
 //! crate `import` tests the imports themselves.
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
-
-use plimsoll_testkit::machine;
+use std::process::{Command, Output};
 
 fn plimsoll(args: &[&str]) -> Output {
-    machine::beside(env!("CARGO_BIN_EXE_plimsoll"))
+    Command::new(env!("CARGO_BIN_EXE_plimsoll"))
         .args(args)
         .env_remove("COLUMNS")
         .env_remove("CLICOLOR_FORCE")

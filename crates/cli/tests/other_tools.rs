@@ -2,8 +2,7 @@
 //! as the table says.
 
 use std::path::Path;
-
-use plimsoll_testkit::machine;
+use std::process::Command;
 
 const URL: &str = "http://127.0.0.1:8080/a-ID";
 const STORE: &str = "http://127.0.0.1:8000";
@@ -125,7 +124,7 @@ impl Row<'_> {
     }
 
     fn type_in(args: &[&str], flags: &[String], helps: bool) -> (Option<i32>, String) {
-        let output = machine::beside(env!("CARGO_BIN_EXE_plimsoll"))
+        let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
             .args(args)
             .args(flags)
             .args(helps.then_some("--help"))

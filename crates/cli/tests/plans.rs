@@ -3,14 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use plimsoll_testkit::machine;
-
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plans").join(name)
 }
 
 fn plimsoll(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> Output {
-    let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PLIMSOLL_")) {
         command.env_remove(name);
     }

@@ -39,7 +39,7 @@ impl Place {
 
     /// A command in this folder.
     fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
-        let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(args).current_dir(&self.0).stdin(Stdio::null()).env("XDG_DATA_HOME", &self.0);
         for name in ["PLIMSOLL_STORE", "PLIMSOLL_SAVE", "PLIMSOLL_REDACT", "SSLKEYLOGFILE", "COLUMNS"] {
             command.env_remove(name);

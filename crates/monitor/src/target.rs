@@ -68,8 +68,9 @@ fn inodes(tree: &Tree, ports: &[u16], sockets: &[PathBuf]) -> Vec<u64> {
     let mut found = Vec::new();
     for name in ["tcp", "tcp6"] {
         let Ok(file) = File::open(tree.at("/proc/self/net").join(name)) else { continue };
-        // The kernel lists the listening sockets first (proc_net_tcp). After a load there are tens of thousands of
-        // others, and to read them took more time than all else before a run.
+        // The kernel lists the listening sockets first (Documentation/networking/proc_net_tcp.rst). After a
+        // load there are thousands of others: to read 2,200 of them was a sixth of the CPU time of a run of 4
+        // requests (perf).
         let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
         let listening = lines.skip(1).take_while(|line| network::is_listening(line));
         found.extend(listening.filter_map(|line| network::listener(&line, ports)));

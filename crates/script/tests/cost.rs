@@ -1,4 +1,5 @@
-//! Costs of a call: `cargo test --release -p plimsoll-script --test integration cost -- --ignored --nocapture`.
+//! Costs of a call: `cargo test --release -p plimsoll-script --test integration cost -- --ignored
+//! --nocapture`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, reason = "it measures")]
 
 use std::hint::black_box;

@@ -1,10 +1,10 @@
 //! The time of the machine, which all tests share.
 //!
-//! A test is of one of three kinds. One that [needs a quiet machine](quiet) measures: its result depends on who else
-//! has the processors, so it has the machine to itself, in this process and in all others. One that [puts a
-//! load](fn@load) on a server counts: it may run beside others of its kind, and not beside a measurement. All other
-//! tests run anywhere; the processes that they start have a [low priority](beside), so that they disturb neither.
-//! A test that computes for seconds in this process [gives way](give_way) itself.
+//! A test is of one of three kinds. One that [needs a quiet machine](quiet) measures: its result depends on
+//! who else has the processors, so it has the machine to itself, in this process and in all others. One that
+//! [puts a load](fn@load) on a server counts: it may run beside others of its kind, and not beside a
+//! measurement. All other tests run anywhere. Of these, one that starts hundreds of programs lets them
+//! [yield](beside), and one that computes for seconds in this process [gives way](give_way) itself.
 
 use std::cell::Cell;
 use std::env;
@@ -16,8 +16,8 @@ use std::sync::OnceLock;
 
 use rustix::process::setpriority_process;
 
-/// The file whose lock is the right to measure, in the folder of temporary files: all checkouts on a machine share
-/// its processors.
+/// The file whose lock is the right to measure, in the folder of temporary files: all checkouts on a machine
+/// share its processors.
 const LOCK: &str = "plimsoll-quiet-machine.lock";
 
 /// Nice value of what does not measure.
@@ -40,9 +40,9 @@ pub struct Turn {
 
 /// Marks a test that needs a quiet machine, and waits until neither such a test nor a [`load`] runs.
 ///
-/// The lock belongs to an open file, so that it ends with the process that holds it, and any number of runners
-/// (threads of `cargo test`, processes of another runner, other checkouts) wait for each other. A thread that has
-/// a turn gets another one at once, of the kind that it has.
+/// The lock belongs to an open file, so that it ends with the process that holds it, and any number of
+/// runners (threads of `cargo test`, processes of another runner, other checkouts) wait for each other. A
+/// thread that has a turn gets another one at once, of the kind that it has.
 ///
 /// # Panics
 /// If the lock cannot be taken: a measurement would disturb others.
@@ -50,8 +50,8 @@ pub fn quiet() -> Turn {
     turn(File::lock)
 }
 
-/// Marks a load whose requests are counted, and waits until no test [measures](quiet). Any number of loads may run at
-/// once.
+/// Marks a load whose requests are counted, and waits until no test [measures](quiet). Any number of loads
+/// may run at once.
 ///
 /// # Panics
 /// If the lock cannot be taken.
@@ -82,8 +82,8 @@ impl Drop for Turn {
     }
 }
 
-/// Lowers the priority of this thread, and of the threads that it starts, below that of a measurement. Only the
-/// superuser could raise it again, so that this is for a test that does nothing else.
+/// Lowers the priority of this thread, and of the threads that it starts, below that of a measurement. Only
+/// the superuser could raise it again, so that this is for a test that does nothing else.
 pub fn give_way() {
     // Where it is forbidden, the test runs as it is.
     let _ = setpriority_process(None, NICE);
@@ -97,8 +97,8 @@ pub fn beside(program: impl AsRef<OsStr>) -> Command {
     }
     let mut command = Command::new("nice");
     command.args(["-n", &NICE.to_string()]);
-    // The policy is for processors that a measurement wants at that moment. A process that leaves it for some of its
-    // threads has the nice value.
+    // The policy is for processors that a measurement wants at that moment. A process that leaves it for some
+    // of its threads has the nice value.
     if idle_policy_works() {
         command.args(["chrt", "--idle", "0"]);
     }

@@ -7,15 +7,15 @@ use std::thread;
 
 use serde_json::Value;
 
-/// The environment variable that names a file which gets a line for each run: its exit code, its test, and the
-/// reasons why it is invalid.
+/// The environment variable that names a file which gets a line for each run: its exit code, its test, and
+/// the reasons why it is invalid.
 const VARIABLE: &str = "PLIMSOLL_VERDICTS";
 
 /// Returns `true` for the exit code of a run that was carried out: 0, or 3 where the machine was too busy to
 /// measure on.
 ///
-/// Tests of counts and contents take both, because they hold on a busy machine, too. A defect that made every run
-/// invalid would pass all of them: so each code is noted in the file that `PLIMSOLL_VERDICTS` names, and
+/// Tests of counts and contents take both, because they hold on a busy machine, too. A defect that made every
+/// run invalid would pass all of them: so each code is noted in the file that `PLIMSOLL_VERDICTS` names, and
 /// `ci/verdicts` judges the share of 3.
 pub fn ran(code: Option<i32>) -> bool {
     let carried_out = matches!(code, Some(0 | 3));

@@ -54,7 +54,7 @@ impl Drop for Server {
 
 /// The command, without environment variables that change its output.
 pub(crate) fn plimsoll(args: &[&str]) -> Command {
-    let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(args).env("NO_COLOR", "1").stdin(Stdio::null());
     for name in ["COLUMNS", "CLICOLOR_FORCE", "FORCE_COLOR", "SSLKEYLOGFILE"] {
         command.env_remove(name);

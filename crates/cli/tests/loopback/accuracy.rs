@@ -71,8 +71,8 @@ fn a_freeze_is_seen_whole() {
 fn a_freeze_is_seen_whole_through_a_few_connections() {
     on_each_alone(|backend| {
         let result = frozen_run(backend, "-c 10");
-        // Ten requests of 4,000 met the freeze in flight; the four hundred that were due meanwhile waited here.
-        // A tool that looks at the service time alone does not see them.
+        // Ten requests of 4,000 met the freeze in flight; the four hundred that were due meanwhile waited
+        // here. A tool that looks at the service time alone does not see them.
         let (response, service) =
             (reported_ms(&result, "response_time", "99"), reported_ms(&result, "service_time", "99"));
         assert!(service < response / 5.0, "service time {service} ms, response time {response} ms");

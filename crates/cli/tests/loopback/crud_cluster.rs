@@ -7,7 +7,6 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use plimsoll_testkit::machine;
 use serde_json::{Value, json};
 
 use crate::loopback::eventually::{eventually, wait_to_look_again};
@@ -38,7 +37,7 @@ struct Answer {
 
 impl Cluster {
     pub(crate) fn start(nodes: usize, args: &str) -> Self {
-        let command = &mut machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+        let command = &mut Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(["target", "crud-cluster", "-p0", &format!("-n{nodes}")]);
         Self::of(command.args(args.split_whitespace()), nodes)
     }
@@ -509,7 +508,7 @@ fn a_cluster_leaves_nothing_behind_even_if_it_is_killed() {
     let folder = Folder::new();
     let files = || std::fs::read_dir(folder.path()).expect("a folder").count();
     for signal in ["TERM", "KILL"] {
-        let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(["target", "crud-cluster", "-p0", "-n3"]).env("TMPDIR", folder.path());
         let mut cluster = Cluster::of(&mut command, 3);
         assert_eq!(files(), 1);

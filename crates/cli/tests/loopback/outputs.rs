@@ -1,6 +1,8 @@
 //! Results in several formats and files at once.
 
-use plimsoll_testkit::{machine, verdict};
+use std::process::Command;
+
+use plimsoll_testkit::verdict;
 use serde_json::Value;
 
 use crate::loopback::process::{Folder, Process, run};
@@ -78,7 +80,7 @@ fn the_summary_of_a_job_is_appended_to_and_only_if_that_is_asked_for() {
     let (sink, folder) = (Sink::start(""), Folder::new());
     let summary = folder.write("summary.md", "# Before\n");
     let run_with = |flags: &str| {
-        let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         let args = format!("{} -n 100 -c 1 {flags}", sink.url());
         command.args(args.split_whitespace()).env("GITHUB_STEP_SUMMARY", &summary);
         Process::try_start(&mut command).expect("the program was built").finish()
@@ -88,7 +90,7 @@ fn the_summary_of_a_job_is_appended_to_and_only_if_that_is_asked_for() {
     assert_eq!(text(), "# Before\n", "nobody asked for it");
     run_with("--step-summary");
     assert!(text().starts_with("# Before\n### ") && text().contains("\nmeasurement "), "{}", text());
-    let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     command.args([&sink.url(), "-n", "1", "--step-summary"]).env_remove("GITHUB_STEP_SUMMARY");
     let finished = Process::try_start(&mut command).expect("the program was built").finish();
     finished.assert_refused(2, "GITHUB_STEP_SUMMARY is not set");

@@ -3,7 +3,7 @@
 #[path = "../../src/printed_commands/extraction.rs"]
 mod extraction;
 
-use std::process::Output;
+use std::process::{Command, Output};
 
 use crate::loopback::process::{Folder, Process, run};
 use crate::loopback::sink::Sink;
@@ -74,7 +74,7 @@ impl Stage {
     }
 
     fn run(&self, words: &[String]) -> Output {
-        let mut command = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(words).current_dir(self.folder.path());
         for (name, _) in
             std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PLIMSOLL_"))

@@ -3,9 +3,9 @@
 use crate::loopback::process::{Finished, Folder, Process};
 use crate::loopback::truth::Truth;
 
-/// The arguments of a server: a sink of HTTP that is told no delay answers after two milliseconds. If it answered at
-/// once, the time in which the generator wakes up would be a large share of each response time, and its runs invalid
-/// for that.
+/// The arguments of a server: a sink of HTTP that is told no delay answers after two milliseconds. If it
+/// answered at once, the time in which the generator wakes up would be a large share of each response time,
+/// and its runs invalid for that.
 pub(crate) fn unhurried(args: &str) -> String {
     let own = ["--delay", "--grpc", "--websocket"];
     let is_prompt = args.split(' ').next() == Some("sink") && !own.iter().any(|flag| args.contains(flag));

@@ -1,13 +1,14 @@
 //! Evidence: the result of a run follows from its record, and a result that was changed does not.
 
 use std::path::Path;
+use std::process::Command;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_metrics::{RunRecord, Stall};
 use plimsoll_plan::Plan;
 use plimsoll_report::evidence::Evidence;
 use plimsoll_report::{RunContext, RunResult};
-use plimsoll_testkit::{Faults, Law, Pause, SimOptions, machine};
+use plimsoll_testkit::{Faults, Law, Pause, SimOptions};
 use serde_json::Value;
 
 use crate::truth::world::{MS, SECOND, infinite, near, one_queue, plan_of_text, simulate};
@@ -205,7 +206,7 @@ fn the_evidence_of_the_board_is_verified() {
         let verified = evidence.verify();
         assert_eq!(verified.contradictions, [], "{name}");
         assert!(verified.compared > 300, "{name}: {}", verified.compared);
-        let shown = machine::beside(env!("CARGO_BIN_EXE_plimsoll"))
+        let shown = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
             .args(["show", "-o", "json"])
             .arg(file)
             .output()

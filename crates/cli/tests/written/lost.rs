@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::written::server::Server;
 use crate::written::{Place, text};
-use plimsoll_testkit::{machine, verdict};
+use plimsoll_testkit::verdict;
 
 fn server() -> Server {
     let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec();
@@ -105,7 +105,7 @@ fn a_plan_is_read_from_a_socket() {
     let plan = "targets: {a: 'http://127.0.0.1:1'}\nscenarios: [{steps: [{get: /}]}]\n";
     std::io::Write::write_all(&mut ours, plan.as_bytes()).expect("it is short");
     drop(ours);
-    let mut check = machine::beside(env!("CARGO_BIN_EXE_plimsoll"));
+    let mut check = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     let stdin = std::os::fd::OwnedFd::from(theirs);
     let output = check.args(["check", "-"]).stdin(Stdio::from(stdin)).output().expect("it can be started");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

@@ -409,8 +409,8 @@ fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
     let _ = std::fs::remove_dir_all(cert.parent().unwrap());
 }
 
-/// Asserts for a workload that the plan that it prints with each setting is the plan of its flags. Returns the settings
-/// that were in a printed plan.
+/// Asserts for a workload that the plan that it prints with each setting is the plan of its flags. Returns
+/// the settings that were in a printed plan.
 fn taken_by(workload: &str, plan: &Path, cert: &Path, key: &Path) -> BTreeSet<&'static str> {
     let mut taken = BTreeSet::new();
     let own = words(&workload.replace("PLAN", &plan.display().to_string()).replace("PROTO", PROTO));
