@@ -40,7 +40,7 @@ const SECOND: usize = 1_000;
 /// Hours of the long runs, unless `PLIMSOLL_MEMORY_HOURS` has another number of them: `ci/nightly` has 72.
 const HOURS: u64 = 24;
 /// Requests of a second of the long runs.
-const SLOW_RATE: u64 = 1;
+const SLOW_RATE: u64 = 4;
 /// Bytes that the days may add after their first hour: 3,600 intervals, and the machine's figures in them.
 const OF_DAYS: usize = 2 << 20;
 
