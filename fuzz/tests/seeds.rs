@@ -1,10 +1,15 @@
-//! Every committed seed, and the beginnings of each, through its target: without a fuzzer, with any
-//! toolchain.
+//! Every committed seed, the beginnings of each, and what is near it, through its target: without a fuzzer,
+//! with any toolchain.
 
-use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
-use plimsoll_fuzz::TARGETS;
+use plimsoll_fuzz::{TARGETS, Target};
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The most seeds of a target, and the most bytes of one: they are read by people, too.
 const MOST_SEEDS: usize = 50;
@@ -31,6 +36,76 @@ fn every_target_takes_its_seeds_and_their_beginnings() {
             }
         }
     }
+}
+
+/// Time of each target for changed seeds. The slow ones take some 50 inputs in it, the fast ones 100,000.
+const NEAR: Duration = Duration::from_secs(1);
+/// The changed seeds are the same in each run, as far as a run comes.
+const NEAR_SEED: u64 = 1876;
+
+/// Changes of a seed that fuzzers make without coverage. `bench fuzz` goes on from there, with it.
+fn changed(seeds: &[(PathBuf, Vec<u8>)], random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
+    let mut below = |limit: usize| (random.next_u64() % limit.max(1) as u64) as usize;
+    let mut input = seeds[below(seeds.len())].1.clone();
+    for _ in 0..=below(4) {
+        let at = below(input.len() + 1);
+        let end = (at + 1 + below(16)).min(input.len());
+        match below(6) {
+            0 if at < input.len() => input[at] ^= 1 << below(8),
+            1 if at < input.len() => input[at] = [0, 1, 0x7f, 0x80, 0xff, b'\n', b'"', b'9'][below(8)],
+            2 => drop(input.drain(at..end)),
+            3 => {
+                let again = input[at..end].to_vec();
+                drop(input.splice(at..at, again));
+            }
+            4 => input.truncate(at),
+            _ => {
+                let other = &seeds[below(seeds.len())].1;
+                let from = below(other.len() + 1);
+                let to = (from + below(64)).min(other.len());
+                drop(input.splice(at..at, other[from..to].iter().copied()));
+            }
+        }
+    }
+    input
+}
+
+/// Runs a target with changed seeds; keeps the first input that it fails with, as a fuzzer does.
+fn run_near_seeds((name, run): Target) {
+    let seeds = seeds(name);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(NEAR_SEED);
+    let end = Instant::now() + NEAR;
+    let mut tried = 0_u32;
+    while Instant::now() < end {
+        let input = changed(&seeds, &mut random);
+        tried += 1;
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&input))) else { continue };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(name);
+        let kept = folder.join("crash-near-seed");
+        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&kept, &input));
+        let at = written.map_or_else(|error| error.to_string(), |()| kept.display().to_string());
+        eprintln!(
+            "{name} fails with input {tried} near its seeds: {at}: {:?}",
+            input.escape_ascii().to_string()
+        );
+        resume_unwind(panic);
+    }
+    println!("{name}: {tried} inputs");
+}
+
+#[test]
+fn every_target_takes_what_is_near_its_seeds() {
+    let next = AtomicUsize::new(0);
+    let each = || {
+        while let Some(target) = TARGETS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            run_near_seeds(*target);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(each);
+        }
+    });
 }
 
 #[test]
