@@ -1,9 +1,16 @@
 //! Concrete syntax trees of programs, with bounds: of Python, Java and the like.
 
-use tree_sitter::{Language, Node, Parser, Tree};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
 
 /// Longest program that is read, in bytes.
 pub(crate) const LONGEST_PROGRAM: usize = 1 << 20;
+
+/// Longest time that a program is parsed. A megabyte takes less than a second, and one that is made for it hours: a
+/// scanner may look for the end of a text at each bracket.
+const LONGEST_PARSE: Duration = Duration::from_secs(5);
 
 /// Deepest nesting of a tree that is read: those who read it call themselves for each level.
 pub(crate) const DEEPEST_TREE: usize = 250;
@@ -21,7 +28,7 @@ pub(crate) struct Refused {
 /// Parses a program of this language, whose name messages have.
 ///
 /// # Errors
-/// It is too long, nested too deeply, or has a mistake in its syntax: then it is the first one.
+/// It is too long, takes too long, is nested too deeply, or has a mistake in its syntax: then it is the first one.
 pub(crate) fn parse(text: &str, language: &Language, name: &str) -> Result<Tree, Refused> {
     parse_within(text, language, name, DEEPEST_TREE)
 }
@@ -39,8 +46,17 @@ pub(crate) fn parse_within(
     }
     let mut parser = Parser::new();
     parser.set_language(language).map_err(|wrong| refused(1, wrong.to_string()))?;
-    let unread = || refused(1, format!("it is not {name}"));
-    let tree = parser.parse(text, None).ok_or_else(unread)?;
+    let end = Instant::now() + LONGEST_PARSE;
+    let mut progress =
+        |_: &_| if Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let tree = parser.parse_with_options(
+        &mut |at, _| text.as_bytes().get(at..).unwrap_or_default(),
+        None,
+        Some(options),
+    );
+    let unread = || refused(1, format!("it takes longer than {} s to read", LONGEST_PARSE.as_secs()));
+    let tree = tree.ok_or_else(unread)?;
     check(&tree, text, name, deepest)?;
     Ok(tree)
 }

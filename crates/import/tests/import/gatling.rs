@@ -359,7 +359,7 @@ fn nesting_is_bounded() {
         for (open, close) in
             [("(", ")"), ("f(", ")"), ("exec(", ")"), ("[", "]"), ("{", "}"), ("-", "1"), ("a + ", "1")]
         {
-            for times in [200, 20_000] {
+            for times in [200, 4_000] {
                 let text = named(name, &format!("{begin}{}{}{end}", open.repeat(times), close.repeat(times)));
                 assert!(text.starts_with("error: ") || text.starts_with("note: "), "{name} {open}: {text}");
             }
@@ -367,6 +367,9 @@ fn nesting_is_bounded() {
         let chain = format!("{begin}a{}{end}", ".exec(b)".repeat(15_000));
         assert!(named(name, &chain).starts_with("error: "), "{name}");
     }
+    // Each bracket makes the scanner look for the end of a text: hours, without a limit of time.
+    let slow = format!("class A {{ val x = {} }}", "[".repeat(500_000));
+    assert!(named("A.scala", &slow).starts_with("error: A.scala:1: it takes longer than 5 s to read\n"));
     // A chain is one level, however long it is.
     let actions = ".exec(http(\"b\").get(\"/b\"))".repeat(400);
     for text in all_of(&actions) {
