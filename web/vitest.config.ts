@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** Pages are opened one after the other: the machine may be small. */
+/** Two files at a time: each has a browser, and waits for it as often as it computes. */
 export default defineConfig({
-  test: { include: ["tests/*.test.ts"], testTimeout: 60_000, hookTimeout: 180_000, fileParallelism: false },
+  test: { include: ["tests/*.test.ts"], testTimeout: 60_000, hookTimeout: 180_000, maxWorkers: 2 },
 });

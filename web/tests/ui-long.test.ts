@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Result } from "../ui/app/result.ts";
 import { hasBrowser, launch, open, serve, type Served } from "./ui.ts";
 
-const LENGTH_S = Number(process.env["PLIMSOLL_LONG_S"] ?? "60");
+const LENGTH_S = Number(process.env["PLIMSOLL_LONG_S"] ?? "20");
 const INTERVALS = Math.min(3_600, LENGTH_S * 10);
 const PLAN = `run: {rate: 100/s, interval: 100ms, duration: ${LENGTH_S}s}
 targets: {api: "\${env(TARGET)}"}

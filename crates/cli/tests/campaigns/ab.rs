@@ -24,7 +24,7 @@ fn requests(comparison: &Value, side: &str) -> u64 {
 
 #[test]
 fn a_slower_target_is_found_before_the_time_is_over() {
-    let a = Sink::start(&["--delay", "constant:5ms"]);
+    let a = Sink::measured(&["--delay", "constant:5ms"]);
     let b = Server::start(&["sink", "--delay", "constant:10ms"]);
     let (code, comparison) =
         compared(&[&a.url, &format!("http://{}/", b.address)], "-R 400 -d 30s --metric p50 --seed 3");
@@ -46,7 +46,7 @@ fn a_slower_target_is_found_before_the_time_is_over() {
 
 #[test]
 fn a_target_is_not_called_different_from_itself() {
-    let sink = Sink::start(&["--delay", "exponential:2ms"]);
+    let sink = Sink::measured(&["--delay", "exponential:2ms"]);
     let (a, b) = (format!("{}a", sink.url), format!("{}b", sink.url));
     let (code, comparison) = compared(&[&a, &b], "-R 400 -d 11500ms --warmup 300ms --seed 5 --strict");
     let word = comparison["verdict"].as_str().expect("a word");

@@ -29,7 +29,7 @@ impl Server {
     }
 }
 
-/// A sink, and the right to measure it.
+/// A sink, and the right to put loads on it.
 pub(crate) struct Sink {
     _server: Server,
     pub(crate) url: String,
@@ -37,8 +37,17 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
+    /// Starts a sink for loads that are counted.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let turn = machine::quiet();
+        Self::within(machine::load(), args)
+    }
+
+    /// Starts a sink for loads whose times decide what the test sees.
+    pub(crate) fn measured(args: &[&str]) -> Self {
+        Self::within(machine::quiet(), args)
+    }
+
+    fn within(turn: machine::Turn, args: &[&str]) -> Self {
         let server = Server::start(&[&["sink"], args].concat());
         Self { url: format!("http://{}/", server.address), _server: server, _turn: turn }
     }

@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::bench::{Server, plimsoll};
 
 /// A folder of data of one test, gone with it.
-struct Home(PathBuf, #[expect(dead_code, reason = "it is held")] machine::Turn);
+struct Home(PathBuf);
 
 impl Home {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("plimsoll-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("the temporary folder can be written to");
-        Self(path, machine::quiet())
+        Self(path)
     }
 
     fn plimsoll(&self, args: &[&str]) -> Output {
@@ -38,6 +38,7 @@ impl Drop for Home {
 
 #[test]
 fn runs_state_how_much_of_the_calibrated_limit_they_used() {
+    let _turn = machine::quiet();
     let home = Home::new("calibrate");
     let sink = Server::start(&["sink"]);
     let url = format!("http://{}/", sink.address);
@@ -78,6 +79,7 @@ fn runs_state_how_much_of_the_calibrated_limit_they_used() {
 
 #[test]
 fn a_calibration_of_another_version_is_not_used() {
+    let _turn = machine::load();
     let home = Home::new("recalibrate");
     let path = home.0.join("plimsoll");
     std::fs::create_dir_all(&path).unwrap();

@@ -215,7 +215,7 @@ fn reports_are_written_where_asked_and_named_after_their_runs() {
 
 #[test]
 fn two_plans_are_run_in_turn_and_compared() {
-    let (sink, folder) = (Sink::start(&[]), Folder::new("plans"));
+    let (sink, folder) = (Sink::measured(&[]), Folder::new("plans"));
     let plan = |pause: &str| {
         format!(
             "targets: {{ it: \"{}\" }}\nrun: {{ iterations: 100, connections: 2, seed: 5 }}\n\

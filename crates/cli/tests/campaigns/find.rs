@@ -15,7 +15,7 @@ fn find(args: &[&str]) -> Output {
 /// about shares of a fifth.
 #[test]
 fn the_capacity_of_a_sink_is_bracketed() {
-    let sink = Sink::start(&["--delay", "constant:2ms", "--queue"]);
+    let sink = Sink::measured(&["--delay", "constant:2ms", "--queue"]);
     let output = find(&[
         &sink.url,
         "--slo",
@@ -141,7 +141,7 @@ fn a_target_that_is_not_there_is_said_at_once() {
 /// One reply after the other: the rate stays the same with more users, which is the target's doing.
 #[test]
 fn a_sweep_shows_the_curve_and_the_law() {
-    let sink = Sink::start(&["--delay", "constant:2ms", "--queue"]);
+    let sink = Sink::measured(&["--delay", "constant:2ms", "--queue"]);
     let output =
         find(&[&sink.url, "--sweep", "connections=1,2,3,4,8,16", "-d", "400ms", "-o", "json", "--quiet"]);
     let result: Value = serde_json::from_slice(&output.stdout).expect("one object");

@@ -79,7 +79,7 @@ fn interrupt(child: &Child) {
 /// A sweep over 1, 2 and 3 connections, interrupted when its server has met this many of them: its exit
 /// code, and the levels of its result.
 fn interrupted_sweep(when: Met, times: usize) -> (Option<i32>, Vec<f64>) {
-    let _turn = machine::quiet();
+    let _turn = machine::load();
     let (url, met, gate) = server();
     let mut child = plimsoll(&["find", &url, "--sweep", "connections=1,2,3", "--no-preflight"])
         .args(["-n", "20", "--drain", "60s", "-o", "json"])
