@@ -13,8 +13,10 @@
 //! sleeps. The delay of *sending* is the start lag, recorded for every request and part of the response time.
 //!
 //! A worker that is faster than its target is woken for every single response, unless it waits for a share of
-//! the requests in flight. The delay that this adds to *reading* a response is kept out of the measured times
-//! by the kernel's receive timestamps; where there are none, nothing is coalesced.
+//! the requests in flight, or for its next send. The delay that this adds to *reading* a response is kept out
+//! of the measured times by the kernel's receive timestamps, which exist for bytes, and not for the end of a
+//! connect call or of a connection. So an event is slept past only where [`Awaiting`] knows that all that can
+//! come are stamped bytes from which nothing follows; everything else is awaited at once.
 
 use core::cmp::Ordering;
 
@@ -83,9 +85,70 @@ pub(crate) struct Outlook {
     pub(crate) blocked: bool,
     /// `true` if a response is followed by a request: the next step of its scenario, or a redirect.
     pub(crate) follows: bool,
+    /// `true` if something may come that has no kernel stamp, or that something else waits for: the end of a
+    /// connect call or of a handshake, and what [`Awaiting`] says of responses.
+    pub(crate) awaits: bool,
     pub(crate) in_flight: u64,
     /// Arrivals that find a connection for sure, even if nothing comes back before they are due.
     pub(crate) room: u64,
+}
+
+/// Decides whether the responses of a server have to be awaited at once, or may be slept past.
+///
+/// Nothing is known before the first response. One that the kernel did not stamp, one that ends with its
+/// connection, and a request or response too large for the socket buffer, whose peer waits for this side, make
+/// the next ones awaited, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Awaiting {
+    /// Responses that have to come stamped and in one piece before one is slept past.
+    left: u32,
+}
+
+impl Awaiting {
+    /// Responses that are awaited after one without a stamp, or after a large one.
+    const NEXT: u32 = 64;
+    /// Shortest request or response that is large, in bytes: a socket buffer holds several smaller ones.
+    const LARGE: u64 = 16 * 1024;
+
+    /// Nothing is known yet.
+    pub(crate) const fn new() -> Self {
+        Self { left: 1 }
+    }
+
+    /// Every response is awaited.
+    pub(crate) const fn always() -> Self {
+        Self { left: u32::MAX }
+    }
+
+    /// Returns `true` if the next response has to be awaited at once.
+    #[inline]
+    pub(crate) const fn is_due(self) -> bool {
+        self.left > 0
+    }
+
+    /// Notes an event with whole responses.
+    #[inline]
+    pub(crate) const fn received(&mut self, stamped: bool) {
+        if !stamped {
+            self.next();
+        } else if self.left != u32::MAX {
+            self.left = self.left.saturating_sub(1);
+        }
+    }
+
+    /// Notes the size of a request or of a response.
+    #[inline]
+    pub(crate) const fn sized(&mut self, bytes: u64) {
+        if bytes > Self::LARGE {
+            self.next();
+        }
+    }
+
+    const fn next(&mut self) {
+        if self.left < Self::NEXT {
+            self.left = Self::NEXT;
+        }
+    }
 }
 
 /// The time by which a sleep ends before an arrival, so that a late wake-up is still on time.
@@ -377,7 +440,7 @@ impl Pacer {
 
     /// Decides how to wait.
     pub(crate) fn wait(&mut self, outlook: Outlook) -> Wait {
-        let Outlook { now, until, next_arrival, blocked, follows, in_flight, room } = outlook;
+        let Outlook { now, until, next_arrival, blocked, follows, awaits, in_flight, room } = outlook;
         let put_off = next_arrival.map_or(Nanos::ZERO, |_| self.put_off(now, room));
         let start = next_arrival.map_or(Nanos::MAX, |at| at.max(put_off));
         let until = until.min(start);
@@ -396,9 +459,10 @@ impl Pacer {
             }
             Pacing::Shared => Nanos::ZERO,
         };
-        let may_gather = self.stamped && self.response_bytes < LARGE_RESPONSE as f64;
+        let may_gather = self.stamped && !awaits && self.response_bytes < LARGE_RESPONSE as f64;
         if self.open && may_gather && !blocked && !follows {
-            // No send depends on a response: sleep to the next send and read what has come by then.
+            // All that can come are stamped responses, and no send depends on one: sleep to the next send and
+            // read what has come by then.
             return Wait { until, want: u32::MAX, floor: until.since(now), spin };
         }
         if may_gather && in_flight >= GATHER_IN_FLIGHT && self.pacing != Pacing::Precise {
@@ -469,6 +533,7 @@ mod tests {
             next_arrival: None,
             blocked: false,
             follows: false,
+            awaits: false,
             in_flight: 64,
             room: 64,
         }
@@ -488,6 +553,37 @@ mod tests {
         let mut pacer =
             observed(Pacer::new(Pacing::Adaptive, Some(5_000.0)), Nanos::from_millis(2), false, 100);
         assert_eq!(pacer.wait(outlook()).want, 1);
+    }
+
+    #[test]
+    fn nothing_is_slept_past_that_may_come_without_a_stamp() {
+        let next = Outlook { next_arrival: Some(Nanos::from_millis(50)), ..outlook() };
+        for pacing in [Pacing::Adaptive, Pacing::Shared, Pacing::Precise] {
+            let mut pacer = observed(Pacer::new(pacing, Some(20.0)), Nanos::from_millis(2), true, 100);
+            assert_eq!(pacer.wait(next).want, u32::MAX, "{pacing:?}");
+            assert_eq!(pacer.wait(Outlook { awaits: true, ..next }).want, 1, "{pacing:?}");
+        }
+    }
+
+    #[test]
+    fn a_response_is_awaited_until_it_is_known_to_be_stamped() {
+        let mut awaiting = Awaiting::new();
+        assert!(awaiting.is_due());
+        awaiting.received(true);
+        assert!(!awaiting.is_due());
+        awaiting.sized(100);
+        assert!(!awaiting.is_due());
+        awaiting.sized(1 << 20);
+        (0..Awaiting::NEXT).for_each(|_| {
+            assert!(awaiting.is_due());
+            awaiting.received(true);
+        });
+        assert!(!awaiting.is_due());
+        awaiting.received(false);
+        assert!(awaiting.is_due());
+        let mut always = Awaiting::always();
+        (0..1_000).for_each(|_| always.received(true));
+        assert!(always.is_due());
     }
 
     #[test]

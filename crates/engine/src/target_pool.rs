@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use plimsoll_core::{Arrival, Nanos, Random, Shard};
-use plimsoll_plan::{Dealing, DynamicOrigin, Load, Plan, Scenario, Target};
+use plimsoll_plan::{Dealing, DynamicOrigin, Load, Plan, Protocol, Scenario, Target};
 use plimsoll_scenario::WeightedRoundRobin;
 use plimsoll_scenario::reference::Origin;
 use plimsoll_schedule::{Arrivals, Profile};
@@ -12,6 +12,7 @@ use plimsoll_schedule::{Arrivals, Profile};
 use crate::addresses::{TargetAddress, TargetAddresses};
 use crate::demand::Spare;
 use crate::directory::ResolvedServer;
+use crate::pacing::Awaiting;
 use crate::request::InFlight;
 
 /// First delay before a user of the closed model tries again after a failed connect. Then it waits for as
@@ -149,6 +150,8 @@ pub(crate) struct TargetPool {
     failing_since: Option<Nanos>,
     /// Open model whose connections grow: the number of them that is not needed.
     pub(crate) spare: Spare,
+    /// Whether its responses may be slept past.
+    pub(crate) awaiting: Awaiting,
 }
 
 impl TargetPool {
@@ -237,6 +240,7 @@ impl TargetPool {
                     users_wanted: 0,
                     failing_since: None,
                     spare: Spare::default(),
+                    awaiting: awaiting_of(plan.targets[target].protocol),
                 }
             })
             .collect()
@@ -272,6 +276,7 @@ impl TargetPool {
             users_wanted: 0,
             failing_since: None,
             spare: Spare::default(),
+            awaiting: awaiting_of(outline.protocol),
             server: Arc::new(outline),
         }
     }
@@ -570,6 +575,14 @@ fn depth_of(plan: &Plan, target: &Target) -> u32 {
     match target.protocol {
         protocol if protocol.is_in_turn() => plan.connections.depth,
         _ => plan.connections.streams,
+    }
+}
+
+/// What comes on a WebSocket is never slept past: a message is no response.
+const fn awaiting_of(protocol: Protocol) -> Awaiting {
+    match protocol {
+        Protocol::WebSocket | Protocol::WebSocketHttp2 => Awaiting::always(),
+        _ => Awaiting::new(),
     }
 }
 

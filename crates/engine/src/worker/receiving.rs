@@ -8,6 +8,7 @@ use plimsoll_wire::http2;
 use super::connecting::of_connecting;
 use super::{EVENTS_PER_PASS, LONGEST_WAIT, Worker};
 use crate::connection::{Client, Fault, Keeping, Recorders, Reply, State};
+use crate::pacing::Awaiting;
 use crate::request::{AT_SEND, InFlight, Intent};
 
 /// The way in which a peer ended a connection.
@@ -70,7 +71,7 @@ impl<B: Backend> Worker<'_, B> {
         self.batch.receive(stamped, lag);
         let conn = &mut self.conns[slot as usize];
         conn.heard = at;
-        let secured = conn.tls.is_some();
+        let (secured, pool) = (conn.tls.is_some(), conn.pool);
         let mut over = false;
         let mut decoded = Ok(());
         if secured {
@@ -94,6 +95,9 @@ impl<B: Backend> Worker<'_, B> {
                 Client::WebSocket(_) => self.receive_websocket(id, at, secured, data),
             };
             self.pacer.received(self.batch.responses);
+            if self.batch.responses > 0 {
+                self.pools[pool as usize].awaiting.received(stamped);
+            }
             let by_stamp = self.batch.by_stamp();
             self.records.worker.stamped += by_stamp;
             self.records.worker.receive_lag.record_many(lag.0, by_stamp);
@@ -395,7 +399,8 @@ impl<B: Backend> Worker<'_, B> {
                 self.note_error(class, reason);
             }
             Ok(Some(reply)) => {
-                let ticket = conn.requests.oldest();
+                let (ticket, pool) = (conn.requests.oldest(), conn.pool);
+                self.pools[pool as usize].awaiting = Awaiting::always();
                 self.keep_last_head(slot, ticket);
                 self.on_response(slot, ticket, at, reply);
                 if !self.lives(id) {

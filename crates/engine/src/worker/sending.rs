@@ -271,6 +271,7 @@ impl<B: Backend> Worker<'_, B> {
             conn.heard = conn.heard.max(self.clock.now);
         }
         conn.served += 1;
+        self.pools[conn.pool as usize].awaiting.sized(length as u64);
         self.outgoing.push(conn.id, ticket, place, length, ready);
         if self.outgoing.is_full(self.pacer.flush_limit()) {
             self.flush();

@@ -78,6 +78,8 @@ pub(super) struct StepTable {
     pub(super) keeps_bodies: bool,
     /// Set if there are steps whose responses are judged by their bodies alone.
     pub(super) judges_bodies: bool,
+    /// Set if there are steps whose responses are streams of events.
+    pub(super) has_streams: bool,
     /// The smallest limit for a response.
     pub(super) shortest_timeout: Nanos,
 }
@@ -103,6 +105,7 @@ impl StepTable {
         let abandoned = plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after);
         Self {
             needs,
+            has_streams: streams.iter().any(Option::is_some),
             streams,
             handlers: plan.steps.iter().map(|step| step.handler.clone()).collect(),
             memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),

@@ -75,6 +75,9 @@ impl<B: Backend> Worker<'_, B> {
             next_arrival,
             blocked: waits || over,
             follows: self.iterations.follows,
+            awaits: self.dialing.connecting() > 0
+                || self.steps.has_streams
+                || self.pools.iter().any(|pool| pool.open > 0 && pool.awaiting.is_due()),
             // Polls that wait to be sent again get no response.
             in_flight: self.counts.in_flight() - self.polls.len(),
             room: self.room(),

@@ -14,6 +14,7 @@ mod http1;
 mod http2;
 mod misbehaving;
 mod overload;
+mod own_share;
 mod phases;
 mod plans;
 mod polling;

@@ -1,0 +1,140 @@
+//! Our own share in each time, over a table of connections, pacings, rates and worlds: what is measured is what
+//! the server and the network took, whatever the generator waited for meanwhile.
+
+use plimsoll_core::Nanos;
+use plimsoll_testkit::{Answer, Behaviour, Framing, Law, SimOptions};
+
+use super::*;
+
+/// One way.
+const LATENCY: Nanos = Nanos::from_micros(100);
+const SERVICE: Nanos = Nanos::from_millis(1);
+/// Most of a time that may be ours, beside [`SHARE`] of it.
+const OURS: Nanos = Nanos::from_micros(100);
+const SHARE: f64 = 0.05;
+
+type Flags = &'static [(&'static str, &'static str)];
+
+/// A way of using connections.
+struct Shape {
+    name: &'static str,
+    flags: Flags,
+    behaviour: fn() -> Behaviour,
+    /// Whether each request has a connection of its own.
+    connects: bool,
+    /// One way through the network for each request beside those of HTTP/1.1: of settings, or of an end.
+    ways: u64,
+}
+
+fn plain() -> Behaviour {
+    Behaviour { service: Law::Constant(SERVICE), ..Behaviour::default() }
+}
+
+fn closing(announced: bool) -> Behaviour {
+    let mut behaviour = plain();
+    (behaviour.faults.close_after, behaviour.faults.announce_close) = (Some(1), announced);
+    behaviour
+}
+
+fn until_close() -> Behaviour {
+    Behaviour { answer: Answer { framing: Framing::UntilClose, ..Answer::with_body("body") }, ..plain() }
+}
+
+fn chunked() -> Behaviour {
+    Behaviour { answer: Answer { framing: Framing::Chunked(2), ..Answer::with_body("body") }, ..plain() }
+}
+
+const SHAPES: &[Shape] = &[
+    Shape { name: "kept", flags: &[], behaviour: plain, connects: false, ways: 0 },
+    Shape { name: "chunked", flags: &[], behaviour: chunked, connects: false, ways: 0 },
+    Shape {
+        name: "not kept by the client",
+        flags: &[("--disable-keepalive", "")],
+        behaviour: plain,
+        connects: true,
+        ways: 0,
+    },
+    Shape {
+        name: "one request a connection",
+        flags: &[("--max-requests-per-connection", "1")],
+        behaviour: plain,
+        connects: true,
+        ways: 0,
+    },
+    Shape { name: "close announced", flags: &[], behaviour: || closing(true), connects: true, ways: 0 },
+    Shape { name: "closed in silence", flags: &[], behaviour: || closing(false), connects: true, ways: 0 },
+    Shape { name: "until close", flags: &[], behaviour: until_close, connects: true, ways: 0 },
+    Shape { name: "h2c", flags: &[("--http2", "")], behaviour: plain, connects: false, ways: 0 },
+    Shape {
+        name: "h2c, one request a connection",
+        flags: &[("--http2", ""), ("--max-requests-per-connection", "1")],
+        behaviour: plain,
+        connects: true,
+        ways: 2,
+    },
+];
+
+const PACINGS: &[Flags] = &[&[], &[("--pacing", "shared")], &[("--precise", "")]];
+
+/// Rates with lengths for some 50 arrivals at least.
+const RATES: &[(&str, &str)] = &[("5", "10s"), ("20", "3s"), ("200", "1s"), ("1000", "500ms")];
+
+/// Every combination, each with what it is called.
+fn cells() -> impl Iterator<Item = (String, &'static Shape, Vec<(&'static str, &'static str)>, SimOptions)> {
+    let worlds = [(true, true), (true, false), (false, true), (false, false)];
+    SHAPES.iter().flat_map(move |shape| {
+        PACINGS.iter().flat_map(move |pacing| {
+            RATES.iter().flat_map(move |&(rate, length)| {
+                ["uniform", "poisson"].into_iter().flat_map(move |process| {
+                    worlds.into_iter().map(move |(receive_stamps, coalesce)| {
+                        let mut flags = vec![("--rate", rate), ("-d", length), ("--arrival", process)];
+                        flags.extend(shape.flags.iter().chain(*pacing));
+                        let options = SimOptions {
+                            latency: LATENCY,
+                            receive_stamps,
+                            coalesce,
+                            ..world((shape.behaviour)())
+                        };
+                        let name = format!("{}: {flags:?}, {receive_stamps} {coalesce}", shape.name);
+                        (name, shape, flags, options)
+                    })
+                })
+            })
+        })
+    })
+}
+
+#[test]
+fn times_are_those_of_the_server_and_the_network() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for (name, shape, flags, options) in cells() {
+        count += 1;
+        let (record, truth) = carry_out(&plan(&flags), options);
+        if record.total.ok < record.accounting.started || truth.is_empty() {
+            wrong.push(format!("{name}: {:?}", record.accounting));
+            continue;
+        }
+        let connect = record.connections.connect_time.percentile(50.0).map(Nanos);
+        let mut times = vec![
+            ("response", percentile(&record, 50.0), shape.connects, SERVICE + LATENCY * 2),
+            ("slowest decile", percentile(&record, 90.0), shape.connects, SERVICE + LATENCY * 2),
+            (
+                "service",
+                Nanos(record.total.service_time.percentile(50.0).unwrap()),
+                false,
+                SERVICE + LATENCY * 2,
+            ),
+        ];
+        times.extend(connect.map(|connect| ("connect", connect, false, LATENCY * 2)));
+        for (what, measured, connects, truth) in times {
+            let truth = if connects { truth + LATENCY * (2 + shape.ways) } else { truth };
+            let most = truth + OURS + Nanos((truth.0 as f64 * SHARE) as u64);
+            if measured > most {
+                wrong.push(format!("{name}: {what} {measured:?} where {truth:?} is true"));
+            }
+        }
+    }
+    assert_eq!(count, 864);
+    assert!(wrong.is_empty(), "{} of {count} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
