@@ -71,6 +71,7 @@ fn changed(seeds: &[(PathBuf, Vec<u8>)], random: &mut Xoshiro256PlusPlus) -> Vec
 }
 
 /// Runs a target with changed seeds; keeps the first input that it fails with, as a fuzzer does.
+#[expect(clippy::disallowed_methods, reason = "as a fuzzer, it has a time and not a number of inputs")]
 fn run_near_seeds((name, run): Target) {
     let seeds = seeds(name);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(NEAR_SEED);

@@ -8,8 +8,8 @@ use tree_sitter::{Language, Node, ParseOptions, Parser, Tree};
 /// Longest program that is read, in bytes.
 pub(crate) const LONGEST_PROGRAM: usize = 1 << 20;
 
-/// Longest time that a program is parsed. A megabyte takes less than a second, and one that is made for it hours: a
-/// scanner may look for the end of a text at each bracket.
+/// Longest time that a program is parsed. A megabyte takes less than a second, and one that is made for it
+/// hours: a scanner may look for the end of a text at each bracket.
 const LONGEST_PARSE: Duration = Duration::from_secs(5);
 
 /// Deepest nesting of a tree that is read: those who read it call themselves for each level.
@@ -28,12 +28,14 @@ pub(crate) struct Refused {
 /// Parses a program of this language, whose name messages have.
 ///
 /// # Errors
-/// It is too long, takes too long, is nested too deeply, or has a mistake in its syntax: then it is the first one.
+/// It is too long, takes too long, is nested too deeply, or has a mistake in its syntax: then it is the first
+/// one.
 pub(crate) fn parse(text: &str, language: &Language, name: &str) -> Result<Tree, Refused> {
     parse_within(text, language, name, DEEPEST_TREE)
 }
 
 /// The same with a tree that is at most this deep.
+#[expect(clippy::disallowed_methods, reason = "a limit of time, as hostile input has no other bound")]
 pub(crate) fn parse_within(
     text: &str,
     language: &Language,
