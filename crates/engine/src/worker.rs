@@ -431,6 +431,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.records.worker.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
             self.records.worker.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
         }
+        self.leave_unfinished(now);
         let drain = self.snapshot(now, true);
         if !drain.is_empty() {
             send(drain);

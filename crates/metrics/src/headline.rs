@@ -300,13 +300,14 @@ impl RunFacts {
             (_, Some(Cause::Thresholds)) => self.broken(),
             (_, Some(Cause::NothingSucceeded)) => self.failures(),
             (_, Some(Cause::Invalid)) => self.unproven(),
-            (RunOutcome::Pass, _) => format!("{}{}", self.held(), self.with_errors()),
+            (RunOutcome::Pass, _) => format!("{}{}{}", self.held(), self.with_errors(), self.with_waiting()),
             _ => {
                 let started = figure::count(self.started);
+                let waiting = self.with_waiting();
                 match self.bad() {
-                    0 => format!("no errors in {started} requests"),
+                    0 => format!("no errors in {started} requests{waiting}"),
                     bad => format!(
-                        "{} errors: {} of {started} requests{}",
+                        "{} errors: {} of {started} requests{}{waiting}",
                         self.error_share(),
                         figure::count(bad),
                         self.mostly(),
@@ -369,11 +370,26 @@ impl RunFacts {
         if self.bad() == 0 { String::new() } else { format!("; {} errors", self.error_share()) }
     }
 
-    /// As the threshold `error_rate` has it: of what ended.
+    /// Requests without an answer at the end.
+    fn waiting(&self) -> u64 {
+        let aborted = self.errors[ErrorClass::AbortedByUs as usize];
+        let ended = self.ok.saturating_add(self.bad()).saturating_add(aborted);
+        if self.is_over { self.started.saturating_sub(ended) } else { 0 }
+    }
+
+    fn with_waiting(&self) -> String {
+        match self.waiting() {
+            0 => String::new(),
+            waiting => format!(", {} without an answer at the end", figure::count(waiting)),
+        }
+    }
+
+    /// As the threshold `error_rate` has it: of what ended, and of what has no answer at the end.
     fn error_share(&self) -> String {
         let aborted = self.errors[ErrorClass::AbortedByUs as usize];
         let ended = self.ok.saturating_add(self.bad()).saturating_add(aborted);
-        figure::share(self.bad() as f64 / ended.max(1) as f64)
+        let whole = ended.saturating_add(self.waiting());
+        figure::share(self.bad() as f64 / whole.max(1) as f64)
     }
 
     /// The most frequent kind of failure: `, most of them status_5xx`.

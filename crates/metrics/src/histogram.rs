@@ -9,6 +9,8 @@
 
 use plimsoll_statistics::samples_needed;
 
+use crate::Censored;
+
 /// log2 of [`HALF`].
 const HALF_BITS: u32 = 10;
 /// Sub-buckets in each power of two from 2,048 ns on: a bucket is at most 1/1024 of its value wide (0.098 %).
@@ -359,6 +361,12 @@ impl Histogram {
         self.counts.get(index + 1..).map_or(0, |above| above.iter().sum())
     }
 
+    /// Returns `true` if a percentile with this value may be larger by more than 1 %, because some of the values are lower bounds: if all of these were larger than every other value, the
+    /// percentile would be that of a rank as many places higher.
+    pub fn is_at_least(&self, value: u64, censored: Censored) -> bool {
+        censored.may_hide(value, self.count, self.count_above(value), |rank| self.value_at(rank))
+    }
+
     /// The buckets that hold anything, in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         self.touched().filter_map(|index| {
@@ -561,6 +569,17 @@ impl Delta {
         )
     }
 
+    /// The value of a rank, from 1, in ascending order: the largest of its bucket. `None` beyond the last.
+    pub(crate) fn value_at(&self, rank: u64) -> Option<u64> {
+        let mut seen = 0_u64;
+        self.values()
+            .find(|(_, count)| {
+                seen = seen.saturating_add(*count);
+                seen >= rank
+            })
+            .map(|(value, _)| value)
+    }
+
     /// The delta of values in ascending order, each any value of its bucket, with their counts: the inverse
     /// of [`values`](Self::values). `None` if they are not in ascending order, or too many.
     pub fn restore(values: impl IntoIterator<Item = (u64, u64)>) -> Option<Self> {
@@ -668,6 +687,23 @@ impl Sliding {
 
     pub(crate) fn percentile(&self, p: f64) -> Option<u64> {
         percentile_of(p, self.count, self.buckets().map(|bucket| (bucket.highest, bucket.count)))
+    }
+
+    /// The value of a rank, from 1, in ascending order: the largest of its bucket. `None` beyond the last.
+    pub(crate) fn value_at(&self, rank: u64) -> Option<u64> {
+        let mut seen = 0;
+        self.buckets()
+            .find(|bucket| {
+                seen += bucket.count;
+                seen >= rank
+            })
+            .map(|bucket| bucket.highest)
+    }
+
+    /// Returns the number of values in buckets above the bucket of `limit`.
+    pub(crate) fn count_above(&self, limit: u64) -> u64 {
+        let from = (index_of(limit).min(BUCKETS - 1) + 1).min(self.counts.len());
+        self.counts[from..].iter().sum()
     }
 
     pub(crate) fn stdev(&self) -> Option<f64> {

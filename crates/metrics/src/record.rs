@@ -231,12 +231,14 @@ impl StepRecord {
     }
 }
 
-/// Values of a histogram that are lower bounds: the request had not ended when it was given up.
+/// Values of a histogram that are lower bounds: the request had not ended when it was given up, or when the
+/// run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Censored {
     /// Number of these values.
     pub count: u64,
-    /// The smallest of them: percentiles below it are exact, all others lower bounds. [`Nanos::MAX`] if none.
+    /// The smallest of them: percentiles below it are exact, others may be lower bounds. [`Nanos::MAX`] if
+    /// none.
     pub from: Nanos,
 }
 
@@ -247,6 +249,26 @@ impl Default for Censored {
 }
 
 impl Censored {
+    /// Share of a value by which its true one may be larger without a mark.
+    const CLOSE: f64 = 0.01;
+
+    /// Returns `true` if a percentile with this value, of `count` values with `above` larger ones, may be
+    /// larger by more than 1 %. `value_at` is the value of a rank, from 1.
+    pub(crate) fn may_hide(
+        self,
+        value: u64,
+        count: u64,
+        above: u64,
+        value_at: impl FnOnce(u64) -> Option<u64>,
+    ) -> bool {
+        if self.count == 0 || value < self.from.0 {
+            return false;
+        }
+        let rank = count.saturating_sub(above).saturating_add(self.count);
+        let close = |later: u64| later as f64 <= value as f64 * (1.0 + Self::CLOSE);
+        rank > count || !value_at(rank).is_some_and(close)
+    }
+
     /// Notes one censored value.
     pub fn note(&mut self, value: Nanos) {
         self.count += 1;

@@ -112,7 +112,7 @@ impl Recorder {
     /// Records one ended request.
     ///
     /// Good responses and timeouts enter response and service time, a timeout as a censored value: at least
-    /// this long. Failed requests have a histogram of their own. Start lag is recorded for every request.
+    /// this long. So do requests without an answer at the end ([`record_unfinished`](Self::record_unfinished)). Failed requests have a histogram of their own. Start lag is recorded for every request.
     ///
     /// # Panics
     /// If the sample's step is not one of the names given to [`Recorder::new`].
@@ -176,12 +176,24 @@ impl Recorder {
         self.steps[step as usize].record.bytes_received += bytes;
     }
 
-    /// Records the start lag of a request that had not ended when the run stopped.
+    /// Records the start lag of a request that was started and is not sent any more.
     ///
     /// # Panics
     /// As [`record`](Self::record).
-    pub fn record_unfinished(&mut self, step: u32, lag: Nanos) {
+    pub fn record_withheld(&mut self, step: u32, lag: Nanos) {
         self.steps[step as usize].record.start_lag.record(lag.0);
+    }
+
+    /// Records a request that had not ended when the run stopped: its start lag, and its times so far as
+    /// censored values. `service` is the time since it was sent, if it was. Call it before the last
+    /// [`snapshot`](Self::snapshot).
+    ///
+    /// # Panics
+    /// As [`record`](Self::record).
+    pub fn record_unfinished(&mut self, step: u32, lag: Nanos, response: Nanos, service: Option<Nanos>) {
+        let step = &mut self.steps[step as usize];
+        step.record.start_lag.record(lag.0);
+        step.record_censored(response, service);
     }
 
     /// Returns the counts since the last snapshot. Call it once per second and send the result to the run
@@ -236,7 +248,7 @@ impl StepRecorder {
 
     #[inline(never)]
     fn record_bad(&mut self, sample: &Sample) {
-        let Self { record, censored, .. } = self;
+        let record = &mut self.record;
         let response = sample.response_time();
         match sample.outcome {
             Outcome::Ok => {}
@@ -249,16 +261,22 @@ impl StepRecorder {
             }
             Outcome::TimedOut => {
                 record.timed_out += 1;
-                record.response_time.record(response.0);
-                record.censored_response.note(response);
-                censored.note(response);
                 // A request that was never sent has no service time; a zero would flatter the percentiles.
-                if sample.sent != Nanos::MAX {
-                    let service = sample.service_time();
-                    record.service_time.record(service.0);
-                    record.censored_service.note(service);
-                }
+                let service = (sample.sent != Nanos::MAX).then(|| sample.service_time());
+                self.record_censored(response, service);
             }
+        }
+    }
+
+    /// Records times that took at least so long.
+    fn record_censored(&mut self, response: Nanos, service: Option<Nanos>) {
+        let record = &mut self.record;
+        record.response_time.record(response.0);
+        record.censored_response.note(response);
+        self.censored.note(response);
+        if let Some(service) = service {
+            record.service_time.record(service.0);
+            record.censored_service.note(service);
         }
     }
 
@@ -375,7 +393,7 @@ mod tests {
     fn a_good_request_enters_every_time() {
         let mut recorder = recorder();
         recorder.record(&OK);
-        recorder.record_unfinished(1, Nanos(77));
+        recorder.record_withheld(1, Nanos(77));
         let steps = recorder.finish();
         assert_eq!(only(&steps[0].response_time), Some(1_000));
         assert_eq!(only(&steps[0].service_time), Some(700));
@@ -388,6 +406,23 @@ mod tests {
         assert_eq!(steps[1].name, "second");
         assert_eq!(only(&steps[1].start_lag), Some(77));
         assert_eq!(steps[1].ok + steps[1].failed + steps[1].timed_out, 0);
+    }
+
+    #[test]
+    fn a_request_without_an_answer_took_at_least_as_long_as_it_has_waited() {
+        let mut recorder = recorder();
+        recorder.record_unfinished(0, Nanos(7), Nanos(5_000), Some(Nanos(4_000)));
+        recorder.record_unfinished(1, Nanos(9), Nanos(6_000), None);
+        let last = recorder.snapshot(Gauges { drain: true, ..Gauges::default() });
+        let steps = recorder.finish();
+        assert_eq!((only(&steps[0].response_time), only(&steps[0].service_time)), (Some(5_000), Some(4_000)));
+        assert_eq!((only(&steps[1].response_time), only(&steps[1].service_time)), (Some(6_000), None));
+        for (step, response) in [(0, 5_000), (1, 6_000)] {
+            let censored = Censored { count: 1, from: Nanos(response) };
+            assert_eq!((steps[step].censored_response, last.steps[step].censored), (censored, censored));
+            assert_eq!(steps[step].ok + steps[step].failed + steps[step].timed_out, 0);
+        }
+        assert_eq!(only(&steps[0].start_lag), Some(7));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Outcomes of requests within a time: the figures behind everything that is shown live.
 
-use plimsoll_core::{ErrorClass, ErrorCounts};
+use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
 use serde::{Deserialize, Serialize};
 
@@ -79,9 +79,9 @@ impl Tally {
         self.ok + self.failed + self.timed_out + self.aborted()
     }
 
-    /// Returns `true` if no request was started and none ended.
+    /// Returns `true` if no request was started, none ended, and none was left without an answer.
     pub fn is_empty(&self) -> bool {
-        self.started == 0 && self.ended() == 0
+        self.started == 0 && self.ended() == 0 && self.response_time.is_empty()
     }
 
     /// Adds another one: of another worker, another step or another time.
@@ -165,9 +165,13 @@ impl Tally {
     }
 
     /// Returns `true` if a response-time figure with this value is only a lower bound. Figures below the
-    /// smallest censored value are exact, however large the true values of the censored ones are.
+    /// smallest censored value are exact, however large the true values of the censored ones are, and so are
+    /// those that few of them could move by less than 1 %.
     pub fn is_at_least(&self, value: u64) -> bool {
-        self.censored.count > 0 && value >= floor_of(self.censored.from.0)
+        // Values are read from their buckets.
+        let censored = Censored { from: Nanos(floor_of(self.censored.from.0)), ..self.censored };
+        let times = &self.response_time;
+        censored.may_hide(value, times.count(), times.count_above(value), |rank| times.value_at(rank))
     }
 
     fn limited(&self, value: u64) -> u64 {

@@ -33,9 +33,6 @@ const DEFAULT_TIMEOUT: Nanos = Nanos::from_secs(30);
 /// Limit for a connection: three retransmitted SYNs (1 s, 2 s, 4 s) fit in.
 const DEFAULT_CONNECT_TIMEOUT: Nanos = Nanos::from_secs(10);
 
-/// Longest wait after the end of the load, unless a flag says more.
-const DEFAULT_DRAIN: Nanos = Nanos::from_secs(5);
-
 /// Redirects in a row that `--follow-redirects` allows when it names no number: more are a loop.
 const DEFAULT_REDIRECTS: u32 = 10;
 
@@ -270,7 +267,7 @@ impl Resolver<'_> {
             dealing: dealing?,
             end: schedule.end,
             warmup: schedule.warmup,
-            drain: limits.drain,
+            drain: limits.drain.unwrap_or(limits.timeout),
             threads: usage.threads,
             shard: sharding.shard,
             held: sharding.held,
@@ -297,6 +294,11 @@ impl Resolver<'_> {
             statistics,
             redaction: self.redaction.clone(),
         };
+        if limits.drain.is_none() {
+            // Whoever waits is answered or times out.
+            let timeouts = (0..plan.steps.len() as u32).map(|step| plan.timeout_of(step));
+            plan.drain = timeouts.max().unwrap_or(plan.timeout);
+        }
         // What another process carries out is no part of this plan.
         let is_here = !patch.is_set_up_elsewhere;
         plan.setup = setup.filter(|_| is_here).map(|steps| Arc::new(plan.once(*steps)));
@@ -383,7 +385,7 @@ impl Resolver<'_> {
         Some(LimitPart {
             timeout,
             connect_timeout: connect_timeout?.unwrap_or(DEFAULT_CONNECT_TIMEOUT),
-            drain: drain?.unwrap_or(timeout.min(DEFAULT_DRAIN)),
+            drain: drain?,
             redirects: redirects?.unwrap_or(0),
             pacing: pacing?,
             backend: backend?.unwrap_or_default(),
@@ -450,7 +452,7 @@ fn above_zero() -> String {
 struct LimitPart {
     timeout: Nanos,
     connect_timeout: Nanos,
-    drain: Nanos,
+    drain: Option<Nanos>,
     redirects: u32,
     pacing: Pacing,
     backend: BackendChoice,

@@ -403,10 +403,11 @@ impl<B: Backend> Worker<'_, B> {
         self.hand_over_write(request, entry);
     }
 
-    /// Settles the accounts. The connections go with the backend.
-    pub(super) fn report(mut self, now: Nanos) -> (WorkerReport, Kept<B>) {
+    /// Accounts for the requests that have not ended when the run has. Each has waited for at least as long as
+    /// it has been due.
+    pub(super) fn leave_unfinished(&mut self, now: Nanos) {
         let mut unfinished = Vec::new();
-        for conn in &mut self.conns {
+        for conn in &self.conns {
             if conn.state == State::Free {
                 continue;
             }
@@ -425,8 +426,14 @@ impl<B: Backend> Worker<'_, B> {
             }
             let started = if request.started == AT_SEND { now } else { request.started };
             let intended = if request.intended == AT_SEND { started } else { request.intended };
-            self.records.measured.record_unfinished(request.step, started.since(intended));
+            let service = (request.sent != AT_SEND).then(|| now.since(request.sent));
+            let (lag, response) = (started.since(intended), now.since(intended));
+            self.records.measured.record_unfinished(request.step, lag, response, service);
         }
+    }
+
+    /// Settles the accounts. The connections go with the backend.
+    pub(super) fn report(mut self, now: Nanos) -> (WorkerReport, Kept<B>) {
         // Arrivals beyond a fence belong to another process.
         let end = self.clock.end.min(self.control.fenced_from());
         for pool in self.pools.iter().filter(|_| !self.iterations.is_complete()) {

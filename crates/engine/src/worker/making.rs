@@ -46,7 +46,8 @@ impl<B: Backend> Worker<'_, B> {
         self.exchanges.captures.end(request.capture);
         if request.measured {
             let now = self.clock.now;
-            self.records.measured.record_unfinished(request.step, now.since(request.intended.min(now)));
+            let lag = now.since(request.intended.min(now));
+            self.records.measured.record_withheld(request.step, lag);
         }
         self.is_stopped_by_script(self.clock.now);
     }

@@ -25,6 +25,7 @@ mod shards;
 mod steering;
 mod supply;
 mod tokens;
+mod unanswered;
 mod writes;
 
 use std::sync::Arc;

@@ -99,6 +99,48 @@ pub(super) struct Times<'a> {
     pub(super) censored: Censored,
 }
 
+impl Times<'_> {
+    /// The smallest value that is a lower bound, as it is read from its bucket.
+    fn censored_from(&self) -> u64 {
+        match self.values {
+            Values::Recorded(_) => self.censored.from.0,
+            Values::Windowed(..) => floor_of(self.censored.from.0),
+        }
+    }
+
+    /// Returns `true` if a figure with this value is only a lower bound.
+    fn may_be_more(&self, value: f64) -> bool {
+        let censored = Censored { from: Nanos(self.censored_from()), ..self.censored };
+        let (value, count) = (value as u64, self.values.count());
+        match self.values {
+            Values::Recorded(recorded) => recorded.is_at_least(value, censored),
+            Values::Windowed(sliding, _) => {
+                censored.may_hide(value, count, sliding.count_above(value), |rank| sliding.value_at(rank))
+            }
+        }
+    }
+
+    /// The largest value that a percentile can have: that of a rank as many places higher as there are lower
+    /// bounds, if these reach down to it. `None` if nothing bounds it.
+    fn most(&self, p: f64) -> Option<u64> {
+        let count = self.values.count();
+        let rank = rank_of(p, count);
+        let value_at = |rank: u64| match self.values {
+            Values::Recorded(recorded) => recorded.value_at(rank),
+            Values::Windowed(sliding, tally) => {
+                let value = sliding.value_at(rank)?;
+                Some(tally.limits.map_or(value, |(low, high)| value.clamp(low, high)))
+            }
+        };
+        let value = value_at(rank)?;
+        if self.censored.count == 0 || value < self.censored_from() {
+            return Some(value);
+        }
+        let rank = rank.saturating_add(self.censored.count);
+        if rank > count { None } else { value_at(rank) }
+    }
+}
+
 /// The source of values.
 pub(super) enum Values<'a> {
     Recorded(&'a Histogram),
@@ -144,6 +186,8 @@ pub(super) struct View<'a> {
     pub(super) ok: u64,
     pub(super) failed: u64,
     pub(super) timed_out: u64,
+    /// Requests without an answer so far: nobody knows how they would have ended.
+    pub(super) unanswered: u64,
     /// Requests that count for goodput, and those of them that held its bounds.
     pub(super) judged: u64,
     pub(super) good: u64,
@@ -174,6 +218,8 @@ impl<'a> View<'a> {
             ok: record.ok,
             failed: record.failed,
             timed_out: record.timed_out,
+            unanswered: started
+                .saturating_sub(record.ok + record.failed + record.timed_out + record.aborted()),
             judged: streams.map_or(0, |streams| streams.judged),
             good: streams.map_or(0, |streams| streams.good),
             completed,
@@ -210,6 +256,8 @@ impl<'a> View<'a> {
             ok: tally.ok,
             failed: tally.failed,
             timed_out: tally.timed_out,
+            // Requests that were started in a window may end in a later one.
+            unanswered: 0,
             judged: tally.judged,
             good: tally.good,
             completed: tally.completed,
@@ -297,6 +345,7 @@ fn fails_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
         ok: view.ok + (view.failed + view.timed_out).saturating_sub(answered),
         failed: answered,
         timed_out: 0,
+        unanswered: view.unanswered,
         errors: &errors,
         times: [const { None }; TimeKind::ALL.len()],
         ..*view
@@ -311,11 +360,20 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
             Judgement { beyond: beyond(figure, times), ..time(threshold, times, figure, limit) }
         }
         (Metric::ErrorRate, Limit::Percent(limit)) => {
-            share(threshold, view.failed + view.timed_out, view.ended(), limit)
+            share(threshold, view.failed + view.timed_out, view.ended(), view.unanswered, limit)
         }
-        (Metric::TimeoutRate, Limit::Percent(limit)) => share(threshold, view.timed_out, view.ended(), limit),
+        (Metric::TimeoutRate, Limit::Percent(limit)) => {
+            share(threshold, view.timed_out, view.ended(), view.unanswered, limit)
+        }
         (Metric::Count(counted), Limit::Percent(limit)) => match view.counted(counted) {
-            Some((part, whole)) => share(threshold, part, whole, limit),
+            Some((part, whole)) => {
+                let open = if counted.is_of_ended() { view.unanswered } else { 0 };
+                share(threshold, part, whole, open, limit)
+            }
+            // Nothing has ended, and what has not may end in any way.
+            None if counted.is_of_ended() && view.unanswered > 0 => {
+                share(threshold, 0, 0, view.unanswered, limit)
+            }
             None => Judgement::unknown(None, NO_DATA),
         },
         (Metric::Count(counted), Limit::Count(limit)) => match view.counted(counted) {
@@ -351,24 +409,26 @@ fn time(threshold: &Threshold, times: &Times<'_>, figure: Figure, limit: Nanos) 
         }
     }
     let censored = times.censored.count > 0;
+    let unanswered = || format!("{} requests without an answer", figure::count(times.censored.count));
     let at_least = match figure {
-        Figure::Percentile(_) | Figure::Min => {
-            let from = match times.values {
-                Values::Recorded(_) => times.censored.from.0,
-                // The smallest value of a window is read from its bucket.
-                Values::Windowed(..) => floor_of(times.censored.from.0),
-            };
-            censored && value >= from as f64
-        }
+        Figure::Percentile(_) | Figure::Min => times.may_be_more(value),
         Figure::Mean | Figure::Max => censored,
         Figure::Stdev => false,
     };
-    let timeouts = || format!("{} timed-out requests", figure::count(times.censored.count));
+    let ordering = |value: f64| value.total_cmp(&(limit.0 as f64));
+    if let Figure::Percentile(percentile) = figure
+        && let Some(most) = times.most(percentile.p())
+        && let observed = (Observed { value, unit: Unit::Nanos, at_least })
+        && threshold.operator.holds(ordering(value)) == threshold.operator.holds(ordering(most as f64))
+        && (ordering(value) == ordering(most as f64) || !threshold.operator.is_of_equality())
+    {
+        return decided(threshold.operator, ordering(value), observed);
+    }
     if censored && figure == Figure::Stdev {
-        return Judgement::unknown(None, format!("{} have no exact time", timeouts()));
+        return Judgement::unknown(None, format!("{} have no exact time", unanswered()));
     }
     let observed = Observed { value, unit: Unit::Nanos, at_least };
-    let ordering = value.total_cmp(&(limit.0 as f64));
+    let ordering = ordering(value);
     if !at_least {
         return decided(threshold.operator, ordering, observed);
     }
@@ -380,18 +440,28 @@ fn time(threshold: &Threshold, times: &Times<'_>, figure: Figure, limit: Nanos) 
         | (Operator::AtMost | Operator::Equal, Ordering::Greater) => {
             decided(Operator::Unequal, Ordering::Equal, observed)
         }
-        _ => Judgement::unknown(Some(observed), format!("{} may have taken longer", timeouts())),
+        _ => Judgement::unknown(Some(observed), format!("{} may have taken longer", unanswered())),
     }
 }
 
-fn share(threshold: &Threshold, part: u64, whole: u64, limit: Decimal) -> Judgement {
+/// Judges a share of what has ended. `open` more requests are part of the whole, and may be part of the share: it
+/// holds only if it holds with none and with all of them.
+fn share(threshold: &Threshold, part: u64, ended: u64, open: u64, limit: Decimal) -> Judgement {
+    let whole = ended + open;
     if whole == 0 {
         return Judgement::unknown(None, NO_DATA);
     }
     let value = part as f64 * 100.0 / whole as f64;
-    let observed = Observed { value, unit: Unit::Percent, at_least: false };
-    let ordering = compare(u128::from(part) * 100, u128::from(whole), limit);
-    decided(threshold.operator, ordering, observed)
+    let observed = Observed { value, unit: Unit::Percent, at_least: open > 0 };
+    let ordering = |part: u64| compare(u128::from(part) * 100, u128::from(whole), limit);
+    let [least, most] = [ordering(part), ordering(part + open)];
+    let holds = |ordering: Ordering| threshold.operator.holds(ordering);
+    // Between two ends on one side of the limit there is nothing on the other; equality is told at both.
+    if holds(least) == holds(most) && (least == most || !threshold.operator.is_of_equality()) {
+        return decided(threshold.operator, least, observed);
+    }
+    let requests = if open == 1 { "request" } else { "requests" };
+    Judgement::unknown(Some(observed), format!("{} {requests} without an answer", figure::count(open)))
 }
 
 fn rate(threshold: &Threshold, view: &View<'_>, limit: Limit) -> Judgement {
@@ -420,7 +490,23 @@ fn decided(operator: Operator, ordering: Ordering, observed: Observed) -> Judgem
     Judgement { passed, observed: Some(observed), reason: None, by_answers: false, beyond: None }
 }
 
+impl Counted {
+    /// Returns `true` if its share is one of the requests that have ended.
+    const fn is_of_ended(self) -> bool {
+        matches!(
+            self,
+            Self::Errors(_)
+                | Self::Total(Total::Ok | Total::Failed | Total::TimedOut | Total::Errors | Total::Checks)
+        )
+    }
+}
+
 impl Operator {
+    /// Returns `true` if it asks whether a figure is its limit.
+    const fn is_of_equality(self) -> bool {
+        matches!(self, Self::Equal | Self::Unequal)
+    }
+
     /// Returns `true` if the comparison holds between a figure and its limit that are so ordered.
     pub(crate) const fn holds(self, ordering: Ordering) -> bool {
         match self {

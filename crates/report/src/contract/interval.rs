@@ -1,7 +1,7 @@
 //! The interval in which the true value of a percentile lies.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{Censored, figure, samples_needed};
+use plimsoll_metrics::{figure, samples_needed};
 use plimsoll_statistics::PercentileInterval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,11 +30,10 @@ pub struct PercentileBounds {
 
 impl PercentileBounds {
     /// The bounds of percentile `p`. What is only known to be at least so large bounds nothing from above.
-    pub(crate) fn new(p: f64, interval: &PercentileInterval, censored: Censored) -> Self {
-        let is_exact = |value: &u64| censored.count == 0 || Nanos(*value) < censored.from;
-        let high = interval.high.filter(is_exact);
+    pub(crate) fn new(p: f64, interval: &PercentileInterval, is_at_least: impl Fn(u64) -> bool) -> Self {
+        let high = interval.high.filter(|high| !is_at_least(*high));
         let reason = if interval.high.is_some() && high.is_none() {
-            Some("timeouts leave the upper end open".to_owned())
+            Some("requests without an answer leave the upper end open".to_owned())
         } else if high.is_none() || interval.low.is_none() {
             let needed = samples_needed(if high.is_none() { p } else { 100.0 - p });
             let independent = figure::count(interval.effective_samples as u64);
@@ -104,8 +103,7 @@ mod tests {
             effective_samples: 200.0,
             slices: 10,
         };
-        let censored = Censored { count: 1, from: Nanos(censored_from) };
-        PercentileBounds::new(99.0, &interval, censored)
+        PercentileBounds::new(99.0, &interval, |value| value >= censored_from)
     }
 
     #[test]
@@ -117,7 +115,7 @@ mod tests {
         assert_eq!(open.reason.as_deref(), Some(reason));
         let censored = bounds(Some(11_900_000), Some(12_800_000), 12_000_000);
         assert_eq!((censored.high, censored.text()), (None, "≥ 11.9 ms".to_owned()));
-        assert_eq!(censored.reason.as_deref(), Some("timeouts leave the upper end open"));
+        assert_eq!(censored.reason.as_deref(), Some("requests without an answer leave the upper end open"));
     }
 
     #[test]

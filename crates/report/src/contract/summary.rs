@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::Nanos;
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::slice::percentile_interval;
 use plimsoll_metrics::{Censored, Histogram, samples_needed};
@@ -39,7 +38,8 @@ pub struct Summary {
     /// For each interval that is null: why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub interval_missing: BTreeMap<String, String>,
-    /// Number of values that are lower bounds: requests that were given up at the timeout.
+    /// Number of values that are lower bounds: requests that were given up at the timeout, or that had no
+    /// answer when the run ended.
     pub censored: u64,
     /// Which figures are therefore only lower bounds: keys of `p`, "mean" or "max".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -122,8 +122,7 @@ impl Summary {
                 return None;
             }
             let value = occupied.percentile(p)?;
-            // Below the smallest lower bound nothing changes, however large the true values are.
-            if censored.count > 0 && Nanos(value) >= censored.from {
+            if histogram.is_at_least(value, censored) {
                 at_least.push(name.to_owned());
             }
             Some(value)
@@ -171,7 +170,9 @@ impl Summary {
                     .map_err(|reason| reason.to_string()),
             };
             let interval = match missing {
-                Ok(interval) => Some(PercentileBounds::new(p, &interval, censored)),
+                Ok(interval) => {
+                    Some(PercentileBounds::new(p, &interval, |value| histogram.is_at_least(value, censored)))
+                }
                 Err(reason) => {
                     self.interval_missing.insert(name.to_owned(), reason);
                     None
@@ -195,6 +196,8 @@ impl Summary {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::Nanos;
+
     use super::*;
 
     fn filled(values: impl IntoIterator<Item = u64>) -> Histogram {

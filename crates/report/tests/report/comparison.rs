@@ -146,7 +146,7 @@ fn what_is_missing_or_only_a_bound_is_said() {
     assert_eq!(word(&comparison, "response_time.p99"), Some(Word::Undecided));
     let page = text(&comparison);
     assert!(page.contains("a run of B has none: needs 299 samples, has 7"), "{page}");
-    assert!(page.contains("only lower bounds, because of timeouts: response_time.p90"), "{page}");
+    assert!(page.contains("only lower bounds, because of") && page.contains("response_time.p90"), "{page}");
     assert!(!page.contains("p99.9"), "{page}");
 }
 

@@ -35,7 +35,8 @@ pub(super) fn metrics(a: &Group, b: &Group, question: &Question, notes: &mut Vec
     let censored: Vec<String> =
         compared.iter().filter(|(_, compared)| compared.at_least).map(|(m, _)| m.to_string()).collect();
     if !censored.is_empty() {
-        let text = format!("only lower bounds, because of timeouts: {}", censored.join(", "));
+        let text =
+            format!("only lower bounds, because of requests without an answer: {}", censored.join(", "));
         notes.push(Note::new("lower_bounds", text));
     }
     adjust(&mut compared);

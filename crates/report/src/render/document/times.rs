@@ -139,7 +139,7 @@ pub(super) fn remarks(result: &RunResult) -> Vec<String> {
     let censored = result.response_time.censored;
     if censored > 0 {
         remarks.push(format!(
-            "≥ marks lower bounds: {} timed-out requests count as at least as long as they were waited for",
+            "≥ marks lower bounds: {} requests without an answer count as at least as long as they were waited for",
             figure::count(censored)
         ));
     }

@@ -164,7 +164,8 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
         page.line(&format!("- p{name} {reason}"));
     }
     if first.censored > 0 {
-        let text = "≥ marks lower bounds: timed-out requests took at least as long as they were waited for";
+        let text =
+            "≥ marks lower bounds: requests without an answer took at least as long as they were waited for";
         page.statement(Emphasis::Plain, text, "");
     }
 }

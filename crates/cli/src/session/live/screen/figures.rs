@@ -98,7 +98,7 @@ impl Times {
         let histogram: &Histogram = &record.response_time;
         let value = |p| histogram.enough_for(p).then(|| histogram.percentile(p)).flatten();
         let censored = record.censored_response;
-        Self::from(value, histogram.max(), |value| censored.count > 0 && value >= censored.from.0)
+        Self::from(value, histogram.max(), |value| histogram.is_at_least(value, censored))
     }
 
     fn from(value: impl Fn(f64) -> Option<u64>, max: Option<u64>, at_least: impl Fn(u64) -> bool) -> Self {
