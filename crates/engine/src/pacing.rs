@@ -96,8 +96,8 @@ pub(crate) struct Outlook {
 /// Decides whether the responses of a server have to be awaited at once, or may be slept past.
 ///
 /// Nothing is known before the first response. One that the kernel did not stamp, one that ends with its
-/// connection, and a request or response too large for the socket buffer, whose peer waits for this side, make
-/// the next ones awaited, too.
+/// connection, and a request or response too large for the socket buffer, whose peer waits for this side,
+/// make the next ones awaited, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Awaiting {
     /// Responses that have to come stamped and in one piece before one is slept past.

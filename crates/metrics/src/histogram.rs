@@ -361,8 +361,9 @@ impl Histogram {
         self.counts.get(index + 1..).map_or(0, |above| above.iter().sum())
     }
 
-    /// Returns `true` if a percentile with this value may be larger by more than 1 %, because some of the values are lower bounds: if all of these were larger than every other value, the
-    /// percentile would be that of a rank as many places higher.
+    /// Returns `true` if a percentile with this value may be larger by more than 1 %, because some of the
+    /// values are lower bounds: if all of these were larger than every other value, the percentile would be
+    /// that of a rank as many places higher.
     pub fn is_at_least(&self, value: u64, censored: Censored) -> bool {
         censored.may_hide(value, self.count, self.count_above(value), |rank| self.value_at(rank))
     }

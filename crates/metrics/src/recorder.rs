@@ -112,7 +112,9 @@ impl Recorder {
     /// Records one ended request.
     ///
     /// Good responses and timeouts enter response and service time, a timeout as a censored value: at least
-    /// this long. So do requests without an answer at the end ([`record_unfinished`](Self::record_unfinished)). Failed requests have a histogram of their own. Start lag is recorded for every request.
+    /// this long. So do requests without an answer at the end
+    /// ([`record_unfinished`](Self::record_unfinished)). Failed requests have a histogram of their own. Start
+    /// lag is recorded for every request.
     ///
     /// # Panics
     /// If the sample's step is not one of the names given to [`Recorder::new`].
@@ -188,12 +190,21 @@ impl Recorder {
     /// censored values. `service` is the time since it was sent, if it was. Call it before the last
     /// [`snapshot`](Self::snapshot).
     ///
+    /// One that has waited for less than the fastest response took is in none of the times: as a bound it
+    /// says nothing, and as a value it would be the smallest.
+    ///
     /// # Panics
     /// As [`record`](Self::record).
     pub fn record_unfinished(&mut self, step: u32, lag: Nanos, response: Nanos, service: Option<Nanos>) {
         let step = &mut self.steps[step as usize];
         step.record.start_lag.record(lag.0);
-        step.record_censored(response, service);
+        let bound = step.record.censored_service.from.0;
+        let whole = step.record.service_time.min().filter(|min| *min < bound);
+        let fastest = [whole, step.prompt_piece.min(), step.piece.min()];
+        let least = fastest.into_iter().flatten().min().unwrap_or(0);
+        if response.0 >= least {
+            step.record_censored(response, service.filter(|service| service.0 >= least));
+        }
     }
 
     /// Returns the counts since the last snapshot. Call it once per second and send the result to the run

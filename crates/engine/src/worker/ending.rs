@@ -403,8 +403,8 @@ impl<B: Backend> Worker<'_, B> {
         self.hand_over_write(request, entry);
     }
 
-    /// Accounts for the requests that have not ended when the run has. Each has waited for at least as long as
-    /// it has been due.
+    /// Accounts for the requests that have not ended when the run has. Each has waited for at least as long
+    /// as it has been due.
     pub(super) fn leave_unfinished(&mut self, now: Nanos) {
         let mut unfinished = Vec::new();
         for conn in &self.conns {

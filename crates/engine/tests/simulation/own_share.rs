@@ -1,5 +1,5 @@
-//! Our own share in each time, over a table of connections, pacings, rates and worlds: what is measured is what
-//! the server and the network took, whatever the generator waited for meanwhile.
+//! Our own share in each time, over a table of connections, pacings, rates and worlds: what is measured is
+//! what the server and the network took, whatever the generator waited for meanwhile.
 
 use plimsoll_core::Nanos;
 use plimsoll_testkit::{Answer, Behaviour, Framing, Law, SimOptions};

@@ -376,15 +376,17 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
             }
             None => Judgement::unknown(None, NO_DATA),
         },
-        (Metric::Count(counted), Limit::Count(limit)) => match view.counted(counted) {
-            Some((count, _)) => {
-                let bytes = matches!(counted, Counted::Total(Total::BytesSent | Total::BytesReceived));
-                let unit = if bytes { Unit::Bytes } else { Unit::Count };
-                let observed = Observed { value: count as f64, unit, at_least: false };
-                decided(threshold.operator, count.cmp(&limit), observed)
-            }
-            None => Judgement::unknown(None, NO_DATA),
-        },
+        (Metric::Count(counted), Limit::Count(limit)) => {
+            let open = if counted.is_of_ended() { view.unanswered } else { 0 };
+            let Some((count, _)) = view.counted(counted).or((open > 0).then_some((0, 0))) else {
+                return Judgement::unknown(None, NO_DATA);
+            };
+            let bytes = matches!(counted, Counted::Total(Total::BytesSent | Total::BytesReceived));
+            let unit = if bytes { Unit::Bytes } else { Unit::Count };
+            let observed = Observed { value: count as f64, unit, at_least: open > 0 };
+            let ends = [count, count.saturating_add(open)].map(|count| count.cmp(&limit));
+            between(threshold.operator, ends, open, observed)
+        }
         (Metric::Rate, limit) => rate(threshold, view, limit),
         // Parsing pairs every figure with a limit of its kind.
         _ => Judgement::unknown(None, format!("{} has no such limit", Shown(threshold.metric))),
@@ -444,21 +446,26 @@ fn time(threshold: &Threshold, times: &Times<'_>, figure: Figure, limit: Nanos) 
     }
 }
 
-/// Judges a share of what has ended. `open` more requests are part of the whole, and may be part of the share: it
-/// holds only if it holds with none and with all of them.
+/// Judges a share of what has ended. `open` more requests are part of the whole, and may be part of the
+/// share.
 fn share(threshold: &Threshold, part: u64, ended: u64, open: u64, limit: Decimal) -> Judgement {
-    let whole = ended + open;
+    let whole = ended.saturating_add(open);
     if whole == 0 {
         return Judgement::unknown(None, NO_DATA);
     }
     let value = part as f64 * 100.0 / whole as f64;
     let observed = Observed { value, unit: Unit::Percent, at_least: open > 0 };
-    let ordering = |part: u64| compare(u128::from(part) * 100, u128::from(whole), limit);
-    let [least, most] = [ordering(part), ordering(part + open)];
-    let holds = |ordering: Ordering| threshold.operator.holds(ordering);
+    let ends = [part, part.saturating_add(open)];
+    let ends = ends.map(|part| compare(u128::from(part) * 100, u128::from(whole), limit));
+    between(threshold.operator, ends, open, observed)
+}
+
+/// Judges a figure that lies between two ends, whose order with the limit is known: it has the first if none
+/// of the `open` requests counts, and the second if all of them do.
+fn between(operator: Operator, [least, most]: [Ordering; 2], open: u64, observed: Observed) -> Judgement {
     // Between two ends on one side of the limit there is nothing on the other; equality is told at both.
-    if holds(least) == holds(most) && (least == most || !threshold.operator.is_of_equality()) {
-        return decided(threshold.operator, least, observed);
+    if operator.holds(least) == operator.holds(most) && (least == most || !operator.is_of_equality()) {
+        return decided(operator, least, observed);
     }
     let requests = if open == 1 { "request" } else { "requests" };
     Judgement::unknown(Some(observed), format!("{} {requests} without an answer", figure::count(open)))

@@ -180,11 +180,14 @@ impl Attempt {
             ("scheduled", of("scheduled"), begun),
             ("started", of("started"), ended),
             ("failed", of("failed"), failed),
-            ("counted response times", figure(result, "/response_time/count"), of("ok") + of("timed_out")),
         ] {
             if left != right {
                 self.breaches.push(format!("{name}: {left}, and its parts: {right}"));
             }
+        }
+        let (timed, whole) = (figure(result, "/response_time/count"), of("ok") + of("timed_out"));
+        if !(whole..=whole + of("in_flight_at_stop")).contains(&timed) {
+            self.breaches.push(format!("{timed} response times of {whole}"));
         }
         // An iteration of several requests ends with the first that fails.
         if of("started") < u64::from(run.requests) {
