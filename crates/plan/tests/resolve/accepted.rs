@@ -32,7 +32,7 @@ fn a_url_alone_is_ten_seconds_closed() {
     assert_eq!((plan.connections.keep_alive, plan.connections.max_requests), (true, None));
     assert_eq!((plan.threads, plan.seed, plan.redirects, plan.preflight), (1, 99, 0, true));
     assert_eq!((plan.timeout, plan.connect_timeout), (seconds(30), seconds(10)));
-    assert_eq!((plan.warmup, plan.drain), (Nanos::ZERO, seconds(5)));
+    assert_eq!((plan.warmup, plan.drain), (Nanos::ZERO, seconds(30)));
     assert_eq!((plan.pacing, plan.backend), (Pacing::Adaptive, BackendChoice::Auto));
     assert_eq!(plan.steps.len(), 1);
     assert_eq!(plan.steps[0].name, "GET http://a.test:8080/x");
