@@ -93,7 +93,8 @@ pub(crate) struct Outlook {
     pub(crate) room: u64,
 }
 
-/// Decides whether the responses of a server have to be awaited at once, or may be slept past.
+/// Decides whether the worker reads the responses of a server as soon as they come, or may sleep to its next
+/// send meanwhile.
 ///
 /// Nothing is known before the first response. One that the kernel did not stamp, one that ends with its
 /// connection, and a request or response too large for the socket buffer, whose peer waits for this side,
@@ -107,8 +108,6 @@ pub(crate) struct Awaiting {
 impl Awaiting {
     /// Responses that are awaited after one without a stamp, or after a large one.
     const NEXT: u32 = 64;
-    /// Shortest request or response that is large, in bytes: a socket buffer holds several smaller ones.
-    const LARGE: u64 = 16 * 1024;
 
     /// Nothing is known yet.
     pub(crate) const fn new() -> Self {
@@ -139,7 +138,7 @@ impl Awaiting {
     /// Notes the size of a request or of a response.
     #[inline]
     pub(crate) const fn sized(&mut self, bytes: u64) {
-        if bytes > Self::LARGE {
+        if bytes > LARGE_RESPONSE {
             self.next();
         }
     }

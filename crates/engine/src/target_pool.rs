@@ -150,7 +150,7 @@ pub(crate) struct TargetPool {
     failing_since: Option<Nanos>,
     /// Open model whose connections grow: the number of them that is not needed.
     pub(crate) spare: Spare,
-    /// Whether its responses may be slept past.
+    /// Rule for responses of this server: read at once, or at the next send.
     pub(crate) awaiting: Awaiting,
 }
 
@@ -578,7 +578,8 @@ fn depth_of(plan: &Plan, target: &Target) -> u32 {
     }
 }
 
-/// What comes on a WebSocket is never slept past: a message is no response.
+/// Returns the rule for responses of a server that speaks this protocol. Messages of WebSockets are read at
+/// once, as they are no responses.
 const fn awaiting_of(protocol: Protocol) -> Awaiting {
     match protocol {
         Protocol::WebSocket | Protocol::WebSocketHttp2 => Awaiting::always(),

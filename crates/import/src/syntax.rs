@@ -28,13 +28,13 @@ pub(crate) struct Refused {
 /// Parses a program of this language, whose name messages have.
 ///
 /// # Errors
-/// It is too long, takes too long, is nested too deeply, or has a mistake in its syntax: then it is the first
-/// one.
+/// The place of the first mistake in its syntax, or that the program is too long, takes too long to parse, or
+/// is nested too deeply.
 pub(crate) fn parse(text: &str, language: &Language, name: &str) -> Result<Tree, Refused> {
     parse_within(text, language, name, DEEPEST_TREE)
 }
 
-/// The same with a tree that is at most this deep.
+/// Parses a program as [`parse`] does, into a tree that is at most this deep.
 #[expect(clippy::disallowed_methods, reason = "a limit of time, as hostile input has no other bound")]
 pub(crate) fn parse_within(
     text: &str,

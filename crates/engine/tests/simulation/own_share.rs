@@ -20,7 +20,7 @@ struct Shape {
     name: &'static str,
     flags: Flags,
     behaviour: fn() -> Behaviour,
-    /// Whether each request has a connection of its own.
+    /// `true` if each request has a connection of its own.
     connects: bool,
     /// One way through the network for each request beside those of HTTP/1.1: of settings, or of an end.
     ways: u64,
