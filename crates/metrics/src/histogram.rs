@@ -473,7 +473,6 @@ fn stdev_of<I: Iterator<Item = Bucket>>(total: u64, buckets: impl Fn() -> I) -> 
     Some((squares / count).sqrt())
 }
 
-/// Nearest rank over ascending `(value, count)` pairs with the sum `total`.
 /// The rank of the percentile `p` among `total` values, from 1.
 pub(crate) fn rank_of(p: f64, total: u64) -> u64 {
     // In units of 1e-8 percent: 99.9 / 100 * 1000 in floating point is above 999, and would be rank 1000.
@@ -483,8 +482,14 @@ pub(crate) fn rank_of(p: f64, total: u64) -> u64 {
     (units * u128::from(total)).div_ceil(WHOLE).clamp(1, u128::from(total.max(1))) as u64
 }
 
+/// The percentile `p` by nearest rank over ascending `(value, count)` pairs with the sum `total`.
 fn percentile_of(p: f64, total: u64, ascending: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
-    let rank = u128::from(rank_of(p, total));
+    value_of_rank(rank_of(p, total), ascending)
+}
+
+/// The value of a rank, from 1, over ascending `(value, count)` pairs; `None` beyond the last.
+fn value_of_rank(rank: u64, ascending: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
+    let rank = u128::from(rank);
     let mut seen = 0_u128;
     for (value, count) in ascending {
         seen += u128::from(count);
@@ -572,13 +577,7 @@ impl Delta {
 
     /// The value of a rank, from 1, in ascending order: the largest of its bucket. `None` beyond the last.
     pub(crate) fn value_at(&self, rank: u64) -> Option<u64> {
-        let mut seen = 0_u64;
-        self.values()
-            .find(|(_, count)| {
-                seen = seen.saturating_add(*count);
-                seen >= rank
-            })
-            .map(|(value, _)| value)
+        value_of_rank(rank, self.values())
     }
 
     /// The delta of values in ascending order, each any value of its bucket, with their counts: the inverse
@@ -692,13 +691,7 @@ impl Sliding {
 
     /// The value of a rank, from 1, in ascending order: the largest of its bucket. `None` beyond the last.
     pub(crate) fn value_at(&self, rank: u64) -> Option<u64> {
-        let mut seen = 0;
-        self.buckets()
-            .find(|bucket| {
-                seen += bucket.count;
-                seen >= rank
-            })
-            .map(|bucket| bucket.highest)
+        value_of_rank(rank, self.buckets().map(|bucket| (bucket.highest, bucket.count)))
     }
 
     /// Returns the number of values in buckets above the bucket of `limit`.
