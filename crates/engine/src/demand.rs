@@ -13,6 +13,19 @@ const FREE: f64 = 32.0;
 /// may be too high for a while, but not too low for long.
 const WEIGHT: f64 = 1.0 / 8.0;
 
+/// Mean times after which a request without an answer is slow. Those that arrive meanwhile are half of
+/// what [`MARGIN`] allows.
+const PATIENCE: f64 = 2.0;
+/// Absences of this thread that a request may have met without being slow for it: while its connection
+/// was opened, when it was sent, and when its answer came.
+const ABSENCES: f64 = 4.0;
+/// Part of an absence that is left with each pass.
+const FADING: f64 = 7.0 / 8.0;
+/// Time between two counts of slow requests, at least.
+const BETWEEN_COUNTS: Nanos = Nanos::from_millis(1);
+/// And for each of them, in ns: a walk takes some 10 ns a request, so that counting is a few percent.
+const PAUSE_PER_REQUEST: u64 = 250;
+
 /// Connections that were not needed for this time are closed.
 const SPARE_TIME: Nanos = Nanos::from_secs(30);
 /// Connections that a worker closes at most at the end of an interval: some ten microseconds each.
@@ -22,8 +35,12 @@ const CLOSED_AT_ONCE: u32 = 64;
 /// L = λW*, 1961): the number that arrive while one of them is answered.
 ///
 /// A target that slows down or stands still needs more connections, and gets them as fast as requests fall
-/// due: the time since the last response counts like time for an answer. A generator that stood still finds
-/// many requests due at once, but it needs no further connection for them: the answers come as fast as usual.
+/// due: the time since the last response counts like time for an answer. Where slow answers are mixed with
+/// fast ones, each request that is [slow](Self::is_slow) holds a place that no other can have, and
+/// warrants one more; so no arrival waits for a connection, whatever the others wait for.
+///
+/// A generator that stood still finds many requests due at once, but it needs no further connection for
+/// them: the answers come as fast as usual.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     /// Requests per second of this worker.
@@ -32,6 +49,12 @@ pub(crate) struct Demand {
     mean: f64,
     /// Since when requests are in flight without an answer.
     silent_since: Nanos,
+    /// Requests that were slow when they were counted last.
+    slow: u32,
+    /// When they may be counted again.
+    next_count: Nanos,
+    /// Time for which this thread has lately not listened at a stretch, in ns.
+    away: f64,
 }
 
 impl Demand {
@@ -41,7 +64,11 @@ impl Demand {
             Load::Open { rate_of: RateUnit::Requests, .. } => 1,
             _ => plan.scenarios.iter().map(|scenario| scenario.steps.len()).max().unwrap_or(1),
         };
-        Self { rate: arrivals_per_s * steps.max(1) as f64, mean: 0.0, silent_since: Nanos::ZERO }
+        Self::of_rate(arrivals_per_s * steps.max(1) as f64)
+    }
+
+    fn of_rate(rate: f64) -> Self {
+        Self { rate, mean: 0.0, silent_since: Nanos::ZERO, slow: 0, next_count: Nanos::ZERO, away: 0.0 }
     }
 
     /// The rate was changed.
@@ -66,6 +93,32 @@ impl Demand {
     /// not the target's.
     pub(crate) fn stood_still(&mut self, length: Nanos, now: Nanos) {
         self.silent_since = (self.silent_since + length).min(now);
+        self.note_away(length);
+    }
+
+    /// Notes that this thread did not listen for `length`.
+    #[inline]
+    pub(crate) fn note_away(&mut self, length: Nanos) {
+        self.away = (self.away * FADING).max(length.0 as f64);
+    }
+
+    /// Returns `true` if a request that was taken up at `started` should have its answer by now: it waits
+    /// for longer than the others take, and for longer than our own absences explain.
+    #[inline]
+    pub(crate) fn is_slow(&self, started: Nanos, now: Nanos) -> bool {
+        now.since(started).0 as f64 > PATIENCE * self.mean + ABSENCES * self.away
+    }
+
+    /// Returns `true` if the slow requests may be counted, which walks over all connections.
+    #[inline]
+    pub(crate) fn is_count_due(&self, now: Nanos) -> bool {
+        now >= self.next_count
+    }
+
+    /// Notes that of `walked` requests so many are slow.
+    pub(crate) fn note_slow(&mut self, slow: u32, walked: u32, now: Nanos) {
+        self.slow = slow;
+        self.next_count = now + BETWEEN_COUNTS.max(Nanos(u64::from(walked) * PAUSE_PER_REQUEST));
     }
 
     /// The number of the `open` connections that is not needed now.
@@ -82,7 +135,7 @@ impl Demand {
     /// Connections that may be needed, each for `depth` requests at once.
     fn cap(&self, depth: u32, now: Nanos) -> f64 {
         let time = self.mean + now.since(self.silent_since).0 as f64;
-        FREE + MARGIN * self.rate * time / 1e9 / f64::from(depth.max(1))
+        FREE + (MARGIN * self.rate * time / 1e9 + f64::from(self.slow)) / f64::from(depth.max(1))
     }
 }
 
@@ -126,8 +179,10 @@ impl Spare {
 mod tests {
     use super::*;
 
+    const MS: Nanos = Nanos::from_millis(1);
+
     fn demand() -> Demand {
-        let mut demand = Demand { rate: 40_000.0, mean: 0.0, silent_since: Nanos::ZERO };
+        let mut demand = Demand::of_rate(40_000.0);
         (0..1000).for_each(|_| demand.observe(Nanos::from_micros(100)));
         demand.heard(Nanos::from_secs(1));
         demand
@@ -187,6 +242,29 @@ mod tests {
         assert_eq!(closed(20), [(32, 10), (62, 64), (63, 26)]);
         assert_eq!(closed(50), [(32, 64), (33, 36)], "it was over by then");
         assert_eq!(Spare::default().take_surplus(100, Nanos::from_secs(9)), 0);
+    }
+
+    #[test]
+    fn each_slow_request_warrants_one_more() {
+        let mut demand = demand();
+        let now = Nanos::from_secs(1);
+        assert!(demand.is_slow(now - Nanos::from_millis(1), now));
+        assert!(!demand.is_slow(now - Nanos::from_micros(150), now));
+        demand.note_slow(100, 120, now);
+        assert_eq!((cap(&demand, 1, now), cap(&demand, 100, now)), (148, 34));
+        assert!(!demand.is_count_due(now + Nanos::from_micros(999)) && demand.is_count_due(now + MS));
+        demand.note_slow(10_000, 10_000, now);
+        assert!(!demand.is_count_due(now + MS * 2) && demand.is_count_due(now + MS * 3));
+    }
+
+    #[test]
+    fn an_absence_of_ours_makes_nothing_slow() {
+        let mut demand = demand();
+        let now = Nanos::from_secs(1);
+        demand.note_away(MS * 5);
+        assert!(!demand.is_slow(now - MS * 20, now));
+        (0..50).for_each(|_| demand.note_away(Nanos::ZERO));
+        assert!(demand.is_slow(now - MS, now), "it is long ago");
     }
 
     #[test]

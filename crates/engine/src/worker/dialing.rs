@@ -154,6 +154,12 @@ impl Dialing {
         needed
     }
 
+    /// Returns `true` if an arrival of this pass waits, and it is time to count the slow requests.
+    #[inline]
+    pub(super) fn is_count_due(&self, now: Nanos) -> bool {
+        self.openings > 0 && self.demand.as_ref().is_some_and(|demand| demand.is_count_due(now))
+    }
+
     /// When an arrival that waits, because no connection is needed for it, is examined again: a target that
     /// has fallen silent needs more from moment to moment.
     #[inline]

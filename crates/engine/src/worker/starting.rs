@@ -301,8 +301,33 @@ impl<B: Backend> Worker<'_, B> {
         let paced = self.dialing.ramp.is_paced() && !self.users_have_connections();
         let may = !self.is_at_limit(pool) && (!paced || now >= self.clock.start + self.dialing.ramp.next());
         // A WebSocket carries nothing but the messages of its iteration, however short they are.
-        may && (self.pools[pool as usize].server.protocol.is_websocket()
-            || self.dialing.needs(&self.pools[pool as usize], now))
+        may && (self.pools[pool as usize].server.protocol.is_websocket() || self.is_owed_one(pool, now))
+    }
+
+    /// Returns `true` if what is owed needs one more connection of the pool.
+    fn is_owed_one(&mut self, pool: u32, now: Nanos) -> bool {
+        if self.dialing.needs(&self.pools[pool as usize], now) {
+            return true;
+        }
+        if !self.dialing.is_count_due(now) {
+            return false;
+        }
+        self.count_slow(now);
+        self.dialing.needs(&self.pools[pool as usize], now)
+    }
+
+    /// Counts the requests whose answer should have come: each of them holds a place for longer than others.
+    #[cold]
+    fn count_slow(&mut self, now: Nanos) {
+        let Some(demand) = self.dialing.demand_mut() else { return };
+        let (mut slow, mut walked) = (0, self.conns.len() as u32);
+        for conn in &self.conns {
+            for request in conn.requests.iter() {
+                walked += 1;
+                slow += u32::from(demand.is_slow(request.started, now));
+            }
+        }
+        demand.note_slow(slow, walked, now);
     }
 
     /// Returns `true` if the limit of connections allows the pool no further one.

@@ -112,6 +112,9 @@ impl<B: Backend> Worker<'_, B> {
         self.records.worker.passes += 1;
         self.records.worker.longest_pass = self.records.worker.longest_pass.max(length);
         self.stalls.extend(began, ended);
+        if let Some(demand) = self.dialing.demand_mut() {
+            demand.note_away(length);
+        }
         if length > STALL {
             self.note_stall(began, length);
         }

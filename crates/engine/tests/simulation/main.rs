@@ -14,6 +14,7 @@ mod http1;
 mod http2;
 mod misbehaving;
 mod overload;
+mod owed;
 mod own_share;
 mod phases;
 mod plans;
