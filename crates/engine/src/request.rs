@@ -76,6 +76,12 @@ impl InFlight {
         self.started + plan.timeout_of(self.step).min(watchdog)
     }
 
+    /// When its wait began: when it was taken up, or when it was due where it still waits to be.
+    #[inline]
+    pub(crate) fn waits_since(&self) -> Nanos {
+        if self.started == AT_SEND { self.intended } else { self.started }
+    }
+
     /// Returns `true` once its response is not wanted any more.
     #[inline]
     pub(crate) fn is_given_up(&self) -> bool {
@@ -242,6 +248,14 @@ impl Requests {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &InFlight> {
         let (first, rest, entries) = match self {
             Self::Queue { first, rest, .. } => (first.as_ref(), Some(rest), None),
+            Self::Table { entries, .. } => (None, None, Some(entries)),
+        };
+        first.into_iter().chain(rest.into_iter().flatten()).chain(entries.into_iter().flatten().flatten())
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut InFlight> {
+        let (first, rest, entries) = match self {
+            Self::Queue { first, rest, .. } => (first.as_mut(), Some(rest), None),
             Self::Table { entries, .. } => (None, None, Some(entries)),
         };
         first.into_iter().chain(rest.into_iter().flatten()).chain(entries.into_iter().flatten().flatten())

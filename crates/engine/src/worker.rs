@@ -366,6 +366,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
             let over = now >= self.clock.end;
             if over && cpu_end.is_none() {
+                self.carry_over();
                 cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay(), self.content.bodies.cpu()));
             }
             if now >= next_edge || (over && next_edge != Nanos::MAX) {

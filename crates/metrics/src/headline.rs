@@ -9,8 +9,9 @@
 //! | a script failed | NO VERDICT | `script` |
 //! | no request was started; none has ended when a run is interrupted or goes on | NO VERDICT | `invalid` |
 //! | a threshold does not hold, and that is [proven](RunFacts::is_proven) | FAIL | `thresholds` |
-//! | there is no threshold and nothing succeeded, by the target's doing | FAIL | `nothing_succeeded` |
+//! | nothing succeeded, by the target's doing | FAIL | `nothing_succeeded` |
 //! | the measurement is invalid, or a threshold fails by the generator's own lag | NO VERDICT | `invalid` |
+//! | the target [stopped answering](crate::Standstill) | FAIL | `stopped_answering` |
 //! | there are thresholds | PASS | |
 //! | | DONE | |
 //!
@@ -26,7 +27,8 @@
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
 use crate::{
-    Interval, LimitedBy, MachineInterval, ReasonCode, RunRecord, StepRecord, ThresholdResult, Verdict, figure,
+    Interval, LimitedBy, MachineInterval, ReasonCode, RunRecord, Standstill, StepRecord, ThresholdResult,
+    Verdict, figure,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,8 +40,8 @@ use serde::{Deserialize, Serialize};
 pub enum RunOutcome {
     /// All thresholds hold.
     Pass,
-    /// A threshold does not hold; without thresholds, no request succeeded. Also if the contents of the
-    /// system under test differ from what it acknowledged.
+    /// A threshold does not hold, no request succeeded, or the target stopped answering. Also if the contents
+    /// of the system under test differ from what it acknowledged.
     Fail,
     /// There are no thresholds, and requests succeeded.
     Done,
@@ -80,8 +82,10 @@ impl RunOutcome {
 pub enum Cause {
     /// A threshold does not hold.
     Thresholds,
-    /// No request succeeded, and there is no threshold.
+    /// No request succeeded, and no threshold is broken by it.
     NothingSucceeded,
+    /// The target gave no answer any more to the end of the run, and no threshold is broken by it.
+    StoppedAnswering,
     /// The contents of the system under test differ from what it acknowledged.
     Inconsistent,
     /// A script failed.
@@ -96,6 +100,7 @@ impl Cause {
         match self {
             Self::Thresholds => "thresholds",
             Self::NothingSucceeded => "nothing_succeeded",
+            Self::StoppedAnswering => "stopped_answering",
             Self::Inconsistent => "inconsistent",
             Self::Script => "script",
             Self::Invalid => "invalid",
@@ -130,6 +135,8 @@ pub struct RunFacts {
     pub invalid_reasons: Vec<String>,
     /// The limiting factor of the run.
     pub limited_by: LimitedBy,
+    /// What is said of a target that stopped answering.
+    pub stopped: Option<String>,
     /// `true` if the run is over.
     pub is_over: bool,
     /// `true` if a signal interrupted the run.
@@ -197,6 +204,7 @@ impl RunFacts {
             valid: verdict.valid,
             invalid_reasons: verdict.codes(),
             limited_by: verdict.limited_by.what,
+            stopped: Standstill::at_end(record).map(|standstill| standstill.words()),
             is_over: true,
             interrupted: record.interrupted.is_some(),
             inconsistent: None,
@@ -220,6 +228,7 @@ impl RunFacts {
             errors: part.errors,
             timed_out: part.timed_out,
             unanswered: unanswered(record, &part, started.saturating_sub(ended), held_up),
+            stopped: None,
             thresholds: Vec::new(),
             ..Self::of(record)
         }
@@ -280,10 +289,12 @@ impl RunFacts {
             (RunOutcome::NoVerdict, Some(Cause::Invalid))
         } else if self.thresholds.iter().any(|threshold| self.is_broken(threshold)) {
             failed(Cause::Thresholds)
-        } else if self.thresholds.is_empty() && self.nothing_succeeded() {
+        } else if self.nothing_succeeded() {
             failed(Cause::NothingSucceeded)
         } else if !self.valid || self.lagging().is_some() {
             (RunOutcome::NoVerdict, Some(Cause::Invalid))
+        } else if self.stopped.is_some() && self.is_over {
+            failed(Cause::StoppedAnswering)
         } else if self.thresholds.is_empty() {
             (RunOutcome::Done, None)
         } else {
@@ -299,6 +310,7 @@ impl RunFacts {
             }
             (_, Some(Cause::Thresholds)) => self.broken(),
             (_, Some(Cause::NothingSucceeded)) => self.failures(),
+            (_, Some(Cause::StoppedAnswering)) => self.stopped.clone().unwrap_or_default(),
             (_, Some(Cause::Invalid)) => self.unproven(),
             (RunOutcome::Pass, _) => format!("{}{}{}", self.held(), self.with_errors(), self.with_waiting()),
             _ => {
@@ -498,7 +510,7 @@ impl ThresholdFacts {
     /// Returns the facts of a threshold that was judged.
     pub fn of(result: &ThresholdResult) -> Self {
         let observed = result.observed.map(|observed| observed.to_string());
-        let parts = [observed, result.reason.clone()];
+        let parts = [observed, result.unreached.clone(), result.reason.clone()];
         Self {
             text: result.spec.to_string(),
             passed: result.passed,

@@ -232,7 +232,7 @@ impl IntervalMerger {
         interval.ok = total.ok;
         interval.failed = total.failed;
         interval.timed_out = total.timed_out;
-        interval.completed = total.completed;
+        interval.completed = total.answers();
         interval.response_time = times(&total);
         interval.content_events = total.content_events;
         interval.ttft =
@@ -259,7 +259,7 @@ fn of_scenario(scenario: &crate::ScenarioOutline, interval: &Interval) -> Scenar
         ok: tally.ok,
         failed: tally.failed,
         timed_out: tally.timed_out,
-        completed: tally.completed,
+        completed: tally.answers(),
         response_time: times(&tally),
     }
 }

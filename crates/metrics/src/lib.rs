@@ -21,6 +21,7 @@ mod pace;
 pub mod record;
 pub mod recorder;
 pub mod slice;
+mod standstill;
 pub mod tally;
 pub mod threshold;
 pub mod verdict;
@@ -47,6 +48,7 @@ pub use record::{
 };
 pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer, Timeline, TimelineDownsampler};
+pub use standstill::Standstill;
 pub use tally::Tally;
 pub use threshold::{
     OwnLag, Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,

@@ -6,7 +6,10 @@
 
 use plimsoll_statistics::SliceCount;
 
-use crate::threshold::{Counted, Figure, Limit, Metric, Operator, Threshold, ThresholdSpec, TimeKind, Total};
+use crate::histogram::Delta;
+use crate::threshold::{
+    Among, Counted, Figure, Limit, Metric, Operator, Threshold, ThresholdSpec, TimeKind, Total,
+};
 use crate::{Histogram, Outline, Tally};
 
 /// Part of a limit from which a start lag may decide whether it is kept.
@@ -25,9 +28,9 @@ pub struct Objective {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bad {
-    /// Good responses that took this many nanoseconds or longer; timed-out requests are bad however long they
-    /// took.
-    Slow(u64),
+    /// Of these requests, those that took this many nanoseconds or longer; timed-out requests are bad however
+    /// long they took, and of those that were due failed ones are as well.
+    Slow(u64, Among),
     /// Requests that failed or timed out.
     Failed,
     /// Requests that timed out.
@@ -57,8 +60,8 @@ impl Objective {
             return Err("leave out window, delay and abort_on_fail: trials are judged as a whole");
         }
         let (bad, limit) = match (metric, limit) {
-            (Metric::Time(TimeKind::Response, Figure::Percentile(p)), Limit::Time(limit)) => {
-                (Bad::Slow(limit.0), 1.0 - p.p() / 100.0)
+            (Metric::Time(TimeKind::Response, Figure::Percentile(p), among), Limit::Time(limit)) => {
+                (Bad::Slow(limit.0, among), 1.0 - p.p() / 100.0)
             }
             (Metric::ErrorRate, Limit::Percent(share)) => (Bad::Failed, share.to_f64() / 100.0),
             (Metric::TimeoutRate, Limit::Percent(share)) => (Bad::TimedOut, share.to_f64() / 100.0),
@@ -80,7 +83,7 @@ impl Objective {
     /// The longest response time that is not bad, in nanoseconds, if it is about times.
     pub const fn time_limit(&self) -> Option<u64> {
         match self.bad {
-            Bad::Slow(limit) => Some(limit),
+            Bad::Slow(limit, _) => Some(limit),
             Bad::Failed | Bad::TimedOut | Bad::NotGood => None,
         }
     }
@@ -88,7 +91,7 @@ impl Objective {
     /// Returns `true` if these start lags, which are part of response times, are far inside the limit: less
     /// than a tenth of it at the percentile that is judged. Never so if it is not about times.
     pub fn bears(&self, start_lag: &Histogram) -> bool {
-        let Bad::Slow(limit) = self.bad else { return false };
+        let Bad::Slow(limit, _) = self.bad else { return false };
         start_lag.percentile(100.0 * (1.0 - self.limit)).is_none_or(|lag| lag < limit / BORNE)
     }
 
@@ -97,12 +100,19 @@ impl Objective {
         let mut portion = SliceCount::default();
         for tally in self.steps.iter().filter_map(|&step| steps.get(step)) {
             portion.merge(match self.bad {
-                Bad::Slow(limit) => {
-                    let slow = tally.response_time.values().filter(|(value, _)| *value >= limit);
-                    let slow: u64 = slow.map(|(_, count)| count).sum();
+                Bad::Slow(limit, among) => {
+                    let slow = |times: &Delta| -> u64 {
+                        times.values().filter(|(value, _)| *value >= limit).map(|(_, count)| count).sum()
+                    };
                     // Timed-out requests are among the times, as lower bounds.
-                    let bad = slow.max(tally.timed_out);
-                    SliceCount { count: tally.response_time.count(), marked: bad }
+                    let bad = slow(&tally.response_time).max(tally.timed_out);
+                    let (failed, bad_failed) = match among {
+                        Among::Due => (tally.failed, tally.failed),
+                        Among::Good => (0, 0),
+                        Among::All => (tally.failed, slow(&tally.failed_time)),
+                    };
+                    let count = tally.response_time.count() + failed;
+                    SliceCount { count, marked: bad + bad_failed }
                 }
                 Bad::Failed => SliceCount { count: tally.ended(), marked: tally.failed + tally.timed_out },
                 Bad::NotGood => SliceCount { count: tally.judged, marked: tally.judged - tally.good },

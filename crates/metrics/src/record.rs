@@ -176,6 +176,14 @@ impl StepRecord {
         self.censored_response.merge(tally.censored);
     }
 
+    /// The record with the times of failed requests among its response times: of all requests that ended.
+    #[must_use]
+    pub(crate) fn with_failed_times(&self) -> Self {
+        let mut record = self.clone();
+        record.response_time.merge(&self.failed_response_time);
+        record
+    }
+
     /// Counts a status that has more than three digits.
     #[cold]
     #[inline(never)]
@@ -426,7 +434,7 @@ pub struct Interval {
     pub failed: u64,
     /// Requests that timed out in it.
     pub timed_out: u64,
-    /// Requests that ended in it with a whole response, whatever its status.
+    /// Whole responses that came in it, whatever their status, and whoever started their requests.
     pub completed: u64,
     /// Requests in flight at its end.
     pub in_flight: u64,
@@ -491,7 +499,7 @@ pub struct ScenarioInterval {
     pub failed: u64,
     /// Requests that timed out in it.
     pub timed_out: u64,
-    /// Requests that ended in it with a whole response, whatever its status.
+    /// Whole responses that came in it, whatever their status, and whoever started their requests.
     pub completed: u64,
     /// As [`Interval::response_time`].
     pub response_time: Option<[u64; 5]>,
@@ -547,9 +555,9 @@ pub struct RunRecord {
     pub started_unix: Nanos,
     /// Start of the run on the driver's clock (`CLOCK_MONOTONIC`).
     pub started_monotonic: Nanos,
-    /// Requests that ended with a whole response ([`Sample::is_complete`]) before the measured part did: what
-    /// `achieved` is made from, so
-    /// that responses of the drain do not flatter the rate.
+    /// Whole responses ([`Sample::is_complete`]) that came within the measured part, whoever started their
+    /// requests: what `achieved` is made from. Those to requests of the warm-up are the target's work of that
+    /// time; those of the drain are not.
     pub completed_in_window: u64,
     /// Open model: whether arrivals are requests, and not iterations of any number of steps.
     pub paces_requests: bool,
@@ -770,16 +778,17 @@ impl RunRecord {
     /// Arrivals that the plan asked for within the measured time: starts of iterations, or requests. With
     /// scenarios of one step these are the same.
     pub const fn arrivals(&self) -> u64 {
-        let Accounting { scheduled, dropped, never_started, .. } = self.accounting;
+        let Accounting { scheduled, since_warmup, dropped, never_started, .. } = self.accounting;
         match self.paces_requests {
-            true => scheduled,
+            true => scheduled - since_warmup,
             false => self.iterations.started + dropped + never_started,
         }
     }
 
     /// Returns the number of those [arrivals](Self::arrivals) that were started.
     pub const fn started_arrivals(&self) -> u64 {
-        if self.paces_requests { self.accounting.started } else { self.iterations.started }
+        let Accounting { started, since_warmup, .. } = self.accounting;
+        if self.paces_requests { started - since_warmup } else { self.iterations.started }
     }
 
     /// Requests of an arrival: of an iteration in which every one ends well, as a mean over the scenarios; 1

@@ -40,6 +40,8 @@ struct StepRecorder {
     prompt_piece: Histogram,
     statuses: Box<[u64; STATUSES]>,
     started: u64,
+    /// Whole responses to requests of the warm-up.
+    carried: u64,
     /// Censored response times since the last snapshot.
     censored: Censored,
     seen: Seen,
@@ -56,6 +58,7 @@ struct Seen {
     prompt_piece: Cursor,
     start_lag: Cursor,
     ttft: Cursor,
+    failed_time: Cursor,
     punctual: u64,
     /// Counts and the sum of the whole run up to then; nothing else in it is used.
     totals: Tally,
@@ -92,6 +95,7 @@ impl Recorder {
                 prompt_piece: Histogram::new(),
                 statuses: Box::new([0; STATUSES]),
                 started: 0,
+                carried: 0,
                 censored: Censored::default(),
                 seen: Seen::default(),
                 delta_capacity: 256,
@@ -176,6 +180,15 @@ impl Recorder {
     /// As [`record`](Self::record).
     pub fn note_received(&mut self, step: u32, bytes: u64) {
         self.steps[step as usize].record.bytes_received += bytes;
+    }
+
+    /// Counts a whole response to a request of the warm-up that comes after it: the target's throughput has
+    /// it, and nothing else.
+    ///
+    /// # Panics
+    /// As [`record`](Self::record).
+    pub fn note_carried(&mut self, step: u32) {
+        self.steps[step as usize].carried += 1;
     }
 
     /// Records the start lag of a request that was started and is not sent any more.
@@ -309,6 +322,9 @@ impl StepRecorder {
         if let Some(streams) = &self.record.event_streams {
             self.seen.ttft.advance(&streams.ttft, &mut news.ttft);
         }
+        if self.record.failed > 0 {
+            self.seen.failed_time.advance(&self.record.failed_response_time, &mut news.failed_time);
+        }
         news.response_time = delta;
         news.service_time = service;
         news
@@ -338,7 +354,11 @@ impl StepRecorder {
             good: record.event_streams.as_ref().map_or(0, |streams| streams.good),
             content_events: record.event_streams.as_ref().map_or(0, |streams| streams.content_events),
             ttft: Delta::default(),
+            failed_time: Delta::default(),
+            failed_time_sum: record.failed_response_time.sum(),
+            failed_limits: record.failed_response_time.min().zip(record.failed_response_time.max()),
             completed: record.completed(),
+            carried: self.carried,
             statuses: [among(300), among(400), among(500)],
             errors: record.errors,
             bytes_sent: record.bytes_sent,

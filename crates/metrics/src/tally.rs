@@ -35,6 +35,9 @@ pub struct Tally {
     pub ttft: Delta,
     /// Requests that ended in it with a whole response, whatever its status.
     pub completed: u64,
+    /// Whole responses that came in it to requests of the warm-up, which are in no other count.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub carried: u64,
     /// Responses with a status from 300 to 399, from 400 to 499 and from 500 to 599, however they were
     /// judged: without redirects that are followed, one from 300 on is ok.
     pub statuses: [u64; 3],
@@ -49,6 +52,15 @@ pub struct Tally {
     pub response_time: Delta,
     /// Service times of the same requests, except for those that timed out before they were sent.
     pub service_time: Delta,
+    /// Response times of requests that failed in it.
+    #[serde(default, skip_serializing_if = "Delta::is_empty")]
+    pub failed_time: Delta,
+    /// Their exact sum in nanoseconds.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub failed_time_sum: u128,
+    /// The exact smallest and largest of the recorder's whole run so far, as [`limits`](Self::limits).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_limits: Option<(u64, u64)>,
     /// The exact sum of the response times in nanoseconds.
     pub response_time_sum: u128,
     /// The exact sum of the service times in nanoseconds; 0 beside times where it is not known.
@@ -61,10 +73,27 @@ pub struct Tally {
     pub limits: Option<(u64, u64)>,
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// The smaller and the larger of two limits, of which there may be none.
+fn both(mine: Option<(u64, u64)>, theirs: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    match (mine, theirs) {
+        (Some((low, high)), Some((lower, higher))) => Some((low.min(lower), high.max(higher))),
+        (mine, theirs) => mine.or(theirs),
+    }
+}
+
 impl Tally {
     /// Requests that we aborted on purpose: no failures.
     pub fn aborted(&self) -> u64 {
         self.errors[ErrorClass::AbortedByUs as usize]
+    }
+
+    /// Whole responses that came in it, whoever started their requests: the throughput.
+    pub fn answers(&self) -> u64 {
+        self.completed + self.carried
     }
 
     /// Gives back memory that it has no use for now.
@@ -72,6 +101,7 @@ impl Tally {
         self.response_time.shrink();
         self.service_time.shrink();
         self.ttft.shrink();
+        self.failed_time.shrink();
     }
 
     /// Requests that ended in it, however they did.
@@ -81,7 +111,7 @@ impl Tally {
 
     /// Returns `true` if no request was started, none ended, and none was left without an answer.
     pub fn is_empty(&self) -> bool {
-        self.started == 0 && self.ended() == 0 && self.response_time.is_empty()
+        self.started == 0 && self.ended() == 0 && self.carried == 0 && self.response_time.is_empty()
     }
 
     /// Adds another one: of another worker, another step or another time.
@@ -90,6 +120,14 @@ impl Tally {
         self.response_time.merge(&other.response_time);
         self.service_time.merge(&other.service_time);
         self.ttft.merge(&other.ttft);
+        self.failed_time.merge(&other.failed_time);
+    }
+
+    /// Adds the times of failed requests to the response times, which are then of all that ended in it.
+    pub(crate) fn add_failed_times(&mut self) {
+        self.response_time.merge(&std::mem::take(&mut self.failed_time));
+        self.response_time_sum += std::mem::take(&mut self.failed_time_sum);
+        self.limits = both(self.limits, self.failed_limits.take());
     }
 
     /// [`merge`](Self::merge) without the counts of single times.
@@ -99,6 +137,7 @@ impl Tally {
         self.failed += other.failed;
         self.timed_out += other.timed_out;
         self.completed += other.completed;
+        self.carried += other.carried;
         self.judged += other.judged;
         self.good += other.good;
         self.content_events += other.content_events;
@@ -113,10 +152,9 @@ impl Tally {
         for (mine, theirs) in self.errors.iter_mut().zip(other.errors.iter()) {
             *mine += theirs;
         }
-        self.limits = match (self.limits, other.limits) {
-            (Some((low, high)), Some((lower, higher))) => Some((low.min(lower), high.max(higher))),
-            (mine, theirs) => mine.or(theirs),
-        };
+        self.failed_time_sum += other.failed_time_sum;
+        self.limits = both(self.limits, other.limits);
+        self.failed_limits = both(self.failed_limits, other.failed_limits);
     }
 
     /// Subtracts a tally that was added before, except for fields that are not counts: the limits, and from
@@ -127,6 +165,7 @@ impl Tally {
         self.failed -= other.failed;
         self.timed_out -= other.timed_out;
         self.completed -= other.completed;
+        self.carried -= other.carried;
         self.judged -= other.judged;
         self.good -= other.good;
         self.content_events -= other.content_events;
@@ -134,6 +173,7 @@ impl Tally {
         self.bytes_received -= other.bytes_received;
         self.response_time_sum -= other.response_time_sum;
         self.service_time_sum -= other.service_time_sum;
+        self.failed_time_sum -= other.failed_time_sum;
         self.censored.count -= other.censored.count;
         for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
             *mine -= theirs;

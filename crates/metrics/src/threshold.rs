@@ -19,7 +19,8 @@ use self::judgement::{Judgement, Times, Values, View, judge};
 pub use self::judgement::{Observed, Unit};
 pub use self::own_lag::OwnLag;
 pub use self::text::{
-    Counted, Figure, Limit, Metric, Operator, Percentile, Span, Threshold, ThresholdError, TimeKind, Total,
+    Among, Counted, Figure, Limit, Metric, Operator, Percentile, Span, Threshold, ThresholdError, TimeKind,
+    Total,
 };
 pub(crate) use self::text::{Shown, parse_time, time_text};
 pub use self::watch::ThresholdWatch;
@@ -58,6 +59,10 @@ pub struct ThresholdResult {
     pub observed: Option<Observed>,
     /// Reason why it could not be shown to hold.
     pub reason: Option<String>,
+    /// Set where a percentile of what was due lies among the requests that were not answered well, so that no
+    /// figure can be given: their shares, in words.
+    #[serde(default)]
+    pub unreached: Option<String>,
     /// The windows that were examined; `None` over the run.
     pub windows: Option<Windows>,
     /// `true` if the threshold ended the run early.
@@ -149,8 +154,8 @@ impl ThresholdSpec {
         }
         let part = self.scenario.is_some() || self.step.is_some();
         let (whole, live) = match self.threshold.metric {
-            Metric::Time(TimeKind::Response, _) => (false, true),
-            Metric::Time(TimeKind::Connect | TimeKind::Tls, _) => (true, false),
+            Metric::Time(TimeKind::Response, ..) => (false, true),
+            Metric::Time(TimeKind::Connect | TimeKind::Tls, ..) => (true, false),
             Metric::Time(..) => (false, false),
             Metric::Count(Counted::Total(Total::Dropped)) => (true, false),
             Metric::Rate if matches!(self.threshold.limit, Limit::OfTarget(_)) => (true, false),
@@ -217,18 +222,24 @@ pub fn judge_thresholds(
 /// Judges one threshold over the whole run.
 fn judge_record(spec: &ThresholdSpec, steps: &[u32], record: &RunRecord) -> Judgement {
     let all = spec.scenario.is_none() && spec.step.is_none();
+    let of_ended = |record: &StepRecord| match spec.threshold.metric {
+        Metric::Time(_, _, Among::All) => record.with_failed_times(),
+        _ => record.clone(),
+    };
     if all {
         let accounting = &record.accounting;
         let completed = record.completed_in_window;
-        let mut view = View::of_record(&record.total, accounting.started, completed, record.duration);
+        let total = of_ended(&record.total);
+        let mut view = View::of_record(&total, accounting.started, completed, record.duration);
         view.dropped = Some(accounting.dropped);
-        view.scheduled = record.target_per_second.map(|_| accounting.scheduled);
+        view.never_started = accounting.never_started.saturating_sub(accounting.without_data);
+        view.scheduled = record.target_per_second.map(|_| accounting.scheduled - accounting.since_warmup);
         let exact = |values| Some(Times { values: Values::Recorded(values), censored: Censored::default() });
         view.times[TimeKind::Connect as usize] = exact(&record.connections.connect_time);
         view.times[TimeKind::Tls as usize] = exact(&record.connections.tls_time);
         return judge(&spec.threshold, &view);
     }
-    let total = merged(steps, record);
+    let total = of_ended(&merged(steps, record));
     // Every started request has a start lag. A rate is not judged here.
     let (started, completed) = (total.start_lag.count(), total.completed());
     judge(&spec.threshold, &View::of_record(&total, started, completed, record.duration))

@@ -20,6 +20,7 @@ fn facts() -> RunFacts {
         valid: true,
         invalid_reasons: Vec::new(),
         limited_by: LimitedBy::None,
+        stopped: None,
         is_over: true,
         interrupted: false,
         inconsistent: None,
@@ -93,19 +94,22 @@ fn made(requests: Requests, limits: Limits) -> RunFacts {
     facts
 }
 
-/// Every combination of requests, thresholds, validity, interruption, scripts and consistency: 480 of them.
+/// Every combination of requests, thresholds, validity, interruption, scripts, consistency and a target that
+/// stopped answering: 960 of them.
 /// The expectation is written down from the table in the documentation, row by row.
 #[test]
 fn every_combination_has_the_outcome_of_the_table() {
     let mut seen = Vec::new();
     let all = REQUESTS.into_iter().flat_map(|requests| LIMITS.map(|limits| (requests, limits)));
     for (requests, limits) in all {
-        for bits in 0..16_u8 {
-            let [valid, interrupted, script, inconsistent] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+        for bits in 0..32_u8 {
+            let [valid, interrupted, script, inconsistent, stopped] =
+                [1, 2, 4, 8, 16].map(|bit| bits & bit != 0);
             let mut facts = made(requests, limits);
             (facts.valid, facts.interrupted) = (valid, interrupted);
             facts.inconsistent = inconsistent.then(|| "the server has lost writes".to_owned());
             facts.script_errors = u64::from(script);
+            facts.stopped = stopped.then(|| "the target stopped answering".to_owned());
             let broken = match limits {
                 Limits::None | Limits::Hold | Limits::BrokenByLag => false,
                 Limits::Broken => valid || requests == Requests::AllAnswered,
@@ -122,10 +126,11 @@ fn every_combination_has_the_outcome_of_the_table() {
                 () if script => (RunOutcome::NoVerdict, Some(Cause::Script)),
                 () if unmeasured => (RunOutcome::NoVerdict, Some(Cause::Invalid)),
                 () if broken => (RunOutcome::Fail, Some(Cause::Thresholds)),
-                () if limits == Limits::None && nothing => (RunOutcome::Fail, Some(Cause::NothingSucceeded)),
+                () if nothing => (RunOutcome::Fail, Some(Cause::NothingSucceeded)),
                 () if !valid || limits == Limits::BrokenByLag => {
                     (RunOutcome::NoVerdict, Some(Cause::Invalid))
                 }
+                () if stopped => (RunOutcome::Fail, Some(Cause::StoppedAnswering)),
                 () if limits == Limits::None => (RunOutcome::Done, None),
                 () => (RunOutcome::Pass, None),
             };
@@ -135,7 +140,7 @@ fn every_combination_has_the_outcome_of_the_table() {
             seen.push(headline.outcome);
         }
     }
-    assert_eq!(seen.len(), 480);
+    assert_eq!(seen.len(), 960);
     assert!(RunOutcome::ALL.iter().all(|outcome| seen.contains(outcome)));
 }
 

@@ -112,7 +112,7 @@ impl Resolver<'_> {
                 self.problems.push(problem.with_hint(hint));
             }
             let of_streams = match spec.threshold.metric {
-                Metric::Time(kind, _) => kind.is_of_streams(),
+                Metric::Time(kind, ..) => kind.is_of_streams(),
                 _ => is_goodput,
             };
             if of_streams && !has_streams {

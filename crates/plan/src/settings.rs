@@ -417,9 +417,11 @@ settings! {
             /// ttft_from_sent, itl, tpot, ntpot; goodput, in percent; error_rate, timeout_rate; rate
             /// (responses per second; also rate>=0.99*target); started, dropped, ok, failed, timed_out,
             /// errors (failed or timed out; errors<1% is error_rate<1%), checks, bytes_sent, bytes_received,
-            /// and the classes of errors, such as status_5xx, as numbers or in percent. What the data cannot
-            /// show has failed: without data, with too few values for a percentile, or where timeouts leave
-            /// it open.
+            /// and the classes of errors, such as status_5xx, as numbers or in percent. A percentile is of
+            /// all requests that were due: one that failed, was dropped or never started was not answered
+            /// well in any time. p99{ok} is of those that were answered well, p99{all} of all that ended.
+            /// What the data cannot show has failed: without data, with too few values for a percentile, or
+            /// where timeouts leave it open.
             thresholds: List = flag().value("THRESHOLD").long("threshold").any_text().common(),
             /// End the run as soon as a --threshold is shown not to hold
             ///

@@ -402,7 +402,7 @@ pub(crate) fn exit_of(result: &RunResult) -> Exit {
         (None, Some(CauseResult::Inconsistent)) => Exit::Inconsistent,
         (None, Some(CauseResult::Script)) => Exit::Usage,
         (None, Some(CauseResult::Thresholds)) => Exit::Thresholds,
-        (None, Some(CauseResult::NothingSucceeded)) => Exit::NothingSucceeded,
+        (None, Some(CauseResult::NothingSucceeded | CauseResult::StoppedAnswering)) => Exit::NothingSucceeded,
         (None, Some(CauseResult::Invalid)) => Exit::Invalid,
         (None, None) => Exit::Success,
     }

@@ -67,6 +67,13 @@ impl Counts {
         self.accounting.started += u64::from(measured);
     }
 
+    /// Counts a request of the warm-up as one of the measured part, through all of which it had no answer.
+    pub(super) const fn carry_over(&mut self) {
+        self.accounting.scheduled += 1;
+        self.accounting.started += 1;
+        self.accounting.since_warmup += 1;
+    }
+
     /// Counts requests that fall due and start together with another one of their iteration.
     #[inline]
     pub(super) fn start_siblings(&mut self, others: u64, measured: bool) {
@@ -102,10 +109,12 @@ impl Counts {
         self.last_done = self.last_done.max(at);
     }
 
-    /// Counts a request of the warm-up that has ended.
+    /// Counts a request of the warm-up that has ended, with a whole response within the measured part if
+    /// `in_window`: throughput is of the answers that come in that time, whoever asked for them.
     #[inline]
-    pub(super) fn end_unmeasured(&mut self, request: &InFlight, outcome: Outcome) {
+    pub(super) fn end_unmeasured(&mut self, request: &InFlight, outcome: Outcome, in_window: bool) {
         self.accounting.unmeasured += u64::from(request.sent != AT_SEND);
+        self.completed_in_window += u64::from(in_window);
         self.warmup_ok += u64::from(outcome == Outcome::Ok);
     }
 

@@ -59,8 +59,12 @@ impl<B: Backend> Worker<'_, B> {
         }
         self.exchanges.captures.end(request.capture);
         if !request.measured {
-            self.counts.end_unmeasured(request, outcome);
+            let carried = sample.is_complete() && at >= self.clock.measure;
+            self.counts.end_unmeasured(request, outcome, carried && at <= self.clock.end);
             self.records.warmup.record(&sample);
+            if carried {
+                self.records.measured.note_carried(request.step);
+            }
             return;
         }
         self.records.measured.record(&sample);
@@ -401,6 +405,28 @@ impl<B: Backend> Worker<'_, B> {
             warmup: !request.measured,
         };
         self.hand_over_write(request, entry);
+    }
+
+    /// At the end of the measured part: requests that were taken up in the warm-up and have no answer yet
+    /// have waited all through it, and count as measured from now on. Without them a target that hangs
+    /// before the measured part would show none of that in it.
+    pub(super) fn carry_over(&mut self) {
+        if self.clock.end <= self.clock.measure {
+            return;
+        }
+        let on_connections = self.conns.iter_mut().filter(|conn| conn.state != State::Free);
+        let on_connections = on_connections.flat_map(|conn| conn.requests.iter_mut());
+        let waiting = self.pools.iter_mut().flat_map(|pool| pool.waiting.iter_mut().map(|(_, one)| one));
+        for request in on_connections.chain(waiting).chain(self.polls.requests_mut()) {
+            // One that was due in the warm-up may have been taken up just now.
+            let before = request.waits_since() < self.clock.measure;
+            if request.measured || request.is_given_up() || !before {
+                continue;
+            }
+            request.measured = true;
+            self.counts.carry_over();
+            self.records.measured.note_started(request.step);
+        }
     }
 
     /// Accounts for the requests that have not ended when the run has. Each has waited for at least as long

@@ -59,6 +59,13 @@ impl PollQueue {
         self.due.len() as u64
     }
 
+    /// The requests, in no order, for changes.
+    pub(super) fn requests_mut(&mut self) -> impl Iterator<Item = &mut InFlight> {
+        let mut waits = vec![false; self.all.len()];
+        self.due.iter().for_each(|Reverse((_, place))| waits[*place as usize] = true);
+        self.all.iter_mut().zip(waits).filter_map(|((_, request), waits)| waits.then_some(request))
+    }
+
     /// The requests, in no order.
     pub(super) fn requests(&self) -> impl Iterator<Item = &InFlight> {
         self.due.iter().map(|Reverse((_, place))| &self.all[*place as usize].1)

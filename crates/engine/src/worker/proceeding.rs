@@ -226,7 +226,9 @@ impl<B: Backend> Worker<'_, B> {
     #[inline]
     pub(super) fn conclude(&mut self, request: &InFlight, ok: bool) -> Fate {
         let Some(session) = self.iterations.sessions.get_mut(request.session) else {
-            self.counts.end_iteration(request.measured, ok);
+            // One that was carried over from the warm-up is no iteration of the measured part.
+            let measured = request.measured && request.waits_since() >= self.clock.measure;
+            self.counts.end_iteration(measured, ok);
             return Fate::Over;
         };
         session.outstanding = session.outstanding.saturating_sub(1);

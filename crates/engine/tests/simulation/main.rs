@@ -25,6 +25,7 @@ mod sending;
 mod shards;
 mod steering;
 mod supply;
+mod throughput;
 mod tokens;
 mod unanswered;
 mod writes;

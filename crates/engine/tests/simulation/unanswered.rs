@@ -1,7 +1,7 @@
 //! Whoever waits counts: a request without an answer is in the times and in the shares, in every model, with
 //! every end. What hangs never holds a threshold.
 
-use plimsoll_metrics::judge_thresholds;
+use plimsoll_metrics::{Headline, RunFacts, RunOutcome, Standstill, judge_thresholds};
 use plimsoll_testkit::{Faults, Law, Pause};
 
 use super::*;
@@ -113,5 +113,108 @@ fn a_healthy_run_without_a_drain_holds_its_thresholds() {
                 judged.spec, record.accounting, judged.observed
             );
         }
+    }
+}
+
+/// What hangs since the warm-up hangs all through the measured part, and is in its figures: some of it or
+/// all, in every model. The rate that is asked for is without it.
+#[test]
+fn what_hangs_since_the_warm_up_counts() {
+    let loads: &[(&str, Flags, u64)] = &[
+        ("closed", &[("-c", "8")], 8),
+        ("two workers", &[("-c", "8"), ("-t", "2")], 8),
+        ("h2", &[("-c", "1"), ("-m", "8"), ("--http2", "")], 8),
+        ("pipelined", &[("-c", "1"), ("--pipeline", "8")], 8),
+        ("open", &[("--rate", "100")], 50),
+        ("open h2", &[("--rate", "100"), ("--http2", "")], 50),
+        ("few connections", &[("--rate", "100"), ("-c", "4"), ("--overload", "queue")], 4),
+        ("timeout after the end", &[("--rate", "100"), ("--timeout", "6s"), ("--drain", "9s")], 50),
+    ];
+    for (load, flags, hung) in loads {
+        for all in [true, false] {
+            let mut flags = flags.to_vec();
+            flags.extend([("--warmup", "1s"), ("-d", "2s")]);
+            if !flags.iter().any(|(flag, _)| *flag == "--drain") {
+                flags.push(("--drain", "1s"));
+            }
+            flags.extend([("--threshold", "error_rate<0.1%"), ("--threshold", "max<1s")]);
+            let at = SimOptions::default().start + MS * 500;
+            // Either everything stands still from the middle of the warm-up on, or half of it is silent.
+            let behaviour = match all {
+                true => Behaviour { pauses: vec![Pause { at, length: Nanos::from_secs(60) }], ..base() },
+                false => dropping(0.5),
+            };
+            let plan = plan(&flags);
+            let (record, _) = carry_out(&plan, world(behaviour));
+            let account = record.accounting;
+            let name = format!("{load}, {all}: {account:?}");
+            if all {
+                assert_eq!(account.since_warmup, *hung, "{name}");
+            } else {
+                assert!(account.since_warmup > 0, "{name}");
+            }
+            assert_eq!(record.total.start_lag.count(), account.started, "{name}");
+            let waited = account.in_flight_at_stop + account.timed_out;
+            assert!(waited >= account.since_warmup, "{name}");
+            // It has waited for longer than the measured part, and for part of the warm-up.
+            let longest = record.total.response_time.max().unwrap();
+            assert!(longest >= 3_000_000_000, "{name}: {longest}");
+            assert!(record.target_per_second.is_none_or(|rate| (rate - 100.0).abs() < 1.0), "{name}");
+            for judged in judge_thresholds(&plan.thresholds, &plan.outline(), &record) {
+                assert!(!judged.passed, "{name}: {} holds, {:?}", judged.spec, judged.observed);
+            }
+        }
+    }
+}
+
+/// Where users wait they send nothing more, so that few requests are without an answer. A run whose target
+/// stood still to its end fails all the same, whatever its thresholds are.
+#[test]
+fn a_target_that_freezes_for_good_passes_nothing() {
+    let thresholds: [&[&str]; 3] = [&[], &["p99<20ms"], &["errors<10%", "rate>1"]];
+    for (load, flags) in LOADS {
+        for (end, more) in ENDS {
+            for texts in thresholds {
+                let mut flags: Vec<_> = flags.iter().chain(*more).copied().collect();
+                for (flag, value) in &mut flags {
+                    match *flag {
+                        "-d" => *value = "4s",
+                        "--stages" => *value = "2s@100,2s@300",
+                        _ => {}
+                    }
+                }
+                flags.extend(texts.iter().map(|text| ("--threshold", *text)));
+                let plan = plan(&flags);
+                let (mut record, _) = carry_out(&plan, world(frozen(Nanos::from_secs(3_600))));
+                record.thresholds = judge_thresholds(&plan.thresholds, &plan.outline(), &record);
+                let headline = Headline::of(&RunFacts::of(&record));
+                let name = format!("{load}, {end}, {texts:?}: {headline:?}");
+                // A worker that drops what it cannot start has lost more than a hundredth of it.
+                assert!(matches!(headline.outcome, RunOutcome::Fail | RunOutcome::NoVerdict), "{name}");
+                if record.verdict.valid {
+                    assert_eq!(headline.outcome, RunOutcome::Fail, "{name}");
+                }
+            }
+        }
+    }
+}
+
+/// A silence that the target's own times explain, or that nobody asked into, is no standstill.
+#[test]
+fn a_silence_with_a_reason_is_no_standstill() {
+    let slow = Behaviour { service: Law::Constant(Nanos::from_secs(3)), ..Behaviour::default() };
+    let thaws = frozen(Nanos::from_millis(2_500));
+    let rare = dropping(0.05);
+    let cases: [(&str, Flags, Behaviour); 6] = [
+        ("slow", &[("-c", "8"), ("-d", "8s")], slow.clone()),
+        ("slow open", &[("--rate", "1"), ("-d", "9s")], slow),
+        ("thaws", &[("-c", "8"), ("-d", "4s")], thaws.clone()),
+        ("thaws in the drain", &[("-c", "8"), ("-d", "3s")], thaws),
+        ("one hangs", &[("--rate", "1"), ("-d", "20s")], rare),
+        ("think", &[("-c", "4"), ("-n", "20")], base()),
+    ];
+    for (name, flags, behaviour) in cases {
+        let (record, _) = carry_out(&plan(flags), world(behaviour));
+        assert_eq!(Standstill::at_end(&record), None, "{name}: {:?}", record.accounting);
     }
 }

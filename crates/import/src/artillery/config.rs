@@ -314,14 +314,15 @@ impl Importer<'_> {
         let is_number = !limit.is_empty() && limit.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let that = match figure {
             _ if !is_number || amount::Ratio::decimal(limit).is_none() => None,
-            "min" | "max" | "mean" => Some(format!("{figure}{operator}{limit}ms")),
-            "median" => Some(format!("p50{operator}{limit}ms")),
+            // The times there are of every response, good or not.
+            "min" | "max" | "mean" => Some(format!("{figure}{{all}}{operator}{limit}ms")),
+            "median" => Some(format!("p50{{all}}{operator}{limit}ms")),
             "maxErrorRate" => Some(format!("error_rate{operator}{limit}%")),
             "http.request_rate" => Some(format!("rate{operator}{limit}")),
             figure => match figure.strip_prefix('p') {
-                Some("999") => Some(format!("p99.9{operator}{limit}ms")),
+                Some("999") => Some(format!("p99.9{{all}}{operator}{limit}ms")),
                 Some(digits) if digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-                    Some(format!("p{digits}{operator}{limit}ms"))
+                    Some(format!("p{digits}{{all}}{operator}{limit}ms"))
                 }
                 _ => None,
             },

@@ -105,7 +105,8 @@ impl Importer<'_> {
                     }
                     _ => return None,
                 };
-                (figure, "ms")
+                // Of all requests, OK and KO.
+                (format!("{figure}{{all}}"), "ms")
             }
             [_, "failedRequests", "percent", _] => ("error_rate".to_owned(), "%"),
             [_, "failedRequests", "count", _] => ("errors".to_owned(), ""),

@@ -48,7 +48,9 @@ impl Importer<'_> {
             Some((metric, rest)) => (metric.trim(), rest.trim().strip_suffix('}').unwrap_or(rest)),
             None => (key.trim(), ""),
         };
-        let condition = match condition(metric, that) {
+        // k6 measures every request that ended, good or not, unless the tag says otherwise.
+        let is_of_good = selector.split(',').any(|tag| tag.replace(' ', "") == "expected_response:true");
+        let condition = match condition(metric, that, is_of_good) {
             Ok(condition) => condition,
             Err(becomes) => {
                 self.findings.note(at, that, becomes);
@@ -129,8 +131,9 @@ impl Importer<'_> {
     }
 }
 
-/// A threshold of k6 as a condition of plans; or the reason why there is none.
-fn condition(metric: &str, that: &str) -> Result<String, &'static str> {
+/// A threshold of k6 as a condition of plans, of the good answers alone if `is_of_good`; or the reason why
+/// there is none.
+fn condition(metric: &str, that: &str, is_of_good: bool) -> Result<String, &'static str> {
     const UNKNOWN: &str = "plans have no such condition: the threshold is left out";
     let compact: String = that.chars().filter(|c| !c.is_whitespace()).collect();
     let begin = compact.find(['<', '>', '=', '!']).ok_or(UNKNOWN)?;
@@ -139,7 +142,7 @@ fn condition(metric: &str, that: &str) -> Result<String, &'static str> {
     let (operator, limit) = rest.split_at(end);
     let operator = if operator == "===" { "==" } else { operator };
     let limit: f64 = limit.parse().map_err(|_| UNKNOWN)?;
-    let time = |kind: &str| {
+    let time = |kind: &str, among: &str| {
         let figure = match figure {
             "avg" => "mean".to_owned(),
             "med" => "p50".to_owned(),
@@ -157,7 +160,9 @@ fn condition(metric: &str, that: &str) -> Result<String, &'static str> {
                 }
             }
         };
-        Ok(format!("{kind}{figure}{operator}{}", amount::time((limit * 1e6).round() as u64)))
+        // Other figures than percentiles are of the good answers anyway.
+        let among = if among == "{ok}" && !figure.starts_with('p') { "" } else { among };
+        Ok(format!("{kind}{figure}{among}{operator}{}", amount::time((limit * 1e6).round() as u64)))
     };
     let percent = |share: f64| format!("{}%", shown((share * 1e8).round() / 1e6));
     let turned = match operator {
@@ -168,10 +173,10 @@ fn condition(metric: &str, that: &str) -> Result<String, &'static str> {
         other => other,
     };
     match (metric, figure) {
-        ("http_req_duration", _) => time(""),
-        ("http_req_waiting", _) => time("first_byte_time."),
-        ("http_req_connecting", _) => time("connect_time."),
-        ("http_req_tls_handshaking", _) => time("tls_time."),
+        ("http_req_duration", _) => time("", if is_of_good { "{ok}" } else { "{all}" }),
+        ("http_req_waiting", _) => time("first_byte_time.", "{ok}"),
+        ("http_req_connecting", _) => time("connect_time.", ""),
+        ("http_req_tls_handshaking", _) => time("tls_time.", ""),
         ("http_req_failed", "rate") if (0.0..=1.0).contains(&limit) => {
             Ok(format!("error_rate{operator}{}", percent(limit)))
         }
@@ -194,12 +199,14 @@ mod tests {
     #[test]
     fn conditions_have_their_equivalents() {
         for (metric, that, ours) in [
-            ("http_req_duration", "p(95)<200", "p95<200ms"),
-            ("http_req_duration", "p(99.9) <= 0.5", "p99.9<=500us"),
-            ("http_req_duration", "avg < 250", "mean<250ms"),
-            ("http_req_duration", "med<=100", "p50<=100ms"),
-            ("http_req_duration", "max<1500", "max<1500ms"),
-            ("http_req_waiting", "p(90)<100", "first_byte_time.p90<100ms"),
+            ("http_req_duration", "p(95)<200", "p95{all}<200ms"),
+            ("http_req_duration", "p(99.9) <= 0.5", "p99.9{all}<=500us"),
+            ("http_req_duration", "avg < 250", "mean{all}<250ms"),
+            ("http_req_duration", "med<=100", "p50{all}<=100ms"),
+            ("http_req_duration", "max<1500", "max{all}<1500ms"),
+            ("http_req_waiting", "p(90)<100", "first_byte_time.p90{ok}<100ms"),
+            ("http_req_waiting", "max<100", "first_byte_time.max<100ms"),
+            ("http_req_connecting", "p(90)<100", "connect_time.p90<100ms"),
             ("http_req_failed", "rate<0.01", "error_rate<1%"),
             ("http_req_failed", "rate===0", "error_rate==0%"),
             ("checks", "rate>0.9", "error_rate<10%"),
@@ -208,7 +215,10 @@ mod tests {
             ("http_reqs", "count>=1000", "started>=1000"),
             ("dropped_iterations", "count<10", "dropped<10"),
         ] {
-            assert_eq!(condition(metric, that).as_deref(), Ok(ours), "{metric}: {that}");
+            assert_eq!(condition(metric, that, false).as_deref(), Ok(ours), "{metric}: {that}");
+        }
+        for (that, ours) in [("p(95)<200", "p95{ok}<200ms"), ("avg<200", "mean<200ms")] {
+            assert_eq!(condition("http_req_duration", that, true).as_deref(), Ok(ours), "{that}");
         }
         for (metric, that) in [
             ("iteration_duration", "p(95)<200"),
@@ -218,7 +228,7 @@ mod tests {
             ("http_req_duration", "p(95)<x"),
             ("http_req_failed", "count<5"),
         ] {
-            assert!(condition(metric, that).is_err(), "{metric}: {that}");
+            assert!(condition(metric, that, false).is_err(), "{metric}: {that}");
         }
     }
 }

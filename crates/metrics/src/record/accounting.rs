@@ -26,6 +26,10 @@ pub struct Accounting {
     /// has any.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown: u64,
+    /// Part of started: requests of the warm-up that had no answer all through the measured part. The plan's
+    /// arrivals and rate are without them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub since_warmup: u64,
     /// Requests that ended with a whole response of a status below 400.
     pub ok: u64,
     /// Requests that ended without a good response.
@@ -85,7 +89,7 @@ impl Accounting {
         self.incomplete |= other.incomplete;
     }
 
-    const fn counts_mut(&mut self) -> [&mut u64; 16] {
+    const fn counts_mut(&mut self) -> [&mut u64; 17] {
         [
             &mut self.scheduled,
             &mut self.started,
@@ -93,6 +97,7 @@ impl Accounting {
             &mut self.never_started,
             &mut self.without_data,
             &mut self.unknown,
+            &mut self.since_warmup,
             &mut self.ok,
             &mut self.failed,
             &mut self.timed_out,

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
 use super::decimal::{Decimal, compare};
-use super::text::{Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
+use super::text::{Among, Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
 use crate::histogram::{Bucket, Sliding, floor_of, rank_of};
 use crate::{Censored, Histogram, StepRecord, Tally, figure, samples_needed};
 use serde::{Deserialize, Serialize};
@@ -78,12 +78,19 @@ pub(super) struct Judgement {
     pub(super) by_answers: bool,
     /// Of a percentile, the number of values that may lie beyond the limit.
     pub(super) beyond: Option<u64>,
+    /// Set where a percentile lies among the requests that were due and were not answered well: how many
+    /// these are, in words.
+    pub(super) unreached: Option<String>,
 }
 
 impl Judgement {
     /// It cannot be said, so it is not met.
-    fn unknown(observed: Option<Observed>, reason: impl Into<String>) -> Self {
-        Self { passed: false, observed, reason: Some(reason.into()), by_answers: false, beyond: None }
+    pub(super) fn unknown(observed: Option<Observed>, reason: impl Into<String>) -> Self {
+        Self { observed, reason: Some(reason.into()), ..Self::failed() }
+    }
+
+    fn failed() -> Self {
+        Self { passed: false, observed: None, reason: None, by_answers: false, beyond: None, unreached: None }
     }
 
     /// Returns `true` if the data show that the threshold is not met. A failed threshold without it merely
@@ -120,24 +127,19 @@ impl Times<'_> {
         }
     }
 
-    /// The largest value that a percentile can have: that of a rank as many places higher as there are lower
-    /// bounds, if these reach down to it. `None` if nothing bounds it.
-    fn most(&self, p: f64) -> Option<u64> {
+    /// The largest value that a percentile can have, whose place is `rank` at most: that of a rank as many
+    /// places higher as there are lower bounds, if these reach down to it. `None` if nothing bounds it.
+    fn most(&self, rank: u64) -> Option<u64> {
         let count = self.values.count();
-        let rank = rank_of(p, count);
-        let value_at = |rank: u64| match self.values {
-            Values::Recorded(recorded) => recorded.value_at(rank),
-            Values::Windowed(sliding, tally) => {
-                let value = sliding.value_at(rank)?;
-                Some(tally.limits.map_or(value, |(low, high)| value.clamp(low, high)))
-            }
-        };
-        let value = value_at(rank)?;
+        if rank > count {
+            return None;
+        }
+        let value = self.values.value_at(rank)?;
         if self.censored.count == 0 || value < self.censored_from() {
             return Some(value);
         }
         let rank = rank.saturating_add(self.censored.count);
-        if rank > count { None } else { value_at(rank) }
+        if rank > count { None } else { self.values.value_at(rank) }
     }
 }
 
@@ -152,6 +154,17 @@ impl Values<'_> {
         match self {
             Self::Recorded(histogram) => histogram.count(),
             Self::Windowed(sliding, _) => sliding.count(),
+        }
+    }
+
+    /// The value of a rank, from 1; that of the largest beyond the last.
+    fn value_at(&self, rank: u64) -> Option<u64> {
+        match self {
+            Self::Recorded(recorded) => recorded.value_at(rank),
+            Self::Windowed(sliding, tally) => {
+                let value = sliding.value_at(rank.min(sliding.count()))?;
+                Some(tally.limits.map_or(value, |(low, high)| value.clamp(low, high)))
+            }
         }
     }
 
@@ -201,6 +214,8 @@ pub(super) struct View<'a> {
     pub(super) errors: &'a ErrorCounts,
     pub(super) bytes_sent: u64,
     pub(super) bytes_received: u64,
+    /// Arrivals that were never started, for want of anything but data; 0 where they are not known.
+    pub(super) never_started: u64,
     /// By `TimeKind as usize`; those that are not known have none.
     pub(super) times: [Option<Times<'a>>; TimeKind::ALL.len()],
 }
@@ -226,6 +241,7 @@ impl<'a> View<'a> {
             length,
             dropped: None,
             scheduled: None,
+            never_started: 0,
             errors: &record.errors,
             bytes_sent: record.bytes_sent,
             bytes_received: record.bytes_received,
@@ -260,15 +276,35 @@ impl<'a> View<'a> {
             unanswered: 0,
             judged: tally.judged,
             good: tally.good,
-            completed: tally.completed,
+            completed: tally.answers(),
             length,
             dropped: None,
             scheduled: None,
+            never_started: 0,
             errors: &tally.errors,
             bytes_sent: tally.bytes_sent,
             bytes_received: tally.bytes_received,
             times,
         }
+    }
+
+    /// Requests that were due and were not answered well, however late: they lie beyond every time.
+    fn never_good(&self) -> u64 {
+        let dropped = self.dropped.unwrap_or(0);
+        self.failed.saturating_add(dropped).saturating_add(self.never_started)
+    }
+
+    /// The shares of the requests that were due and were [not answered well](Self::never_good), of `due`.
+    fn why_unreached(&self, due: u64) -> String {
+        let parts = [
+            (self.failed, "failed"),
+            (self.dropped.unwrap_or(0), "dropped"),
+            (self.never_started, "never started"),
+        ];
+        let share = |count: u64| figure::share(count as f64 / due.max(1) as f64);
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<_> = parts.map(|(count, what)| format!("{} {what}", share(count))).collect();
+        format!("not reached: {}", parts.join(", "))
     }
 
     fn ended(&self) -> u64 {
@@ -312,8 +348,25 @@ const NO_DATA: &str = "no data";
 /// a figure among such values is a lower bound, which can be above a limit for certain, but never below one.
 pub(super) fn judge(threshold: &Threshold, view: &View<'_>) -> Judgement {
     let judgement = compared(threshold, view);
-    let by_answers = !judgement.passed && fails_by_answers(threshold, view);
+    let by_answers =
+        !judgement.passed && (fails_by_answers(threshold, view) || is_unreached_by_answers(threshold, view));
     Judgement { by_answers, ..judgement }
+}
+
+/// Returns `true` if a percentile of what was due lies among the errors that the target answered, whatever
+/// became of the other requests.
+fn is_unreached_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
+    let Metric::Time(kind, Figure::Percentile(percentile), Among::Due) = threshold.metric else {
+        return false;
+    };
+    let Some(times) = &view.times[kind as usize] else { return false };
+    let answers = ErrorClass::ALL.iter().filter(|class| class.is_answer());
+    let answered: u64 = answers.map(|class| view.errors[*class as usize]).sum();
+    let due = times.values.count().saturating_add(view.never_good());
+    let is_upper = matches!(threshold.operator, Operator::Less | Operator::AtMost);
+    is_upper
+        && due >= samples_needed(percentile.p())
+        && rank_of(percentile.p(), due) > due.saturating_sub(answered)
 }
 
 /// Returns `true` if a limit of errors is broken even when every failure that the target did not answer
@@ -345,7 +398,6 @@ fn fails_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
         ok: view.ok + (view.failed + view.timed_out).saturating_sub(answered),
         failed: answered,
         timed_out: 0,
-        unanswered: view.unanswered,
         errors: &errors,
         times: [const { None }; TimeKind::ALL.len()],
         ..*view
@@ -355,9 +407,14 @@ fn fails_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
 
 fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
     match (threshold.metric, threshold.limit) {
-        (Metric::Time(kind, figure), Limit::Time(limit)) => {
+        (Metric::Time(kind, figure, among), Limit::Time(limit)) => {
             let Some(times) = &view.times[kind as usize] else { return Judgement::unknown(None, NO_DATA) };
-            Judgement { beyond: beyond(figure, times), ..time(threshold, times, figure, limit) }
+            match figure {
+                Figure::Percentile(percentile) => {
+                    self::percentile(threshold.operator, (percentile.p(), limit), times, among, view)
+                }
+                _ => time(threshold, times, figure, limit),
+            }
         }
         (Metric::ErrorRate, Limit::Percent(limit)) => {
             share(threshold, view.failed + view.timed_out, view.ended(), view.unanswered, limit)
@@ -393,57 +450,96 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
     }
 }
 
-/// The number of values after the one that a percentile is, by nearest rank.
-fn beyond(figure: Figure, times: &Times<'_>) -> Option<u64> {
-    let Figure::Percentile(percentile) = figure else { return None };
+/// Judges a percentile. Of what was due, it may lie among the requests that were not answered well.
+fn percentile(
+    operator: Operator,
+    (p, limit): (f64, Nanos),
+    times: &Times<'_>,
+    among: Among,
+    view: &View<'_>,
+) -> Judgement {
     let count = times.values.count();
-    Some(count.saturating_sub(rank_of(percentile.p(), count)))
+    let is_of_due = among == Among::Due;
+    let never = if is_of_due { view.never_good() } else { 0 };
+    // Some have no time: who has waited for less than the fastest answer took, who timed out before it was
+    // sent, and whose first byte did not come. They may have any.
+    let waiting = view.unanswered.saturating_add(view.timed_out);
+    let open = if is_of_due { waiting.saturating_sub(times.censored.count) } else { 0 };
+    let due = count.saturating_add(never);
+    let needed = samples_needed(p);
+    if due == 0 || (count == 0 && due < needed) {
+        return Judgement::unknown(None, NO_DATA);
+    }
+    if due < needed {
+        let reason = format!("needs {} samples, has {}", figure::count(needed), figure::count(due));
+        return Judgement::unknown(None, reason);
+    }
+    let ordering = |value: u64| value.cmp(&limit.0);
+    let rank = rank_of(p, due);
+    if rank > count && rank <= count.saturating_add(open) {
+        return Judgement::unknown(None, may_be_longer(open));
+    }
+    if rank > count {
+        let unreached = Some(view.why_unreached(due));
+        let passed = operator.holds(Ordering::Greater);
+        return Judgement { passed, unreached, ..Judgement::failed() };
+    }
+    let Some(value) = times.values.value_at(rank) else { return Judgement::unknown(None, NO_DATA) };
+    let at_least = times.may_be_more(value as f64);
+    let observed = Observed { value: value as f64, unit: Unit::Nanos, at_least };
+    let beyond = Some((due - rank).saturating_sub(never));
+    let most = rank_of(p, due.saturating_add(open));
+    if let Some(most) = times.most(most)
+        && operator.holds(ordering(value)) == operator.holds(ordering(most))
+        && (ordering(value) == ordering(most) || !operator.is_of_equality())
+    {
+        return Judgement { beyond, ..decided(operator, ordering(value), observed) };
+    }
+    let known =
+        if at_least || open > 0 { of_least(operator, ordering(value)) } else { Some(ordering(value)) };
+    let judgement = match known {
+        Some(ordering) => decided(operator, ordering, observed),
+        None => Judgement::unknown(Some(observed), may_be_longer(times.censored.count.max(open))),
+    };
+    Judgement { beyond, ..judgement }
 }
 
+/// Judges a figure of times that is no percentile.
 fn time(threshold: &Threshold, times: &Times<'_>, figure: Figure, limit: Nanos) -> Judgement {
-    let count = times.values.count();
     let Some(value) = times.values.figure(figure) else { return Judgement::unknown(None, NO_DATA) };
-    if let Figure::Percentile(percentile) = figure {
-        let needed = samples_needed(percentile.p());
-        if count < needed {
-            let reason = format!("needs {} samples, has {}", figure::count(needed), figure::count(count));
-            return Judgement::unknown(None, reason);
-        }
-    }
     let censored = times.censored.count > 0;
-    let unanswered = || format!("{} requests without an answer", figure::count(times.censored.count));
-    let at_least = match figure {
-        Figure::Percentile(_) | Figure::Min => times.may_be_more(value),
-        Figure::Mean | Figure::Max => censored,
-        Figure::Stdev => false,
-    };
-    let ordering = |value: f64| value.total_cmp(&(limit.0 as f64));
-    if let Figure::Percentile(percentile) = figure
-        && let Some(most) = times.most(percentile.p())
-        && let observed = (Observed { value, unit: Unit::Nanos, at_least })
-        && threshold.operator.holds(ordering(value)) == threshold.operator.holds(ordering(most as f64))
-        && (ordering(value) == ordering(most as f64) || !threshold.operator.is_of_equality())
-    {
-        return decided(threshold.operator, ordering(value), observed);
-    }
     if censored && figure == Figure::Stdev {
-        return Judgement::unknown(None, format!("{} have no exact time", unanswered()));
+        let unanswered = figure::count(times.censored.count);
+        let reason = format!("{unanswered} requests without an answer have no exact time");
+        return Judgement::unknown(None, reason);
     }
+    let at_least = match figure {
+        Figure::Min => times.may_be_more(value),
+        Figure::Mean | Figure::Max => censored,
+        Figure::Percentile(_) | Figure::Stdev => false,
+    };
     let observed = Observed { value, unit: Unit::Nanos, at_least };
-    let ordering = ordering(value);
-    if !at_least {
-        return decided(threshold.operator, ordering, observed);
+    let ordering = value.total_cmp(&(limit.0 as f64));
+    let known = if at_least { of_least(threshold.operator, ordering) } else { Some(ordering) };
+    match known {
+        Some(ordering) => decided(threshold.operator, ordering, observed),
+        None => Judgement::unknown(Some(observed), may_be_longer(times.censored.count)),
     }
-    match (threshold.operator, ordering) {
-        // The true value is at least this one.
-        (Operator::Greater | Operator::AtLeast | Operator::Unequal, Ordering::Greater)
-        | (Operator::AtLeast, Ordering::Equal) => decided(Operator::Equal, Ordering::Equal, observed),
-        (Operator::Less, Ordering::Greater | Ordering::Equal)
-        | (Operator::AtMost | Operator::Equal, Ordering::Greater) => {
-            decided(Operator::Unequal, Ordering::Equal, observed)
-        }
-        _ => Judgement::unknown(Some(observed), format!("{} may have taken longer", unanswered())),
+}
+
+/// How a value lies to its limit, of which only a lower bound is known that lies so; `None` if it may lie on
+/// both sides.
+const fn of_least(operator: Operator, least: Ordering) -> Option<Ordering> {
+    match (operator, least) {
+        (_, Ordering::Greater) => Some(Ordering::Greater),
+        // The value is the limit or more.
+        (Operator::AtLeast | Operator::Less, Ordering::Equal) => Some(Ordering::Equal),
+        _ => None,
     }
+}
+
+fn may_be_longer(unanswered: u64) -> String {
+    format!("{} requests without an answer may have taken longer", figure::count(unanswered))
 }
 
 /// Judges a share of what has ended. `open` more requests are part of the whole, and may be part of the
@@ -493,8 +589,7 @@ fn rate(threshold: &Threshold, view: &View<'_>, limit: Limit) -> Judgement {
 }
 
 fn decided(operator: Operator, ordering: Ordering, observed: Observed) -> Judgement {
-    let passed = operator.holds(ordering);
-    Judgement { passed, observed: Some(observed), reason: None, by_answers: false, beyond: None }
+    Judgement { passed: operator.holds(ordering), observed: Some(observed), ..Judgement::failed() }
 }
 
 impl Counted {

@@ -51,8 +51,8 @@ pub struct Threshold {
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
-    /// A figure of one kind of time.
-    Time(TimeKind, Figure),
+    /// A figure of one kind of time, over these requests.
+    Time(TimeKind, Figure, Among),
     /// Requests that failed or timed out, as a share of those that ended.
     ErrorRate,
     /// Requests that timed out, as a share of those that ended.
@@ -112,6 +112,11 @@ named! {
 }
 
 impl TimeKind {
+    /// Returns `true` if every request that is answered well has one such time, and no other has.
+    const fn is_of_answers(self) -> bool {
+        matches!(self, Self::Response | Self::Service | Self::FirstByte)
+    }
+
     /// Returns `true` if only streams of events have such times.
     pub const fn is_of_streams(self) -> bool {
         matches!(self, Self::Ttft | Self::TtftFromSent | Self::Itl | Self::Tpot | Self::Ntpot)
@@ -131,6 +136,29 @@ pub enum Figure {
     Max,
     /// The standard deviation.
     Stdev,
+}
+
+/// The requests that a figure of times is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Among {
+    /// Those that were due. One that failed, was dropped or never started was not answered well in any time,
+    /// so that a percentile beyond the others is not reached. Meant by a percentile without a word.
+    Due,
+    /// Those that were answered well, and those without an answer by how long they have waited: `{ok}`. Meant
+    /// by every other figure without a word.
+    Good,
+    /// Those that ended in any way, failures with the time that they took: `{all}`.
+    All,
+}
+
+impl Among {
+    /// The requests that are meant without a word.
+    const fn of(kind: TimeKind, figure: Figure) -> Self {
+        match figure {
+            Figure::Percentile(_) if kind.is_of_answers() => Self::Due,
+            _ => Self::Good,
+        }
+    }
 }
 
 /// A percentile above 0 and below 100, in units of 10^-8 percent.
@@ -342,19 +370,24 @@ fn metric(part: &Part<'_>) -> Result<Metric, ThresholdError> {
         let hint = format!("write {}.p99, or another percentile, min, mean, max or stdev", kind.name());
         return Err(part.error(format!("`{}` is many figures", part.text), hint));
     }
-    let (kind, figure) = match part.text.split_once('.') {
+    let (text, among) = match part.text.split_once('{') {
+        Some((text, word)) => (text.trim_end(), Some(among(part, word)?)),
+        None => (part.text, None),
+    };
+    let (kind, figure) = match text.split_once('.') {
         // The point of p99.9 does not separate a kind of time.
         Some((name, rest)) => match TimeKind::ALL.iter().find(|kind| kind.name() == name) {
             Some(kind) => (*kind, rest),
-            None => (TimeKind::Response, part.text),
+            None => (TimeKind::Response, text),
         },
-        None => (TimeKind::Response, part.text),
+        None => (TimeKind::Response, text),
     };
+    let time = |figure| time_among(part, kind, figure, among);
     match figure {
-        "min" => return Ok(Metric::Time(kind, Figure::Min)),
-        "mean" => return Ok(Metric::Time(kind, Figure::Mean)),
-        "max" => return Ok(Metric::Time(kind, Figure::Max)),
-        "stdev" => return Ok(Metric::Time(kind, Figure::Stdev)),
+        "min" => return time(Figure::Min),
+        "mean" => return time(Figure::Mean),
+        "max" => return time(Figure::Max),
+        "stdev" => return time(Figure::Stdev),
         _ => {}
     }
     if let Some(number) = figure.strip_prefix('p')
@@ -362,7 +395,7 @@ fn metric(part: &Part<'_>) -> Result<Metric, ThresholdError> {
     {
         let percentile = Decimal::parse(number).and_then(|number| number.scaled(8));
         return match percentile.filter(|units| (1..10_000_000_000).contains(units)) {
-            Some(units) => Ok(Metric::Time(kind, Figure::Percentile(Percentile(units)))),
+            Some(units) => time(Figure::Percentile(Percentile(units))),
             None => Err(part.error(
                 format!("`{figure}` is not a percentile"),
                 "write one above 0 and below 100, such as p99.9; the largest value is max",
@@ -378,6 +411,50 @@ fn metric(part: &Part<'_>) -> Result<Metric, ThresholdError> {
     let total = Total::ALL.iter().find(|total| total.name() == part.text).map(|t| Counted::Total(*t));
     let class = ErrorClass::ALL.iter().find(|class| class.name() == part.text).map(|c| Counted::Errors(*c));
     total.or(class).map(Metric::Count).ok_or_else(|| unknown(part))
+}
+
+/// The requests that a word in braces means, whose opening brace is gone.
+fn among(part: &Part<'_>, word: &str) -> Result<Among, ThresholdError> {
+    match word.strip_suffix('}').map(str::trim) {
+        Some("due") => Ok(Among::Due),
+        Some("ok") => Ok(Among::Good),
+        Some("all") => Ok(Among::All),
+        _ => Err(part.error(
+            format!("`{{{word}` names no requests"),
+            "write p99 for those that were due, p99{ok} for those that were answered well, or p99{all} for those \
+             that ended in any way",
+        )),
+    }
+}
+
+fn time_among(
+    part: &Part<'_>,
+    kind: TimeKind,
+    figure: Figure,
+    among: Option<Among>,
+) -> Result<Metric, ThresholdError> {
+    let usual = Among::of(kind, figure);
+    let among = among.unwrap_or(usual);
+    let is_percentile = matches!(figure, Figure::Percentile(_));
+    let exists = match among {
+        Among::Due => kind.is_of_answers() && is_percentile,
+        Among::Good => true,
+        Among::All => kind == TimeKind::Response,
+    };
+    if exists {
+        return Ok(Metric::Time(kind, figure, among));
+    }
+    let (message, hint) = match among {
+        Among::All => (
+            "only response times are known of all requests",
+            "leave out {all}, or write it behind a figure of the response time, such as p99{all}",
+        ),
+        _ => (
+            "only a percentile of response_time, service_time or first_byte_time is one of all that was due",
+            "leave out {due}",
+        ),
+    };
+    Err(part.error(message, hint))
 }
 
 /// Names of figures that have no prefix.
@@ -504,16 +581,22 @@ pub(crate) struct Shown(pub(crate) Metric);
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Metric::Time(kind, figure) => {
+            Metric::Time(kind, figure, among) => {
                 if kind != TimeKind::Response {
                     write!(f, "{}.", kind.name())?;
                 }
                 match figure {
-                    Figure::Percentile(Percentile(units)) => write!(f, "p{}", Decimal::of_units(units, 8)),
-                    Figure::Min => f.write_str("min"),
-                    Figure::Mean => f.write_str("mean"),
-                    Figure::Max => f.write_str("max"),
-                    Figure::Stdev => f.write_str("stdev"),
+                    Figure::Percentile(Percentile(units)) => write!(f, "p{}", Decimal::of_units(units, 8))?,
+                    Figure::Min => f.write_str("min")?,
+                    Figure::Mean => f.write_str("mean")?,
+                    Figure::Max => f.write_str("max")?,
+                    Figure::Stdev => f.write_str("stdev")?,
+                }
+                match among {
+                    usual if usual == Among::of(kind, figure) => Ok(()),
+                    Among::Due => f.write_str("{due}"),
+                    Among::Good => f.write_str("{ok}"),
+                    Among::All => f.write_str("{all}"),
                 }
             }
             Metric::ErrorRate => f.write_str("error_rate"),

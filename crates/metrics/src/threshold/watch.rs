@@ -6,7 +6,7 @@ use plimsoll_core::Nanos;
 
 use super::judgement::{Judgement, View, judge};
 use super::own_lag::own_lag;
-use super::text::{Metric, Operator};
+use super::text::{Among, Metric, Operator};
 use super::{Failure, ThresholdResult, ThresholdSpec, Windows};
 use crate::histogram::Sliding;
 use crate::{Interval, Outline, RunRecord, Tally};
@@ -207,6 +207,9 @@ impl Watched {
                 tally.merge(step);
             }
         }
+        if matches!(self.spec.threshold.metric, Metric::Time(_, _, Among::All)) {
+            tally.add_failed_times();
+        }
         tally
     }
 
@@ -239,12 +242,8 @@ impl Watched {
             Some(_) => {
                 let first = failed.as_ref().map(|failure| failure.at);
                 let judgement = failed.as_ref().map(|failure| &failure.judgement).or(worst.as_ref());
-                let judgement = judgement.cloned().unwrap_or_else(|| Judgement {
-                    passed: false,
-                    observed: None,
-                    reason: Some("no data: the run was shorter than a window".to_owned()),
-                    by_answers: false,
-                    beyond: None,
+                let judgement = judgement.cloned().unwrap_or_else(|| {
+                    Judgement::unknown(None, "no data: the run was shorter than a window")
                 });
                 (judgement, Some(Windows { first_failed_at: first, ..*windows }))
             }
@@ -260,6 +259,7 @@ impl Watched {
             passed: judgement.passed,
             observed: judgement.observed,
             reason: judgement.reason,
+            unreached: judgement.unreached,
             windows,
             ended_run,
             failed_by_answers: !judgement.passed && judgement.by_answers,

@@ -83,9 +83,13 @@ fn figures_of_a_run_are_compared() {
     assert_judged(
         &record,
         &[
-            ("p50<497ms", true, None),
-            ("p50<495ms", false, None),
-            ("p99<=1s", true, None),
+            // The 505th of 1,010 that were due: 10 failed, and 10 were dropped.
+            ("p50<506ms", true, None),
+            ("p50<505ms", false, None),
+            ("p50{ok}<497ms", true, None),
+            ("p50{ok}<495ms", false, None),
+            ("p98<=1s", true, None),
+            ("p99<=1s", false, None),
             ("min==1ms", true, None),
             ("max!=990ms", false, None),
             ("max>=990ms", true, None),
@@ -191,7 +195,8 @@ fn without_data_a_threshold_has_failed() {
             ("rate<10", false, nothing),
         ],
     );
-    let record = record(vec![step(1..=298, 0, 0)]);
+    // And 10 that were dropped.
+    let record = record(vec![step(1..=288, 0, 0)]);
     assert_judged(
         &record,
         &[
@@ -228,7 +233,9 @@ fn timeouts_are_lower_bounds_and_never_show_that_something_was_fast() {
             ("max<2s", false, may),
             ("min<2ms", true, None),
             ("stdev<10s", false, Some("20 requests without an answer have no exact time")),
-            ("service_time.p99<1s", true, None),
+            // They were not even sent.
+            ("service_time.p99<1s", false, may),
+            ("service_time.p99{ok}<1s", true, None),
             ("timeout_rate<=2%", true, None),
         ],
     );
@@ -325,4 +332,121 @@ fn the_run_ends_when_a_threshold_is_shown_to_fail_and_not_before() {
         // A threshold that ended the run has failed, whatever the drain made of its figure.
         assert!(!result.ended_run || !result.passed, "{spec}");
     }
+}
+
+/// A percentile of what was due is not reached where more requests than it leaves out failed, were dropped or
+/// never started, however fast; of the good answers, and of all that ended, it is a value.
+#[test]
+fn a_percentile_is_of_what_was_due() {
+    // 980 good ones of 1 to 980 ms, 20 of 1 ms that failed, and 10 that were dropped.
+    let mut all = record(vec![step(1..=980, 0, 20)]);
+    for (text, passed) in [
+        ("p97<1s", true),
+        ("p98<1s", false),
+        ("p99<1h", false),
+        ("p99{due}<1h", false),
+        ("p99>=1h", true),
+        ("p99{ok}<972ms", true),
+        ("p99{ok}<971ms", false),
+        // 990 of 1,000: the failures are fast.
+        ("p99{all}<972ms", true),
+        ("p99{all}<969ms", false),
+        ("p2{all}<1100us", true),
+        ("mean{all}<482ms", true),
+        ("mean{all}>480ms", true),
+        ("mean>490ms", true),
+        ("max{all}<=980ms", true),
+        ("service_time.p99<1h", false),
+        ("service_time.p99{ok}<490ms", true),
+    ] {
+        let result = judged(&all, spec(text));
+        assert_eq!((result.passed, &result.reason), (passed, &None), "{text}: {result:?}");
+    }
+    let unreached = judged(&all, spec("p99<1h"));
+    assert_eq!(unreached.observed, None);
+    assert_eq!(unreached.unreached.as_deref(), Some("not reached: 2.0 % failed, 1.0 % dropped"));
+    assert!(unreached.failed_by_answers, "20 of 1,010 are answers of the target");
+    assert!(!judged(&all, spec("p98<1s")).failed_by_answers, "the dropped ones decide");
+    assert_eq!(judged(&all, spec("p97<1s")).unreached, None);
+
+    // A step has no dropped arrivals.
+    let of_step = ThresholdSpec { step: Some("login".to_owned()), ..spec("p98<1s") };
+    assert!(judged(&all, of_step).passed);
+    all.accounting.never_started = 40;
+    let never = judged(&all, spec("p95<1s"));
+    assert_eq!(
+        never.unreached.as_deref(),
+        Some("not reached: 1.9 % failed, 1.0 % dropped, 3.8 % never started")
+    );
+    // Without data nothing was due.
+    all.accounting.without_data = 40;
+    assert!(judged(&all, spec("p97<1s")).passed);
+    let few = record(vec![step(1..=20, 0, 20)]);
+    let reason = "needs 299 samples, has 50";
+    assert_judged(&few, &[("p99<1h", false, Some(reason)), ("p50<1h", false, None)]);
+}
+
+/// A request that still waits, or waited for less than the fastest answer took, holds no percentile of what
+/// was due.
+#[test]
+fn a_percentile_of_what_was_due_holds_whatever_becomes_of_who_waits() {
+    let mut waiting = record(vec![step(1..=985, 0, 0)]);
+    for _ in 0..15 {
+        waiting.total.start_lag.record(0);
+    }
+    waiting.accounting.started += 15;
+    waiting.accounting.scheduled += 5;
+    waiting.accounting.dropped = 0;
+    for (text, passed, open) in [
+        ("p97<1s", true, false),
+        ("p99<1s", false, true),
+        ("p99{ok}<1s", true, false),
+        ("p99>1ms", true, false),
+    ] {
+        let result = judged(&waiting, spec(text));
+        assert_eq!((result.passed, result.reason.is_some()), (passed, open), "{text}: {result:?}");
+    }
+}
+
+/// A sum of tallies has the same figures of all that ended as the record of the run.
+#[test]
+fn windows_know_the_times_of_failures() {
+    let outline = outline();
+    let texts = ["p50{all}<40ms", "p99{all}<300ms", "mean{all}<60ms", "p95<1h", "p60<1h", "p90{ok}<11ms"];
+    let specs = texts.map(|text| ThresholdSpec { window: Some(Nanos::from_secs(1)), ..spec(text) });
+    let mut watch = ThresholdWatch::new(&specs, &outline, Nanos::from_secs(1));
+    let mut recorder = plimsoll_metrics::Recorder::new(&outline.steps);
+    for number in 0..1_000_u64 {
+        let failed = number % 4 == 0;
+        let outcome = match failed {
+            true => plimsoll_core::Outcome::Failed(ErrorClass::Status5xx),
+            false => plimsoll_core::Outcome::Ok,
+        };
+        recorder.note_started(0);
+        recorder.record(&plimsoll_metrics::Sample {
+            step: 0,
+            intended: Nanos(0),
+            started: Nanos(0),
+            sent: Nanos(0),
+            first_byte: Nanos(5 * MS),
+            done: Nanos(if failed { 200 * MS } else { 10 * MS }),
+            outcome,
+            status: if failed { 500 } else { 200 },
+            bytes_sent: 1,
+            bytes_received: 1,
+        });
+    }
+    let snapshot =
+        recorder.snapshot(plimsoll_metrics::Gauges { at: Nanos::from_secs(1), ..Default::default() });
+    let second = Nanos::from_secs(1);
+    let mut interval = Interval { at: second, length: second, steps: snapshot.steps, ..Interval::default() };
+    watch.look(&mut interval);
+    let results = watch.finish(&RunRecord::empty(Model::Open));
+    let seen: Vec<_> = results.iter().map(|one| (one.passed, one.reason.clone())).collect();
+    assert_eq!(
+        seen,
+        [(true, None), (true, None), (true, None), (false, None), (true, None), (true, None)],
+        "{results:?}"
+    );
+    assert_eq!(results[3].unreached.as_deref(), Some("not reached: 25.0 % failed"));
 }

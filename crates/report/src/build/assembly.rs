@@ -313,6 +313,7 @@ impl ThresholdOutcome {
                 text: observed.to_string(),
             }),
             reason: result.reason.clone(),
+            unreached: result.unreached.clone(),
             windows: result.windows.map(|windows| WindowsResult {
                 judged: windows.judged,
                 failed: windows.failed,

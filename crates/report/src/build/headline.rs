@@ -4,7 +4,7 @@
 //! become one; one of an earlier version is read; a check is made after the run), it is made from the result.
 
 use plimsoll_core::{ErrorClass, ErrorCounts};
-use plimsoll_metrics::{Headline, LimitedBy, RunFacts, ThresholdFacts};
+use plimsoll_metrics::{Cause, Headline, LimitedBy, RunFacts, ThresholdFacts};
 
 use crate::contract::reconciliation::Reconciliation;
 use crate::contract::result::{OutcomeResult, RunResult, ThresholdOutcome, VerdictResult};
@@ -30,7 +30,7 @@ impl ThresholdOutcome {
 
     fn facts(&self, by_own_lag: bool) -> ThresholdFacts {
         let observed = self.observed.as_ref().map(|observed| observed.text.clone());
-        let parts = [observed, self.reason.clone()];
+        let parts = [observed, self.unreached.clone(), self.reason.clone()];
         ThresholdFacts {
             text: self.heading(),
             passed: self.passed,
@@ -77,6 +77,11 @@ impl RunResult {
         self.verdict.summary = summary;
     }
 
+    /// Returns `true` if the target stopped answering, as the record showed.
+    fn stopped_answering(&self) -> bool {
+        self.verdict.cause == Some(Cause::StoppedAnswering)
+    }
+
     /// Returns the input of the headline. A result does not record how long the generator stood still while
     /// requests waited, so `unanswered` is 0: silence proves nothing where the measurement is invalid.
     fn facts(&self) -> RunFacts {
@@ -101,6 +106,7 @@ impl RunResult {
             valid: self.verdict.valid,
             invalid_reasons: self.verdict.invalid_reasons.clone(),
             limited_by: LimitedBy::from_name(&self.verdict.limited_by.what).unwrap_or_default(),
+            stopped: self.stopped_answering().then(|| self.verdict.summary.clone()),
             is_over: true,
             interrupted: self.run.interrupted_by_signal.is_some(),
             inconsistent: self.reconciliation.as_ref().and_then(Reconciliation::inconsistency),

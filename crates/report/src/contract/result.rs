@@ -418,6 +418,10 @@ pub struct ThresholdOutcome {
     pub observed: Option<ObservedResult>,
     /// Reason why it could not be shown to hold; null if the figure says it.
     pub reason: Option<String>,
+    /// Set where a percentile of what was due lies among the requests that were not answered well, so that
+    /// there is no figure: their shares, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreached: Option<String>,
     /// The windows; null over the run.
     pub windows: Option<WindowsResult>,
     /// True if it ended the run before its time.
@@ -479,8 +483,8 @@ pub struct Rate {
     /// True if the plan asked for requests of iterations of any length (`rate_of: requests`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paces_requests: bool,
-    /// Requests that ended with a whole response of any status within the measured part; null if that had no
-    /// length.
+    /// Whole responses of any status that came within the measured part, also to requests of the warm-up, per
+    /// second; null if it had no length.
     pub achieved_per_s: Option<f64>,
     /// Requests started; null if the measured part had no length.
     pub started_per_s: Option<f64>,

@@ -134,10 +134,19 @@ fn measurement(out: &mut String, result: &RunResult) {
     line(out, 2, "</testcase>");
 }
 
-/// Returns `true` if a request succeeded, if there is no threshold; `None` where that is not asked.
+/// Returns `true` if requests succeeded to the end; `None` where thresholds alone say it, or nothing can be
+/// said.
 fn served(result: &RunResult) -> Option<bool> {
-    let asked = result.thresholds.is_empty() && !is_error(&result.verdict);
-    asked.then(|| result.verdict.cause != Some(CauseResult::NothingSucceeded))
+    let failed = cause_of_no_service(result).is_some();
+    let asked = (result.thresholds.is_empty() || failed) && !is_error(&result.verdict);
+    asked.then_some(!failed)
+}
+
+/// The cause of a run that failed for want of answers, whatever its thresholds are.
+fn cause_of_no_service(result: &RunResult) -> Option<CauseResult> {
+    let is_one =
+        |cause: &CauseResult| matches!(cause, CauseResult::NothingSucceeded | CauseResult::StoppedAnswering);
+    result.verdict.cause.filter(is_one)
 }
 
 fn succeeded(out: &mut String, result: &RunResult, served: bool) {
@@ -148,7 +157,8 @@ fn succeeded(out: &mut String, result: &RunResult, served: bool) {
     let summary = result.verdict.summary.clone();
     line(out, 2, &open("testcase", &attributes));
     let text = data(&summary);
-    let attributes = [("message", summary), ("type", CauseResult::NothingSucceeded.name().to_owned())];
+    let kind = cause_of_no_service(result).unwrap_or(CauseResult::NothingSucceeded);
+    let attributes = [("message", summary), ("type", kind.name().to_owned())];
     line(out, 3, &format!("{}{text}</failure>", open("failure", &attributes)));
     line(out, 2, "</testcase>");
 }
@@ -206,7 +216,8 @@ fn attributes(name: &str, time: &str) -> [(&'static str, String); 3] {
 
 /// Returns the observed value of a threshold, its reason and its failed windows, in words.
 fn seen(threshold: &ThresholdOutcome) -> String {
-    let mut seen = match (&threshold.observed, &threshold.reason) {
+    let reason = threshold.unreached.as_ref().or(threshold.reason.as_ref());
+    let mut seen = match (&threshold.observed, reason) {
         (Some(observed), Some(reason)) => format!("observed {}, {reason}", observed.text),
         (Some(observed), None) => format!("observed {}", observed.text),
         (None, Some(reason)) => reason.clone(),

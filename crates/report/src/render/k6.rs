@@ -129,10 +129,10 @@ fn thresholds(metrics: &mut Map<String, Value>, result: &RunResult) {
 /// The metric of k6 that a threshold is about.
 fn metric(metric: Metric) -> &'static str {
     match metric {
-        Metric::Time(TimeKind::Response, _) => RESPONSE,
-        Metric::Time(TimeKind::Service, _) => SERVICE,
-        Metric::Time(TimeKind::FirstByte, _) => "http_req_waiting",
-        Metric::Time(_, _) | Metric::Rate => REQUESTS,
+        Metric::Time(TimeKind::Response, ..) => RESPONSE,
+        Metric::Time(TimeKind::Service, ..) => SERVICE,
+        Metric::Time(TimeKind::FirstByte, ..) => "http_req_waiting",
+        Metric::Time(..) | Metric::Rate => REQUESTS,
         Metric::ErrorRate | Metric::TimeoutRate => FAILED,
         Metric::Count(Counted::Errors(_)) => FAILED,
         Metric::Count(Counted::Total(total)) => match total.name() {

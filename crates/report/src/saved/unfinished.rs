@@ -197,7 +197,7 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
     let mut total = StepRecord { name: "all".to_owned(), ..StepRecord::default() };
     steps.iter().for_each(|step| total.merge(step));
     let started: u64 = measured().flat_map(|slice| &slice.steps).map(|step| step.started).sum();
-    let completed = of(PartKind::Measured).flat_map(|slice| &slice.steps).map(|step| step.completed).sum();
+    let completed = of(PartKind::Measured).flat_map(|slice| &slice.steps).map(Tally::answers).sum();
     let ended = total.ok + total.failed + total.timed_out + total.aborted();
     // Requests of the warm-up may end in the measured part.
     let started = started.max(ended);

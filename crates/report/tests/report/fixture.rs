@@ -498,6 +498,7 @@ pub(crate) fn huge() -> RunResult {
         never_started: 12_000_000_000_000,
         without_data: 3_000_000_000_000,
         unknown: 0,
+        since_warmup: 0,
         ok: 12_900_000_000_000,
         failed: 59_000_000_000,
         timed_out: 900_000_000,

@@ -267,7 +267,7 @@ impl<'a> Row<'a> {
             unix_s: (pending.unix.0 / 1_000_000) as f64 / 1e3,
             at_s: pending.at.as_secs_f64(),
             length_s,
-            rate: (length_s > 0.0).then(|| tally.completed as f64 / length_s),
+            rate: (length_s > 0.0).then(|| tally.answers() as f64 / length_s),
             times,
             at_least: at_least.map(|(name, _)| name).collect(),
             records,

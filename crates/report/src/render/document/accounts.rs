@@ -121,6 +121,10 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
         facts.push(more(line!["of the never started, ", without, " had no data any more"]));
     }
     facts.push(Fact::identity("", identity(("started", accounting.started), &started)));
+    if accounting.since_warmup > 0 {
+        let since = counted("since_warmup", accounting.since_warmup);
+        facts.push(more(line!["of these in flight since the warm-up ", since]));
+    }
     facts.push(more(line![
         "of these undelivered ",
         counted("undelivered", accounting.undelivered),

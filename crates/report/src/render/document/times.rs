@@ -115,10 +115,38 @@ impl Distribution {
     }
 }
 
+/// Says which of these percentiles of the good answers, that are told, are none of what was due: as many
+/// requests failed, were dropped or never started.
+pub(crate) fn unreached(result: &RunResult, percentiles: &[&str]) -> Option<String> {
+    let accounting = &result.accounting;
+    let lost = [
+        (accounting.failed, "failed"),
+        (accounting.dropped, "dropped"),
+        (accounting.never_started.saturating_sub(accounting.without_data), "never started"),
+    ];
+    let answered = result.response_time.count as f64;
+    let due = lost.iter().map(|(count, _)| *count as f64).sum::<f64>() + answered;
+    let is_beyond = |name: &&&str| {
+        let told = result.response_time.percentile(name).is_some();
+        told && name.parse::<f64>().is_ok_and(|p| p / 100.0 * due > answered)
+    };
+    let beyond: Vec<_> = percentiles.iter().filter(is_beyond).map(|name| format!("p{name}")).collect();
+    if beyond.is_empty() {
+        return None;
+    }
+    let lost = lost.iter().filter(|(count, _)| *count > 0);
+    let lost: Vec<_> =
+        lost.map(|(count, what)| format!("{} {what}", figure::share(*count as f64 / due))).collect();
+    let are = if beyond.len() == 1 { "is" } else { "are" };
+    let (beyond, lost) = (beyond.join(", "), lost.join(", "));
+    Some(format!("these are of the good answers: of what was due {beyond} {are} not reached, {lost}"))
+}
+
 /// Sentences below the table of times.
 pub(super) fn remarks(result: &RunResult) -> Vec<String> {
     let columns = columns(result);
     let mut remarks = dependence(columns[0].2);
+    remarks.extend(unreached(result, &PERCENTILES.map(|(name, _)| name)));
     let empty: Vec<&str> =
         columns.iter().filter(|(_, _, summary)| summary.count == 0).map(|(name, ..)| *name).collect();
     if !empty.is_empty() {

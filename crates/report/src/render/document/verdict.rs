@@ -114,7 +114,7 @@ fn seen(threshold: &ThresholdOutcome, at: &str) -> Line {
     if let Some(observed) = &threshold.observed {
         line.push(words(&observed.text, at));
     }
-    if let Some(reason) = &threshold.reason {
+    for reason in [&threshold.unreached, &threshold.reason].into_iter().flatten() {
         line.push(format!("{}{reason}", if line.spans.is_empty() { "" } else { ", " }));
     }
     if let Some(windows) = threshold.windows.filter(|windows| windows.judged > 0) {

@@ -7,6 +7,7 @@ use crate::Style;
 use crate::contract::result::{ModelKind, RunResult};
 use crate::contract::summary::Summary;
 use crate::render::document::accounts::rate_line;
+use crate::render::document::times::unreached;
 use crate::render::document::{Document, Fact, Target, cell, seconds};
 use crate::render::layout::{Emphasis, Page, Row};
 
@@ -162,6 +163,9 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
     let (_, first, _) = &all[0];
     if let Some((name, reason)) = SHOWN.iter().find_map(|name| Some((name, first.p_missing.get(*name)?))) {
         page.line(&format!("- p{name} {reason}"));
+    }
+    if let Some(text) = unreached(result, &SHOWN) {
+        page.statement(Emphasis::Plain, &text, "");
     }
     if first.censored > 0 {
         let text =

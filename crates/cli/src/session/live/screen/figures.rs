@@ -230,7 +230,7 @@ impl Figures {
         let total = interval.total();
         let seconds = interval.length.as_secs_f64().max(1e-9);
         for (figures, tally) in self.steps.iter_mut().zip(&interval.steps) {
-            figures.rate = tally.completed as f64 / seconds;
+            figures.rate = tally.answers() as f64 / seconds;
             figures.now = Times::of_tally(tally);
             push(&mut figures.rates, figures.rate, STEP_POINTS);
         }
@@ -248,7 +248,7 @@ impl Figures {
         self.run = Times::of_record(&self.standing.record().total);
         self.now = Times::of_tally(&total);
         let point = Point {
-            rate: total.completed as f64 / seconds,
+            rate: total.answers() as f64 / seconds,
             p99: total.percentile(99.0),
             warmup: interval.warmup,
             failed: total.failed + total.timed_out > 0,

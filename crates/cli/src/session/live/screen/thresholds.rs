@@ -95,8 +95,8 @@ fn row(state: State, result: &ThresholdResult, name: usize, area: Rect, buffer: 
         let [failed, judged] = [windows.failed, windows.judged].map(figure::count);
         format!("in {failed} of {judged} windows")
     });
-    let said =
-        [observed, result.reason.clone(), windows].into_iter().flatten().collect::<Vec<_>>().join("  ");
+    let said = [observed, result.unreached.clone(), result.reason.clone(), windows];
+    let said = said.into_iter().flatten().collect::<Vec<_>>().join("  ");
     let behind = STATE + name + 2;
     let style = if state == State::Fails { BAD } else { LABEL };
     cut(&said, style, place(behind, usize::from(area.width).saturating_sub(behind)), buffer);
