@@ -518,6 +518,13 @@ impl Delta {
         Self(if times > 0 { vec![(index, times)] } else { Vec::new() })
     }
 
+    /// The counts of a whole histogram.
+    pub fn of_all(histogram: &Histogram) -> Self {
+        let mut delta = Self::default();
+        Cursor::new().advance(histogram, &mut delta);
+        delta
+    }
+
     /// The number of buckets.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -9,6 +9,7 @@ use plimsoll_core::Nanos;
 
 pub use self::downsampler::{IntervalDownsampler, MOST_INTERVALS, MOST_PIECES};
 pub use self::processes::ProcessMerger;
+use crate::histogram::Delta;
 use crate::{Interval, Outline, ScenarioInterval, Tally, WorkerStatus};
 
 /// Length of an interval where the plan does not say another; the last one of a run may be shorter.
@@ -37,6 +38,9 @@ pub struct Snapshot {
     pub connections: u64,
     /// Outcomes of the requests, one tally per step of the plan.
     pub steps: Vec<Tally>,
+    /// Step by step, the times for which requests of the measured part have been due without an answer at its
+    /// end; empty where no threshold looks at them while the run goes on.
+    pub waiting: Vec<Delta>,
     /// Status of the worker at the end of the interval. Present in the measured part and at the end of the
     /// load, if the run control asks for details; `None` if nothing has changed since the last one.
     pub worker_status: Option<Box<WorkerStatus>>,
@@ -163,6 +167,12 @@ impl IntervalMerger {
         for (mine, theirs) in interval.steps.iter_mut().zip(&snapshot.steps) {
             mine.merge(theirs);
         }
+        if interval.waiting.len() < snapshot.waiting.len() {
+            interval.waiting.resize_with(snapshot.waiting.len(), Delta::default);
+        }
+        for (mine, theirs) in interval.waiting.iter_mut().zip(&snapshot.waiting) {
+            mine.merge(theirs);
+        }
         interval.worker_statuses.extend(snapshot.worker_status.as_deref().cloned());
     }
 
@@ -183,6 +193,7 @@ impl IntervalMerger {
             in_flight: part.in_flight,
             connections: part.connections,
             steps: part.steps.clone(),
+            waiting: part.waiting.clone(),
             worker_status: None,
         };
         self.add(&snapshot);

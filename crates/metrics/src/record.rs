@@ -23,6 +23,7 @@ pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
 pub use self::websocket::WebSocketRecord;
+use crate::histogram::Delta;
 use crate::{EventStreamRecord, Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict, WorkerStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -444,6 +445,10 @@ pub struct Interval {
     pub scheduled: u64,
     /// Iterations started in it.
     pub iterations: u64,
+    /// Step by step, the times for which requests have been due without an answer at its end, if a threshold
+    /// looks at them; not kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Delta>,
     /// Response time of what ended in it: p50, p90, p99, p99.9, max, in nanoseconds; zero counts give `None`.
     pub response_time: Option<[u64; 5]>,
     /// Events with content that came in it, of streams of events.

@@ -232,6 +232,7 @@ impl Recorder {
             in_flight: gauges.in_flight,
             connections: gauges.connections,
             steps: self.steps.iter_mut().map(StepRecorder::news).collect(),
+            waiting: Vec::new(),
             worker_status: None,
         }
     }

@@ -113,6 +113,14 @@ impl ThresholdSpec {
         self.window.is_none() && self.phase.is_none() && !self.is_rate_of_part()
     }
 
+    /// Returns `true` if requests without an answer so far may end the run by it: how long they have waited is
+    /// looked at while the run goes on.
+    pub const fn looks_at_waiting(&self) -> bool {
+        self.abort_on_fail
+            && self.window.is_none()
+            && matches!(self.threshold.metric, Metric::Time(TimeKind::Response, ..))
+    }
+
     /// Returns the scope of the threshold in words: `of scenario "buy", in every 10 s`. Empty for the whole
     /// run.
     pub fn scope(&self) -> String {

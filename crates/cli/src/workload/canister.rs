@@ -399,7 +399,7 @@ impl Outcomes {
         outcomes.add(11, step.failed.saturating_sub(rejected + garbage + with_status));
         outcomes.add(22, garbage);
         outcomes.add(33, rejected);
-        outcomes.add(44, step.timed_out);
+        outcomes.add(44, step.timed_out + step.unanswered());
         outcomes
     }
 }
@@ -422,21 +422,22 @@ impl Tally {
         let mut tally = Self::default();
         let error =
             |step: &StepResult, class: ErrorClass| step.errors.get(class.name()).copied().unwrap_or_default();
-        let ended = |step: &StepResult| step.ok + step.failed + step.timed_out;
+        let begun = |step: &StepResult| step.ok + step.failed + step.timed_out + step.unanswered();
         let unsent = result.accounting.dropped + result.accounting.never_started;
         if let Some(first) = step(QUERY).or_else(|| step(SUBMIT)) {
             tally.outcomes = Outcomes::of(first);
-            tally.calls = ended(first);
+            tally.calls = begun(first);
             tally.answered = first.ok;
             // The call was submitted, but the answer was bad or missing. In version 2 the answer says only
             // whether the call was accepted.
             let answers = error(first, ErrorClass::Rejected) + error(first, ErrorClass::Check);
             let waited = match (first.step == QUERY, api) {
-                (true, _) => answers + first.timed_out,
+                (true, _) => answers + first.timed_out + first.unanswered(),
                 (false, Api::V2) => 0,
                 (false, Api::V3 | Api::V4) => answers,
             };
-            tally.submit_failures = (first.failed + first.timed_out).saturating_sub(waited);
+            let lost = first.failed + first.timed_out + first.unanswered();
+            tally.submit_failures = lost.saturating_sub(waited);
             tally.wait_failures = waited;
         }
         if let Some(wait) = step(WAIT) {
@@ -446,8 +447,8 @@ impl Tally {
                 tally.outcomes.add(code, count);
             }
             // The load may have ended before the outcome was asked for.
-            tally.outcomes.add(202, submitted.saturating_sub(ended(wait)));
-            tally.wait_failures += wait.failed + wait.timed_out;
+            tally.outcomes.add(202, submitted.saturating_sub(begun(wait)));
+            tally.wait_failures += wait.failed + wait.timed_out + wait.unanswered();
             tally.answered = tally.answered.saturating_sub(submitted) + wait.ok;
         }
         tally.submit_failures += unsent;

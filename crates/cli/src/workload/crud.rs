@@ -367,7 +367,9 @@ fn summary(load: &CrudLoad, concurrency: &str, result: &RunResult) -> String {
     }
     text.push_str("\nLatency percentiles (milliseconds), of requests that were answered well:\n");
     for operation in Operation::ALL {
-        for step in of(operation).filter(|step| step.ok + step.failed + step.timed_out > 0) {
+        for step in
+            of(operation).filter(|step| step.ok + step.failed + step.timed_out + step.unanswered() > 0)
+        {
             text.push_str(&percentiles(step));
         }
     }
@@ -393,6 +395,9 @@ fn percentiles(step: &StepResult) -> String {
     let lost = step.failed + step.timed_out;
     if lost > 0 {
         let _ = write!(line, "; {lost} more failed or timed out");
+    }
+    if step.unanswered() > 0 {
+        let _ = write!(line, "; {} without an answer at the end", step.unanswered());
     }
     match found_nothing(step) {
         0 => {}

@@ -117,7 +117,10 @@ fn explain(result: &RunResult, say: &Notify) {
         });
     let late = result.accounting.timed_out;
     let late = (late > 0).then(|| (late, "not answered in time".to_owned(), advice(None, "timeout", "")));
-    let mut all: Vec<(u64, String, &str)> = refused.chain(lost).chain(late).collect();
+    let open = result.accounting.in_flight_at_stop;
+    let open =
+        (open > 0).then(|| (open, "without an answer at the end".to_owned(), advice(None, "timeout", "")));
+    let mut all: Vec<(u64, String, &str)> = refused.chain(lost).chain(late).chain(open).collect();
     all.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
     for (count, how, hint) in all {
         say(&format!("note: {} batches were {how}\nhint: {hint}", figure::count(count)));

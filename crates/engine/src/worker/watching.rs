@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
+use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::recorder::Gauges;
-use plimsoll_metrics::{ConnectionRecord, ResponseFacts, Snapshot, Stall, WorkerRecord, WorkerStatus};
+use plimsoll_metrics::{
+    ConnectionRecord, Histogram, ResponseFacts, Snapshot, Stall, ThresholdSpec, WorkerRecord, WorkerStatus,
+};
 use plimsoll_plan::{Load, Overload};
 
 use super::routing::ASK_INTERVAL;
 use super::stalls::STALL;
 use super::{LONGEST_WAIT, Worker};
+use crate::connection::State;
 use crate::pacing::Outlook;
 use crate::target_pool::TargetPool;
 
@@ -168,8 +172,25 @@ impl<B: Backend> Worker<'_, B> {
         } else {
             None
         };
+        let looks = self.plan.thresholds.iter().any(ThresholdSpec::looks_at_waiting);
+        let waiting = if looks && !warmup && !drain { self.waiting(at) } else { Vec::new() };
         let recorder = if warmup { &mut self.records.warmup } else { &mut self.records.measured };
-        Snapshot { worker_status, ..recorder.snapshot(gauges) }
+        Snapshot { worker_status, waiting, ..recorder.snapshot(gauges) }
+    }
+
+    /// Returns for how long requests of the measured part have been due without an answer, step by step.
+    fn waiting(&self, now: Nanos) -> Vec<Delta> {
+        let mut ages = vec![Histogram::new(); self.plan.steps.len()];
+        let on_connections = self.conns.iter().filter(|conn| conn.state != State::Free);
+        let on_connections = on_connections.flat_map(|conn| conn.requests.iter());
+        let queued = self.pools.iter().flat_map(|pool| pool.waiting.iter().map(|(_, request)| request));
+        for request in on_connections.chain(queued).chain(self.polls.requests()) {
+            let since = request.intended.min(request.started);
+            if request.measured && !request.is_given_up() && since < now {
+                ages[request.step as usize].record(now.since(since).0);
+            }
+        }
+        ages.iter().map(Delta::of_all).collect()
     }
 
     /// Returns the status of this worker at an instant of the measured part, or in the drain.

@@ -218,3 +218,32 @@ fn a_silence_with_a_reason_is_no_standstill() {
         assert_eq!(Standstill::at_end(&record), None, "{name}: {:?}", record.accounting);
     }
 }
+
+/// A threshold that ends the run sees who waits: a target that freezes ends it as soon as enough requests have
+/// waited for long enough, and a healthy one does not.
+#[test]
+fn a_threshold_that_ends_the_run_sees_a_hang() {
+    for (load, flags) in [
+        ("open", &[("--rate", "200"), ("-d", "9s")][..]),
+        ("h2 open", &[("--rate", "200"), ("-d", "9s"), ("--http2", "")][..]),
+        ("few connections", &[("--rate", "200"), ("-d", "9s"), ("-c", "4"), ("--overload", "queue")][..]),
+        ("closed", &[("-c", "800"), ("-d", "9s")][..]),
+    ] {
+        let mut flags = flags.to_vec();
+        flags.extend([("--threshold", "p99<100ms"), ("--abort-on-fail", ""), ("--drain", "1s")]);
+        let slow = Behaviour { service: Law::Constant(MS * 50), ..frozen(Nanos::from_secs(60)) };
+        for (behaviour, freezes) in
+            [(slow, true), (Behaviour { service: Law::Constant(MS * 50), ..base() }, false)]
+        {
+            let plan = plan(&flags);
+            let (record, _) = carry_out(&plan, world(behaviour));
+            let name = format!("{load}, {freezes}");
+            let seconds = record.duration.as_secs_f64();
+            if freezes {
+                assert!(seconds <= 3.0, "{name}: after {seconds} s");
+            } else {
+                assert!(seconds > 8.9, "{name}: after {seconds} s");
+            }
+        }
+    }
+}

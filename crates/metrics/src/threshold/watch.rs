@@ -6,10 +6,10 @@ use plimsoll_core::Nanos;
 
 use super::judgement::{Judgement, View, judge};
 use super::own_lag::own_lag;
-use super::text::{Among, Metric, Operator};
+use super::text::{Among, Metric, Operator, TimeKind};
 use super::{Failure, ThresholdResult, ThresholdSpec, Windows};
-use crate::histogram::Sliding;
-use crate::{Interval, Outline, RunRecord, Tally};
+use crate::histogram::{Delta, Sliding};
+use crate::{Censored, Interval, Outline, RunRecord, Tally};
 
 /// Looks at every complete interval of a run, in order, and judges at its end.
 ///
@@ -55,6 +55,27 @@ impl Window {
         self.times.add(&tally.response_time);
         self.length += length;
         self.parts.push_back((length, tally));
+    }
+
+    /// The view of what has ended, and of requests that wait: these have taken at least as long.
+    fn judge_beside(&mut self, spec: &ThresholdSpec, waiting: &Delta) -> Judgement {
+        let (Some(least), Some(most)) = (waiting.lowest(), waiting.percentile(100.0)) else {
+            return self.judge(spec);
+        };
+        let (censored, limits) = (self.total.censored, self.total.limits);
+        self.times.add(waiting);
+        let beside = Censored { count: waiting.count(), from: Nanos(least) };
+        self.total.censored.merge(beside);
+        let (low, high) = limits.unwrap_or((least, most));
+        self.total.limits = Some((low.min(least), high.max(most)));
+        let judgement = self.judge(spec);
+        self.times.take(waiting);
+        (self.total.censored, self.total.limits) = (censored, limits);
+        judgement
+    }
+
+    fn judge(&self, spec: &ThresholdSpec) -> Judgement {
+        judge(&spec.threshold, &View::of_window(&self.total, &self.times, self.length))
     }
 
     /// Keeps the last parts whose lengths add up to this, and no more.
@@ -169,7 +190,11 @@ impl Watched {
             // Over the whole run, the sum is enough.
             self.window.parts.clear();
             let early = since < self.spec.delay || self.spec.may_still_be_met();
-            return (!early && self.spec.abort_on_fail).then(|| (self.judge_window(), false));
+            if early || !self.spec.abort_on_fail {
+                return None;
+            }
+            let waiting = self.waiting(interval);
+            return Some((self.window.judge_beside(&self.spec, &waiting), false));
         };
         // With an interval that the end of a phase cut short, a window may be longer by less than an
         // interval.
@@ -213,6 +238,17 @@ impl Watched {
         tally
     }
 
+    /// Returns the times for which requests of the watched steps have waited at the end of an interval, if the
+    /// threshold is about such times.
+    fn waiting(&self, interval: &Interval) -> Delta {
+        let mut waiting = Delta::default();
+        if matches!(self.spec.threshold.metric, Metric::Time(TimeKind::Response, ..)) {
+            let steps = self.steps.iter().filter_map(|step| interval.waiting.get(*step as usize));
+            steps.for_each(|step| waiting.merge(step));
+        }
+        waiting
+    }
+
     /// Returns `true` if an interval with this end belongs to the phase of the threshold.
     fn is_in_phase(&self, end: Nanos) -> bool {
         self.phase.is_none_or(|(begins, ends)| begins < end && end <= ends)
@@ -225,8 +261,7 @@ impl Watched {
     }
 
     fn judge_window(&self) -> Judgement {
-        let Window { total, times, length, .. } = &self.window;
-        judge(&self.spec.threshold, &View::of_window(total, times, *length))
+        self.window.judge(&self.spec)
     }
 
     fn result(&self, record: &RunRecord, ended_run: bool) -> ThresholdResult {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::ErrorClass;
 use plimsoll_metrics::WebSocketRecord;
 pub use plimsoll_metrics::{
     Accounting as AccountingResult, Cause as CauseResult, IterationRecord as IterationResult,
@@ -608,6 +609,16 @@ pub struct StepResult {
     /// As in the whole result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_streams: Option<EventStreamsResult>,
+}
+
+impl StepResult {
+    /// Requests without an answer when the run ended. Results of earlier versions, whose start lags lack
+    /// these, have none.
+    pub fn unanswered(&self) -> u64 {
+        let aborted = self.errors.get(ErrorClass::AbortedByUs.name()).copied().unwrap_or(0);
+        let ended = [self.ok, self.failed, self.timed_out, aborted].into_iter().fold(0, u64::saturating_add);
+        self.start_lag.count.saturating_sub(ended)
+    }
 }
 
 /// One second of the run, or the last part of one.
