@@ -112,6 +112,8 @@ pub struct Plan {
     pub ping_interval: Option<Nanos>,
     /// `true` to send one request before the run and stop if it fails.
     pub preflight: bool,
+    /// `true` to send a request once more that its server has not processed.
+    pub resend: bool,
     /// Thresholds on the figures.
     pub thresholds: Vec<ThresholdSpec>,
     /// Bounds that a streamed request has to hold to count as goodput.

@@ -287,6 +287,7 @@ impl Resolver<'_> {
             },
             ping_interval: http2.ping_interval,
             preflight: !patch.no_preflight.is_on(),
+            resend: !patch.no_resend.is_on(),
             connections: usage.connections,
             thresholds: thresholds.iter().map(|judged| judged.spec.clone()).collect(),
             goodput: goodput?,

@@ -126,6 +126,13 @@ impl DynamicRequest {
         self.method == b"HEAD"
     }
 
+    /// Returns `true` if the method is idempotent, as
+    /// [`RequestTemplate::is_idempotent`](crate::RequestTemplate::is_idempotent) says; that of raw bytes is
+    /// not known here.
+    pub fn is_idempotent(&self) -> bool {
+        self.raw.is_empty() && is_idempotent(&self.method)
+    }
+
     /// Checks that the request can be sent as it is: a legal method and path (or whole URL, which names the
     /// server), and legal names and values of fields. A refused request could be read as another one than it
     /// is, or as two. Of [`raw`](Self::raw) bytes only the number of requests is checked, which
@@ -269,6 +276,12 @@ impl DynamicRequest {
 /// Returns `true` if we write the field ourselves, from other parts of the request.
 fn is_ours(name: &[u8]) -> bool {
     matches!(name, b"host" | b"content-length")
+}
+
+/// Returns `true` if requests of this method change no more if they are processed twice (RFC 9110 section
+/// 9.2.2).
+pub(crate) fn is_idempotent(method: &[u8]) -> bool {
+    matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" | b"PUT" | b"DELETE")
 }
 
 fn write_field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {

@@ -8,6 +8,7 @@ use plimsoll_wire::cache::Operation;
 use plimsoll_wire::http2::{HeaderBlockCache, Payload};
 
 use crate::cache::{self, Frame, Value};
+use crate::dynamic::is_idempotent;
 use crate::head::{FieldText, Head, HeadField};
 use crate::http2::FieldBlock;
 use crate::slot::write_decimal;
@@ -423,6 +424,12 @@ impl RequestTemplate {
     /// Returns `true` if the method is safe: it does not ask for a change (RFC 9110 section 9.2.1).
     pub fn is_safe(&self) -> bool {
         matches!(self.source.spec.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
+    }
+
+    /// Returns `true` if the method is idempotent: a request that is processed twice changes no more than one
+    /// that is processed once (RFC 9110 section 9.2.2).
+    pub fn is_idempotent(&self) -> bool {
+        is_idempotent(self.source.spec.method.as_bytes())
     }
 
     /// Returns `true` if all renderings are the same.

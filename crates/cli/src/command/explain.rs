@@ -381,6 +381,7 @@ fn default_of(name: &str, plan: &Plan) -> Option<String> {
         "backend" => "auto".to_owned(),
         "max_head_bytes" => plan.limits.head_bytes.to_string(),
         "no_preflight" => (!plan.preflight).to_string(),
+        "no_resend" => (!plan.resend).to_string(),
         _ => return None,
     })
 }

@@ -147,7 +147,7 @@ const SETTINGS: [(&str, &str); 74] = [
 ];
 
 /// Switches, by the same names.
-const SWITCHES: [(&str, &str); 10] = [
+const SWITCHES: [(&str, &str); 11] = [
     ("disable_keepalive", "--disable-keepalive"),
     ("ipv4", "-4"),
     ("ipv6", "-6"),
@@ -157,6 +157,7 @@ const SWITCHES: [(&str, &str); 10] = [
     ("http2_prior_knowledge", "--http2-prior-knowledge"),
     ("precise", "--precise"),
     ("no_preflight", "--no-preflight"),
+    ("no_resend", "--no-resend"),
     ("control_h2loadrunner", "--control 127.0.0.1:0 --control-h2loadrunner"),
 ];
 
