@@ -13,6 +13,7 @@ use plimsoll_driver::{
     Backend, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, SocketOptions, SystemError, Wait,
 };
 
+use crate::behaviour::Behaviour;
 use crate::http2::Http2;
 use crate::options::SimOptions;
 use crate::request::{self, Recognised};
@@ -400,7 +401,8 @@ impl SimBackend {
         }
         self.truth.note_reply(self.world, entry, at);
         let client = link.client;
-        let answer = &self.servers[link.server].behaviour.answer;
+        let Behaviour { answer, faults, .. } = &self.servers[link.server].behaviour;
+        let close_delay = faults.close_delay;
         let (bytes, end) = match decision.action {
             Action::Reply(status) => {
                 let bytes = answer.render(status, head_request, decision.announce);
@@ -423,7 +425,7 @@ impl SimBackend {
         }
         self.send_to_conn(at, client, Message::Data(bytes));
         if let Some(end) = end {
-            self.send_to_conn(at, client, end);
+            self.send_to_conn(at + close_delay, client, end);
         }
     }
 

@@ -96,6 +96,8 @@ pub struct Faults {
     /// connection is closed when the streams before it have ended; without an announcement it is closed at
     /// once.
     pub announce_close: bool,
+    /// HTTP/1.1: time from the last reply of a connection to its close, in which a further request may come.
+    pub close_delay: Nanos,
     /// Refuse a connection.
     pub refuse_connect: f64,
     /// Answer a connection attempt with nothing at all.
