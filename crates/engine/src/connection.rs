@@ -15,7 +15,7 @@ use plimsoll_wire::tunnel::{TunnelClient, TunnelError};
 
 use crate::capture::{Captures, NO_CAPTURE};
 use crate::event_stream::{Receipt, StreamedStep};
-use crate::request::{AT_SEND, InFlight, Requests};
+use crate::request::{InFlight, Requests};
 use crate::websocket::WebSocket;
 
 /// Stage in the life of a connection.
@@ -508,7 +508,7 @@ impl Conn {
                 let reason = format!("{} bytes that no request had asked for", input.len());
                 return Err(Fault::new(ErrorClass::UnsolicitedData, reason));
             };
-            if request.sent == AT_SEND {
+            if request.is_unsent() {
                 let reason = "a response came before its request was sent";
                 return Err(Fault::new(ErrorClass::UnsolicitedData, reason));
             }

@@ -52,6 +52,14 @@ pub(crate) struct InFlight {
 pub(crate) enum Intent {
     /// To have its answer, within its timeout.
     Await,
+    /// To have its answer, and to count as failed if its connection is lost: it was written together with
+    /// others, and cannot be written alone.
+    AwaitOnce,
+    /// To be sent once more, because its server has not processed it. Unlike other requests it has a `sent`
+    /// time, that of the first attempt, while its bytes are still to be handed to the kernel.
+    SendAgain(Loss),
+    /// To have its answer, after it was sent once more.
+    AwaitAgain,
     /// To send a part of it, and abort it.
     CutRequest,
     /// To abort it when its response begins.
@@ -62,7 +70,38 @@ pub(crate) enum Intent {
     GiveUp,
 }
 
+/// Reason why the first attempt of a request that is sent again was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// A kept connection of HTTP/1.1 was closed or reset before one byte of the answer.
+    Closed,
+    /// HTTP/2: the server said that it has not processed the request (GOAWAY, REFUSED_STREAM).
+    Unprocessed,
+}
+
 impl InFlight {
+    /// Returns `true` while its bytes are still to be handed to the kernel, in this attempt.
+    #[inline]
+    pub(crate) fn is_unsent(&self) -> bool {
+        self.sent == AT_SEND || self.is_sent_again()
+    }
+
+    /// Returns `true` if it is to be sent once more, and has not been.
+    #[inline]
+    pub(crate) fn is_sent_again(&self) -> bool {
+        matches!(self.intent, Intent::SendAgain(_))
+    }
+
+    /// Makes it a new exchange, of which nothing has come: a further hop, or a poll. It may be lost like the
+    /// first one.
+    pub(crate) fn begin_exchange(&mut self) {
+        // Only the last response is measured and extracted from.
+        self.first_byte = Nanos::MAX;
+        if self.intent == Intent::AwaitAgain {
+            self.intent = Intent::Await;
+        }
+    }
+
     /// When it times out: counted from when it was taken up, so never while that is to come.
     #[inline]
     pub(crate) fn deadline(&self, plan: &Plan) -> Nanos {

@@ -29,6 +29,7 @@ mod proceeding;
 mod quoting;
 mod receiving;
 mod records;
+mod resending;
 mod routes;
 mod routing;
 mod sending;

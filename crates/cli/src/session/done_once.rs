@@ -44,8 +44,8 @@ impl DoneOnce {
 
 /// Requests that reached a server before or beside the load: the unmeasured ones of its account.
 pub(crate) const fn sent_beside(accounting: &Accounting) -> u64 {
-    let Accounting { started, undelivered, redirects_followed, polls, unmeasured, .. } = *accounting;
-    started - undelivered + redirects_followed + polls + unmeasured
+    let Accounting { started, undelivered, redirects_followed, polls, resent, unmeasured, .. } = *accounting;
+    started - undelivered + redirects_followed + polls + resent + unmeasured
 }
 
 /// The same of all records and steps around a load.

@@ -33,7 +33,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn on_response(&mut self, slot: u32, ticket: u32, at: Nanos, reply: Reply) {
         let conn = &mut self.conns[slot as usize];
         let (http2, protocol) = (matches!(conn.client, Client::Http2(_)), conn.client.protocol_number());
-        if http2 && conn.requests.get_mut(ticket).is_some_and(|request| request.sent == AT_SEND) {
+        if http2 && conn.requests.get_mut(ticket).is_some_and(|request| request.is_unsent()) {
             // The response came before its request was flushed; flushing gives the request its instant.
             self.flush();
         }
@@ -64,8 +64,7 @@ impl<B: Backend> Worker<'_, B> {
             if conn.requests.is_empty() {
                 self.release(slot, Some(Close::Now));
             } else if closes {
-                // The server does not answer any further requests on this connection.
-                self.break_off(slot, ErrorClass::ClosedBeforeResponse, Some(Close::Now), at);
+                self.break_off_answered(slot, at);
             } else {
                 self.conns[slot as usize].state = State::Draining;
             }
@@ -163,8 +162,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         };
         request.redirects += 1;
-        // Only the last response is measured and extracted from.
-        request.first_byte = Nanos::MAX;
+        request.begin_exchange();
         self.exchanges.captures.send_by(&mut request.capture, Detour::Template(Arc::new(next)));
         // The server may have gone away, or have lowered its limit, together with this answer.
         if there == pool && here && self.has_room(slot) {

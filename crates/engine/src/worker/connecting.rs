@@ -10,8 +10,9 @@ use plimsoll_wire::tls::Session;
 use plimsoll_wire::tunnel::TunnelClient;
 
 use super::Worker;
+use super::resending::Lost;
 use crate::connection::{Client, Conn, Fault, InTurn, State, Tls};
-use crate::request::{AT_SEND, InFlight, Requests};
+use crate::request::{AT_SEND, Loss, Requests};
 use crate::websocket::WebSocket;
 
 /// The name of HTTP/2 in ALPN.
@@ -128,8 +129,21 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Gives up a connection. Where replies come in turn, the oldest request fails with `first` and those
     /// behind it were never answered; on HTTP/2 all were under way. In the closed model their users go on.
-    /// Requests that were not yet sent move to another connection.
+    /// Requests that were not yet sent move to another connection, and those that the server has not processed
+    /// are [sent again](super::resending).
     pub(super) fn break_off(&mut self, slot: u32, first: ErrorClass, close: Option<Close>, now: Nanos) {
+        let lost = self.lost_with(slot, first);
+        self.take_apart(slot, first, close, lost, now);
+    }
+
+    /// Gives up a connection whose last answer said that it is the last one. A server processes no request
+    /// behind it (RFC 9112 section 9.6).
+    pub(super) fn break_off_answered(&mut self, slot: u32, now: Nanos) {
+        let lost = Lost::Unprocessed;
+        self.take_apart(slot, ErrorClass::ClosedBeforeResponse, Some(Close::Now), lost, now);
+    }
+
+    fn take_apart(&mut self, slot: u32, first: ErrorClass, close: Option<Close>, how: Lost, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
         let pool = conn.pool;
         let established = conn.state.is_established();
@@ -150,14 +164,22 @@ impl<B: Backend> Worker<'_, B> {
             if request.is_given_up() {
                 continue;
             }
-            if (established && answered || fails_over) && request.sent == AT_SEND && !is_linked {
-                // None of its bytes has left: this is not a retry, but the first attempt, on another
-                // connection.
-                let mut again = InFlight { bytes_sent: 0, ..request };
+            if (established && answered || fails_over) && request.is_unsent() && !is_linked {
+                // None of its bytes has left: this is the same attempt, on another connection.
+                let mut again = request;
+                if request.sent == AT_SEND {
+                    again.bytes_sent = 0;
+                }
                 self.exchanges.captures.renew(&mut again.capture);
                 self.assign(pool, None, &mut again, Nanos::MAX, now);
                 continue;
             }
+            if self.may_resend_lost(&request, how) {
+                self.resend(pool, &request, Loss::Closed);
+                continue;
+            }
+            self.records.measured.connections.lost_on_kept +=
+                u64::from(how == Lost::Perhaps && request.first_byte == Nanos::MAX);
             self.failures.blamed = Some(slot);
             self.fail(pool, &request, class, 0, now);
             // A connection that we close ourselves fails for no other reason.

@@ -7,7 +7,7 @@ use plimsoll_metrics::{Accounting, IterationRecord};
 use plimsoll_plan::{Load, Plan};
 
 use crate::connection::PROTOCOLS;
-use crate::request::{AT_SEND, InFlight, Intent};
+use crate::request::{AT_SEND, InFlight, Intent, Loss};
 use crate::target_pool::Passed;
 
 /// Counters of one worker: the accounts of its arrivals and iterations, and progress since the last snapshot.
@@ -178,6 +178,17 @@ impl Counts {
     pub(super) const fn redirect(&mut self, request: &InFlight) {
         if request.measured {
             self.accounting.redirects_followed += 1;
+        } else {
+            self.accounting.unmeasured += 1;
+        }
+    }
+
+    /// Counts a request whose bytes were handed over once more, because the first attempt was lost.
+    #[cold]
+    pub(super) const fn resend(&mut self, request: &InFlight, loss: Loss) {
+        if request.measured {
+            self.accounting.resent += 1;
+            self.accounting.resent_closed += matches!(loss, Loss::Closed) as u64;
         } else {
             self.accounting.unmeasured += 1;
         }

@@ -13,7 +13,7 @@ use super::routing::NoWay;
 use super::sending::submit;
 use crate::capture::{Detour, NO_CAPTURE};
 use crate::connection::Client;
-use crate::request::InFlight;
+use crate::request::{InFlight, Intent};
 
 impl<B: Backend> Worker<'_, B> {
     /// The same for a request that a script makes. If it cannot, the request has failed.
@@ -129,6 +129,10 @@ impl<B: Backend> Worker<'_, B> {
         let before = out.len();
         self.draft.dynamic.write_http1(pool.server.forward(), out);
         let length = out.len() - before;
+        if self.draft.dynamic.raw_count > 1 {
+            // The script would write all of them anew.
+            request.intent = Intent::AwaitOnce;
+        }
         let mut sibling = *request;
         // Each of several is kept by itself, or the log would take the heads of all but one for content.
         let mut captures = Vec::new();

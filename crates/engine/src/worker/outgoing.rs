@@ -4,8 +4,9 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, ConnId};
 use plimsoll_metrics::WorkerRecord;
 
+use super::counts::Counts;
 use crate::connection::{Conn, State};
-use crate::request::AT_SEND;
+use crate::request::{AT_SEND, Intent};
 use crate::send_times::SendTimes;
 
 /// Connections written to before it is all handed to the kernel in the middle of a pass. It keeps the target
@@ -102,6 +103,7 @@ impl Outgoing {
         &mut self,
         io: &mut impl Backend,
         conns: &mut [Conn],
+        counts: &mut Counts,
         record: &mut WorkerRecord,
     ) -> Nanos {
         let sends = self.connections.len() as u64;
@@ -130,6 +132,10 @@ impl Outgoing {
             }
             let Some(request) = conn.requests.get_mut(ticket) else { continue };
             if request.sent != AT_SEND {
+                if let Intent::SendAgain(loss) = request.intent {
+                    request.intent = Intent::AwaitAgain;
+                    counts.resend(request, loss);
+                }
                 continue;
             }
             request.sent = at;

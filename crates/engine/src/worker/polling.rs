@@ -13,8 +13,7 @@ impl<B: Backend> Worker<'_, B> {
         self.exchanges.captures.end(request.capture);
         request.capture = NO_CAPTURE;
         request.redirects = 0;
-        // Only the last response is measured and extracted from.
-        request.first_byte = Nanos::MAX;
+        request.begin_exchange();
         let at = at.min(request.deadline(self.plan));
         self.polls.push(at, pool, request);
     }

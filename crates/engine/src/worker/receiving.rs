@@ -9,7 +9,7 @@ use super::connecting::of_connecting;
 use super::{EVENTS_PER_PASS, LONGEST_WAIT, Worker};
 use crate::connection::{Client, Fault, Keeping, Recorders, Reply, State};
 use crate::pacing::Awaiting;
-use crate::request::{AT_SEND, InFlight, Intent};
+use crate::request::{InFlight, Intent, Loss};
 
 /// The way in which a peer ended a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,7 +286,7 @@ impl<B: Backend> Worker<'_, B> {
 
     fn on_stream_failed(&mut self, slot: u32, ticket: u32, at: Nanos, failure: http2::StreamFailure) {
         let (class, reason) = self.name_failure(failure);
-        let waits = |request: &mut InFlight| request.sent == AT_SEND;
+        let waits = |request: &mut InFlight| request.is_unsent();
         if self.conns[slot as usize].requests.get_mut(ticket).is_some_and(waits) {
             // Its bytes are in the outbox, and will leave in any case.
             self.flush();
@@ -297,9 +297,14 @@ impl<B: Backend> Worker<'_, B> {
         if let Client::Http2(client) = &mut conn.client {
             client.reuse(ticket);
         }
-        self.note_error(class, &reason);
-        self.failures.blamed = Some(slot);
-        self.fail(pool, &request, class, 0, at);
+        let unprocessed = matches!(class, ErrorClass::GoAway | ErrorClass::StreamRefused);
+        if unprocessed && self.may_resend(&request, true) {
+            self.resend(pool, &request, Loss::Unprocessed);
+        } else {
+            self.note_error(class, &reason);
+            self.failures.blamed = Some(slot);
+            self.fail(pool, &request, class, 0, at);
+        }
         self.finish_request(slot);
     }
 
@@ -413,13 +418,13 @@ impl<B: Backend> Worker<'_, B> {
                 if multiplexed && conn.requests.iter().any(|request| request.first_byte != Nanos::MAX) {
                     class = ErrorClass::ClosedInResponse;
                 }
-                self.note_error(class, "the server closed before the end of its response");
+                self.note_broken(slot, class, "the server closed before the end of its response");
             }
             Err(truncated) => {
                 // Interim responses do not count: after them alone the response has not begun.
                 class = truncated.class();
                 let place = if truncated.started { "in the middle of" } else { "before" };
-                self.note_error(class, &format!("the server closed {place} its response"));
+                self.note_broken(slot, class, &format!("the server closed {place} its response"));
             }
         }
         self.break_off(slot, class, Some(Close::Now), at);
@@ -439,7 +444,7 @@ impl<B: Backend> Worker<'_, B> {
         if conn.requests.is_empty() {
             self.records.measured.connections.closed_idle += 1;
         } else {
-            self.note_error(class, &error.to_string());
+            self.note_broken(slot, class, &error.to_string());
         }
         self.break_off(slot, class, Some(Close::Now), at);
     }

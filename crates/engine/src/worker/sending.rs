@@ -55,7 +55,7 @@ impl<B: Backend> Worker<'_, B> {
             // The rest of it cannot be kept yet, only that it differs from the template of its step.
             return self.transmit_detour(slot, request, ready);
         }
-        if request.sent != AT_SEND {
+        if request.sent != AT_SEND && !request.is_sent_again() {
             self.counts.poll(request);
         }
         let plan = self.plan;
@@ -63,7 +63,8 @@ impl<B: Backend> Worker<'_, B> {
         match step.make_script {
             None => {
                 let facts = self.steps.facts[request.step as usize];
-                if self.misbehaviour.is_some() {
+                // One that is sent again is no longer to be aborted: its first attempt was not.
+                if self.misbehaviour.is_some() && !request.is_sent_again() {
                     return self.transmit_badly(slot, request, facts, ready);
                 }
                 let _ = self.transmit_as(slot, request, &step.request, facts, ready);
@@ -75,7 +76,7 @@ impl<B: Backend> Worker<'_, B> {
     /// The same for a request that is not written as its step says.
     #[inline(never)]
     fn transmit_detour(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
-        if request.redirects > 0 {
+        if request.redirects > 0 && !request.is_sent_again() {
             self.counts.redirect(request);
         }
         let facts = Facts { authority: true, repeated: false, ..self.steps.facts[request.step as usize] };
@@ -306,7 +307,8 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Hands everything written to the kernel, and notes when.
     pub(super) fn flush(&mut self) {
-        let last = self.outgoing.flush(&mut self.io, &mut self.conns, &mut self.records.worker);
+        let last =
+            self.outgoing.flush(&mut self.io, &mut self.conns, &mut self.counts, &mut self.records.worker);
         self.clock.advance(last);
     }
 

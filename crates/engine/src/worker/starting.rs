@@ -161,9 +161,15 @@ impl<B: Backend> Worker<'_, B> {
     /// Requests that were started find a connection, as far as there is room.
     pub(super) fn start_waiting(&mut self, now: Nanos) {
         for pool in 0..self.pools.len() as u32 {
-            while !self.pools[pool as usize].waiting.is_empty() && self.can_place(pool, now) {
-                if let Some((_, mut request)) = self.pools[pool as usize].waiting.pop_front() {
-                    self.seat_anywhere(pool, &mut request, Nanos::MAX, now);
+            while let Some((_, first)) = self.pools[pool as usize].waiting.front() {
+                let again = first.is_sent_again();
+                if !self.can_place(pool, now) && !(again && self.has_place(pool, now)) {
+                    break;
+                }
+                match self.pools[pool as usize].waiting.pop_front() {
+                    Some((_, mut request)) if again => self.seat_again(pool, &mut request, now),
+                    Some((_, mut request)) => self.seat_anywhere(pool, &mut request, Nanos::MAX, now),
+                    None => break,
                 }
             }
         }
@@ -298,10 +304,15 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     fn may_open(&mut self, pool: u32, now: Nanos) -> bool {
-        let paced = self.dialing.ramp.is_paced() && !self.users_have_connections();
-        let may = !self.is_at_limit(pool) && (!paced || now >= self.clock.start + self.dialing.ramp.next());
         // A WebSocket carries nothing but the messages of its iteration, however short they are.
-        may && (self.pools[pool as usize].server.protocol.is_websocket() || self.is_owed_one(pool, now))
+        self.has_place(pool, now)
+            && (self.pools[pool as usize].server.protocol.is_websocket() || self.is_owed_one(pool, now))
+    }
+
+    /// Returns `true` if the limit and the pace of connections allow the pool a further one.
+    pub(super) fn has_place(&self, pool: u32, now: Nanos) -> bool {
+        let paced = self.dialing.ramp.is_paced() && !self.users_have_connections();
+        !self.is_at_limit(pool) && (!paced || now >= self.clock.start + self.dialing.ramp.next())
     }
 
     /// Returns `true` if what is owed needs one more connection of the pool.
@@ -441,7 +452,7 @@ impl<B: Backend> Worker<'_, B> {
         self.pools[pool as usize].waiting.push_back((deadline, *request));
     }
 
-    fn seat_anywhere(&mut self, pool: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
+    pub(super) fn seat_anywhere(&mut self, pool: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
         if let Some(slot) = self.find_available(pool) {
             self.pools[pool as usize].available.pop_front();
             self.conns[slot as usize].listed = false;
@@ -453,6 +464,11 @@ impl<B: Backend> Worker<'_, B> {
             self.wait_for_room(pool, request, now);
             return;
         }
+        self.seat_on_new(pool, request, ready, now);
+    }
+
+    /// Opens a connection for `request`.
+    pub(super) fn seat_on_new(&mut self, pool: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
         match self.open_connection(pool, now) {
             Ok(slot) => {
                 self.enqueue(slot, request, ready, now);

@@ -66,7 +66,7 @@ fn a_time_out_does_not_end_the_iteration_if_its_step_goes_on() {
             let faults =
                 Faults { drop_reply: 0.2, reset: 0.1, close_before_reply: 0.05, ..Faults::default() };
             let text = RESOURCE.replace("CHANGE", "timeout: 20ms");
-            let settings = format!("{load}, connections: 8, timeout: 30ms, {protocol}");
+            let settings = format!("{load}, connections: 8, timeout: 30ms, no_resend: true, {protocol}");
             let (record, truth) = carry_out(&plan(&settings, &text), kept(Behaviour { faults, ..creator() }));
             let asked = asked(&truth);
             // Without a location there is nothing to change; what was to be changed is deleted.

@@ -60,13 +60,14 @@ fn every_fault_has_its_class_and_the_accounts_balance() {
         for flags in
             [&[("-c", "8"), ("-n", "2000"), ("-t", "2")][..], &[("--rate", "2000"), ("-d", "1s")][..]]
         {
+            let flags = [flags, &[("--no-resend", "")]].concat();
             let behaviour = Behaviour {
                 service: Law::Constant(MS),
                 answer: Answer::with_body("hello"),
                 faults: faults.clone(),
                 ..Behaviour::default()
             };
-            let (record, truth) = simulate(&plan(flags), world(behaviour));
+            let (record, truth) = simulate(&plan(&flags), world(behaviour));
             let faulty = truth.count(|action| !matches!(action, Action::Reply(200))) as u64;
             assert!(faulty > 10, "{class}: {faulty}");
             assert_eq!(record.accounting.failed, faulty, "{class}");

@@ -20,6 +20,7 @@ mod phases;
 mod plans;
 mod polling;
 mod request_pace;
+mod resending;
 mod scenarios;
 mod sending;
 mod shards;
@@ -88,7 +89,7 @@ fn simulate(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
 /// Requests of which the report says that at least their first byte was handed to the target.
 fn delivered(record: &RunRecord) -> u64 {
     let a = &record.accounting;
-    a.started - a.undelivered + a.unmeasured + a.redirects_followed + a.polls
+    a.started - a.undelivered + a.unmeasured + a.redirects_followed + a.polls + a.resent
 }
 
 /// Carries out the plan; the accounts balance in every run.

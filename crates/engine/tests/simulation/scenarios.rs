@@ -94,7 +94,7 @@ fn whatever_goes_wrong_iterations_balance() {
 /// target answers.
 #[test]
 fn counted_users_are_dealt_over_all_targets() {
-    let text = "run: {users: 6, connections: 12, iterations: 1000, timeout: 100ms, SETTINGS}
+    let text = "run: {users: 6, connections: 12, iterations: 1000, timeout: 100ms, no_resend: true, SETTINGS}
 targets: {slow: http://sim.test, fast: http://sim.test:81}
 scenarios:
   - {weight: 3, target: slow, steps: [{get: /slow}]}

@@ -53,6 +53,15 @@ pub struct Accounting {
     /// Requests sent once more because their answer was still to come. Not part of started.
     #[serde(default)]
     pub polls: u64,
+    /// Requests sent once more because the target had not processed them: HTTP/2 said so (GOAWAY,
+    /// REFUSED_STREAM), or a connection that was used before was closed without one byte of an answer. Not
+    /// part of started.
+    #[serde(default)]
+    pub resent: u64,
+    /// Part of resent: a connection of HTTP/1.1 was closed, so that the target may have seen the request
+    /// before.
+    #[serde(default)]
+    pub resent_closed: u64,
     /// True if a worker did not come back after the end: its requests are not in these figures.
     #[serde(default)]
     pub incomplete: bool,
@@ -89,7 +98,7 @@ impl Accounting {
         self.incomplete |= other.incomplete;
     }
 
-    const fn counts_mut(&mut self) -> [&mut u64; 17] {
+    const fn counts_mut(&mut self) -> [&mut u64; 19] {
         [
             &mut self.scheduled,
             &mut self.started,
@@ -108,6 +117,8 @@ impl Accounting {
             &mut self.unmeasured,
             &mut self.redirects_followed,
             &mut self.polls,
+            &mut self.resent,
+            &mut self.resent_closed,
         ]
     }
 }

@@ -21,6 +21,10 @@ pub struct ConnectionRecord {
     pub failed: ErrorCounts,
     /// Connections that the target closed while no response was owed.
     pub closed_idle: u64,
+    /// Requests that failed because the target closed or reset a connection of HTTP/1.1 that was used before,
+    /// without one byte of an answer.
+    #[serde(default)]
+    pub lost_on_kept: u64,
     /// Largest number open at once, summed over workers.
     pub peak_open: u64,
     /// Largest number allowed.
@@ -66,6 +70,7 @@ impl ConnectionRecord {
             *mine += theirs;
         }
         self.closed_idle += other.closed_idle;
+        self.lost_on_kept += other.lost_on_kept;
         self.peak_open += other.peak_open;
         self.limit += other.limit;
         self.connect_time.merge(&other.connect_time);
