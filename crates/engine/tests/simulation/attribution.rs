@@ -2,7 +2,7 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{LimitedBy, RunRecord};
-use plimsoll_testkit::{Behaviour, Concurrency, Law, Pause};
+use plimsoll_testkit::{Behaviour, Concurrency, Faults, Law, Pause};
 
 use crate::{MS, SimOptions, carry_out, plan, world};
 
@@ -86,4 +86,23 @@ fn without_a_stall_nothing_is_set_apart() {
     let pauses = vec![Pause { at: Nanos::from_secs(1_001), length: Nanos::from_millis(500) }];
     let record = limited(&[("--rate", "1000"), ("-d", "2s")], world(Behaviour { pauses, ..constant(MS) }));
     assert_eq!(record.total.response_in_stall.count(), 0, "the server stood still, not we");
+}
+
+/// The next request mostly meets a reset, as the connection is closed by then.
+#[test]
+fn a_server_that_closes_kept_connections_in_silence_is_named_with_a_remedy() {
+    for close_delay in [Nanos::from_micros(10), Nanos::from_micros(300)] {
+        let faults = Faults { close_after: Some(5), close_delay, ..Faults::default() };
+        let behaviour = Behaviour { faults, ..constant(MS) };
+        for request in [&[("-X", "POST")][..], &[("--no-resend", "")]] {
+            let flags = [&[("-c", "4"), ("-d", "1s")], request].concat();
+            let record = limited(&flags, world(behaviour.clone()));
+            assert_limited(&record, LimitedBy::Target, "were not served");
+            let limit = &record.verdict.limited_by;
+            assert!(limit.hint.contains("--disable-keepalive"), "{request:?}: {limit:?}");
+        }
+        let record = limited(&[("-c", "4"), ("-d", "1s")], world(behaviour.clone()));
+        assert_eq!(record.accounting.failed, 0);
+        assert_eq!(record.error_examples.len(), 0, "nothing has failed: {:?}", record.error_examples);
+    }
 }

@@ -209,11 +209,12 @@ impl Judge<'_> {
         let evidence =
             format!("{} of the requests were not served, most of them: {name}", figure::share(share));
         // The next request and the end of the connection then cross on their way.
-        let closes_idle = *most == ErrorClass::ClosedBeforeResponse && record.connections.closed_idle > 0;
-        let hint = match closes_idle && !timed_out {
+        let closes = matches!(most, ErrorClass::ClosedBeforeResponse | ErrorClass::Reset);
+        let closes_kept = closes && record.connections.lost_on_kept > total.errors[*most as usize] / 2;
+        let hint = match closes_kept && !timed_out {
             true => {
-                "the target closes connections between requests and does not say so in its responses: \
-                 --disable-keepalive gives each request a connection of its own"
+                "the target closes connections between requests and does not say so in its responses, and \
+                 these requests are not sent again: --disable-keepalive gives each a connection of its own"
             }
             false => "look at the errors below and at the target's own log",
         };

@@ -401,15 +401,18 @@ fn a_target_that_falls_behind_is_the_limit() {
 
 #[test]
 fn a_target_that_closes_connections_without_a_word_has_a_hint_of_its_own() {
-    let with_idle_ends = |closed_idle| {
+    let with_lost = |class, lost_on_kept| {
         let mut record = good(Model::Closed);
         watched(&mut record);
-        record.total.errors[ErrorClass::ClosedBeforeResponse as usize] = 900;
-        record.connections.closed_idle = closed_idle;
+        record.total.errors[class as usize] = 900;
+        record.connections.lost_on_kept = lost_on_kept;
         judge(&record).limited_by.hint
     };
-    assert!(with_idle_ends(40).contains("--disable-keepalive"));
-    assert!(with_idle_ends(0).contains("the target's own log"));
+    for class in [ErrorClass::ClosedBeforeResponse, ErrorClass::Reset] {
+        assert!(with_lost(class, 890).contains("--disable-keepalive"));
+        assert!(with_lost(class, 40).contains("the target's own log"));
+    }
+    assert!(with_lost(ErrorClass::ClosedInResponse, 890).contains("the target's own log"));
 }
 
 #[test]
