@@ -509,6 +509,8 @@ pub(crate) fn huge() -> RunResult {
         unmeasured: 1_000_000_000,
         redirects_followed: 7_000_000_000,
         polls: 41,
+        resent: 1_234,
+        resent_closed: 1_200,
         incomplete: false,
     };
     record.iterations = IterationRecord {

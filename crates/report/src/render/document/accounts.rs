@@ -1,6 +1,6 @@
 //! Rate, lengths and accounts: where every arrival and every request went.
 
-use plimsoll_metrics::{RateUnit, figure};
+use plimsoll_metrics::{Accounting, RateUnit, figure};
 
 use super::{Fact, Identity, Line, Shown, bytes, count, length, line, nanos, seconds};
 use crate::contract::result::{IterationResult, ModelKind, RateChangeResult, RunResult};
@@ -151,6 +151,7 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
         let polls = counted("polls", accounting.polls);
         facts.push(more(line!["sent again, for their answer was still to come: ", polls]));
     }
+    facts.extend(resent(result).map(|line| Fact::new("", line)));
     if iterations_differ(result) {
         let iterations = &result.iterations;
         let parts = [
@@ -165,6 +166,29 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
         (bytes(result.bytes.sent, "/bytes/sent"), bytes(result.bytes.received, "/bytes/received"));
     facts.push(Fact::new("bytes", line![sent, " sent, ", received, " received"]).on(Shown::TextAndPage));
     facts
+}
+
+/// Returns the number of requests that were sent again because they had not been processed, and why; `None` if
+/// there are none.
+pub(crate) fn resent(result: &RunResult) -> Option<Line> {
+    let Accounting { resent, resent_closed, .. } = result.accounting;
+    let refused = resent.saturating_sub(resent_closed);
+    let closed_words = "since the target had closed their connections without an answer";
+    let refused_words = "since the target had not processed them (GOAWAY, REFUSED_STREAM)";
+    let counted = |key: &str, value: u64| count(value, format!("/accounting/{key}"));
+    let noun = if resent == 1 { " request was sent again" } else { " requests were sent again" };
+    let mut line = line![counted("resent", resent), noun];
+    match (resent_closed, refused) {
+        (0, 0) => return None,
+        (0, _) => line.push(format!(", {refused_words}")),
+        (_, 0) => line.push(format!(", {closed_words}")),
+        (_, _) => {
+            line.push(": ");
+            line.push(counted("resent_closed", resent_closed));
+            line.push(format!(" {closed_words}, the others {refused_words}"));
+        }
+    }
+    Some(line)
 }
 
 /// Returns `true` if the accounts of iterations differ from those of requests.

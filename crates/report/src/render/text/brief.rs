@@ -8,6 +8,7 @@ use crate::contract::result::{ModelKind, RunResult};
 use crate::contract::summary::Summary;
 use crate::render::document::accounts::rate_line;
 use crate::render::document::times::unreached;
+use crate::render::document::accounts::{rate_line, resent};
 use crate::render::document::{Document, Fact, Target, cell, seconds};
 use crate::render::layout::{Emphasis, Page, Row};
 
@@ -112,6 +113,9 @@ fn counts(page: &mut Page<'_>, result: &RunResult) {
         line.push_str(&format!(", {} {name}", figure::count(*count)));
     }
     page.statement(Emphasis::Heading, &line, "");
+    if let Some(resent) = resent(result) {
+        page.statement(Emphasis::Plain, &resent.text(), "");
+    }
     page.statement(Emphasis::Plain, &rate_line(result), "");
 }
 
