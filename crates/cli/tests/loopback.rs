@@ -49,6 +49,7 @@ mod proxied;
 mod receivers;
 mod recording;
 mod refusals;
+mod resending;
 mod shards;
 pub(crate) mod sink;
 mod slow_clients;

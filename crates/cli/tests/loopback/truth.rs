@@ -120,5 +120,5 @@ pub(crate) fn assert_balance(result: &Value) {
 /// Requests that a target must have got if the result is right.
 pub(crate) fn delivered(result: &Value) -> u64 {
     let of = |kind| account(result, kind);
-    of("started") - of("undelivered") + of("unmeasured") + of("redirects_followed")
+    of("started") - of("undelivered") + of("unmeasured") + of("redirects_followed") + of("resent")
 }

@@ -145,18 +145,24 @@ fn a_connection_that_says_goodbye_is_replaced() {
         let Some(nginx) = nginx() else { return };
         let socket = nginx.folder.file("goodbye.sock");
         let load = format!("-n 1000 -c 2 -m 4 --backend {backend}");
-        let result = http2(&format!("http://localhost/ --unix-socket {socket} {load}"));
-        // Requests that were in flight at the GOAWAY were not processed: they are sent again, or counted as
-        // such.
+        let load = format!("http://localhost/ --unix-socket {socket} {load}");
+        let left = http2(&format!("{load} --no-resend"));
+        assert!(errors(&left, "go_away") >= 1_000 / GOODBYE_AFTER, "{}", left["errors"]);
+        assert_eq!((account(&left, "failed"), account(&left, "resent")), (errors(&left, "go_away"), 0));
+        let result = http2(&load);
+        // Requests that were in flight at the GOAWAY were not processed, and are sent again, on a connection
+        // that may say goodbye as well.
         let unprocessed = errors(&result, "go_away");
         assert_eq!(account(&result, "ok") + unprocessed, 1_000, "{}", result["errors"]);
+        let resent = account(&result, "resent");
+        assert!(resent >= 1_000 / GOODBYE_AFTER && unprocessed * 20 <= resent, "{}", result["accounting"]);
         let goodbyes = count(&result, "/http2/go_aways/NO_ERROR");
         assert!(goodbyes >= 1_000 / GOODBYE_AFTER - 2, "{}", result["http2"]);
         assert!(count(&result, "/connections/opened") >= 1_000 / GOODBYE_AFTER, "{}", result["connections"]);
         assert_eq!(result["http2"]["violations"], serde_json::json!({}));
         let (_, log) = nginx.stop("access.log");
-        let measured = account(&result, "ok") + account(&result, "unmeasured");
-        assert_eq!(log.lines().count() as u64, measured, "each of them answered once");
+        let answered = |result| account(result, "ok") + account(result, "unmeasured");
+        assert_eq!(log.lines().count() as u64, answered(&left) + answered(&result), "each answered once");
     });
 }
 
