@@ -173,8 +173,9 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
 pub(crate) fn resent(result: &RunResult) -> Option<Line> {
     let Accounting { resent, resent_closed, .. } = result.accounting;
     let refused = resent.saturating_sub(resent_closed);
-    let closed_words = "since the target had closed their connections without an answer";
-    let refused_words = "since the target had not processed them (GOAWAY, REFUSED_STREAM)";
+    let closed_words = "since the target had closed the connection without an answer";
+    let object = if refused == 1 { "it" } else { "them" };
+    let refused_words = format!("since the target had not processed {object} (GOAWAY, REFUSED_STREAM)");
     let counted = |key: &str, value: u64| count(value, format!("/accounting/{key}"));
     let noun = if resent == 1 { " request was sent again" } else { " requests were sent again" };
     let mut line = line![counted("resent", resent), noun];
