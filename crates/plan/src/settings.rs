@@ -566,10 +566,11 @@ settings! {
             connect_timeout: Value = flag().value("TIME").number(),
             /// Do not send requests again that the server has not processed: count them as failed
             ///
-            /// Without it a request is sent once more, with its intended time and its time limit, if the server
-            /// says by HTTP/2 that it has not processed it (GOAWAY, REFUSED_STREAM), or has closed a connection
-            /// of HTTP/1.1 that was used before, without one byte of an answer; the latter only if the request
-            /// may be repeated (GET, HEAD, OPTIONS, TRACE, PUT, DELETE). The accounts have them as `resent`.
+            /// Without it a request is sent once more, with its intended time and its time limit, if the
+            /// server says by HTTP/2 that it has not processed it (GOAWAY, REFUSED_STREAM), or has closed a
+            /// connection of HTTP/1.1 that was used before, without one byte of an answer; the latter only
+            /// if the request may be repeated (GET, HEAD, OPTIONS, TRACE, PUT, DELETE). The accounts have
+            /// them as `resent`.
             no_resend: Switch = flag(),
             /// Connect from this local address, repeatable (taken in turn)
             source_ip: List = flag().value("IP"),

@@ -129,8 +129,8 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Gives up a connection. Where replies come in turn, the oldest request fails with `first` and those
     /// behind it were never answered; on HTTP/2 all were under way. In the closed model their users go on.
-    /// Requests that were not yet sent move to another connection, and those that the server has not processed
-    /// are [sent again](super::resending).
+    /// Requests that were not yet sent move to another connection, and those that the server has not
+    /// processed are [sent again](super::resending).
     pub(super) fn break_off(&mut self, slot: u32, first: ErrorClass, close: Option<Close>, now: Nanos) {
         let lost = self.lost_with(slot, first);
         self.take_apart(slot, first, close, lost, now);

@@ -71,8 +71,8 @@ impl<B: Backend> Worker<'_, B> {
         request.session != NO_SESSION && supplied.is_some_and(|supplied| !supplied.inquiry)
     }
 
-    /// Returns `true` if a request does no harm that is processed twice. The method of one that a script makes
-    /// is not known any more, and a write whose effect is examined after the run must happen once.
+    /// Returns `true` if a request does no harm that is processed twice. The method of one that a script
+    /// makes is not known any more, and a write whose effect is examined after the run must happen once.
     fn is_repeatable(&self, request: &InFlight) -> bool {
         let step = &self.plan.steps[request.step as usize];
         let idempotent = match self.exchanges.captures.detour(request.capture) {
@@ -97,33 +97,34 @@ impl<B: Backend> Worker<'_, B> {
         waiting.insert(place, (deadline, again));
     }
 
-    /// Sends a request once more: on a new connection if there may be one, else on one that has room.
+    /// Sends a request once more: on a connection that has sent nothing yet, which is opened if there may be
+    /// a further one; else on the one of those with room that has sent the fewest requests, as servers that
+    /// end connections after a number of requests end it last.
     #[cold]
     pub(super) fn seat_again(&mut self, pool: u32, request: &mut InFlight, now: Nanos) {
-        if self.has_place(pool, now) {
+        if self.put_youngest_first(pool) != Some(0) && self.has_place(pool, now) {
             self.seat_on_new(pool, request, Nanos::MAX, now);
         } else {
-            self.put_youngest_first(pool);
             self.seat_anywhere(pool, request, Nanos::MAX, now);
         }
     }
 
-    /// Puts the connection of the pool that has sent the fewest requests in front of the others that can take
-    /// one: servers that end connections after a number of requests end it last.
-    fn put_youngest_first(&mut self, pool: u32) {
+    /// Puts the connection with room that has sent the fewest requests in front of the others of its pool.
+    /// Returns the number of them; `None` if no connection has room.
+    fn put_youngest_first(&mut self, pool: u32) -> Option<u64> {
         let available = &self.pools[pool as usize].available;
         let is_usable = |slot: u32| {
             let conn = &self.conns[slot as usize];
             conn.pool == pool && conn.listed && self.has_room(slot)
         };
-        let usable = (0..).zip(available).filter(|(_, slot)| is_usable(**slot));
-        let youngest = usable.min_by_key(|(_, slot)| self.conns[**slot as usize].served);
-        if let Some((place, _)) = youngest {
-            let available = &mut self.pools[pool as usize].available;
-            if let Some(slot) = available.remove(place) {
-                available.push_front(slot);
-            }
+        let usable = (0..).zip(available.iter().copied()).filter(|(_, slot)| is_usable(*slot));
+        let served = |slot: u32| self.conns[slot as usize].served;
+        let (served, place) = usable.map(|(place, slot)| (served(slot), place)).min()?;
+        let available = &mut self.pools[pool as usize].available;
+        if let Some(slot) = available.remove(place) {
+            available.push_front(slot);
         }
+        Some(served)
     }
 
     /// Notes why a connection ends, unless all of its requests are sent again.

@@ -179,3 +179,16 @@ fn the_times_of_a_request_that_is_sent_again_go_on() {
         }
     }
 }
+
+/// Streams that one connection gives back share the connection that takes its place.
+#[test]
+fn streams_that_are_sent_again_do_not_have_a_connection_each() {
+    let flags = [("--http2", ""), ("-m", "100"), ("--rate", "20000"), ("-d", "500ms")];
+    // Those of a round trip are under way when the last answer comes.
+    let far = SimOptions { latency: Nanos::from_millis(2), ..world(losing(closing(400, true))) };
+    let (record, _) = carry_out(&plan(&flags), far);
+    let (a, connections) = (record.accounting, &record.connections);
+    let ended: u64 = connections.http2.go_aways.values().sum();
+    assert!(a.resent > 10 * ended && ended > 15, "{ended}: {a:?}");
+    assert!(connections.opened < 3 * ended, "{} for {ended}", connections.opened);
+}

@@ -168,8 +168,8 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
     facts
 }
 
-/// Returns the number of requests that were sent again because they had not been processed, and why; `None` if
-/// there are none.
+/// Returns the number of requests that were sent again because they had not been processed, and why; `None`
+/// if there are none.
 pub(crate) fn resent(result: &RunResult) -> Option<Line> {
     let Accounting { resent, resent_closed, .. } = result.accounting;
     let refused = resent.saturating_sub(resent_closed);
