@@ -131,7 +131,10 @@ impl Plan {
         let _ = writeln!(text, "end {duration:?} {:?}", self.end.iterations);
         let _ = writeln!(text, "warmup {} drain {}", self.warmup.0, self.drain.0);
         let _ = writeln!(text, "timeout {} connect {}", self.timeout.0, self.connect_timeout.0);
-        let _ = writeln!(text, "redirects {} resend {}", self.redirects, self.resend);
+        let _ = writeln!(text, "redirects {}", self.redirects);
+        if !self.resend {
+            let _ = writeln!(text, "no resend");
+        }
         if let Some(faults) = &self.client_faults {
             let _ = writeln!(text, "client {faults:?}");
         }

@@ -133,10 +133,10 @@ impl<B: Backend> Worker<'_, B> {
         let how = self.lost_with(slot, class);
         let conn = &self.conns[slot as usize];
         let moves = conn.state.is_established() && conn.answered;
-        let fails = |request: &InFlight| {
-            !request.is_given_up() && !(moves && request.is_unsent()) && !self.may_resend_lost(request, how)
+        let goes_on = |request: &InFlight| {
+            request.is_given_up() || moves && request.is_unsent() || self.may_resend_lost(request, how)
         };
-        if self.conns[slot as usize].requests.iter().any(fails) {
+        if !conn.requests.iter().all(goes_on) {
             self.note_error(class, reason);
         }
     }

@@ -163,7 +163,8 @@ impl<B: Backend> Worker<'_, B> {
         for pool in 0..self.pools.len() as u32 {
             while let Some((_, first)) = self.pools[pool as usize].waiting.front() {
                 let again = first.is_sent_again();
-                if !self.can_place(pool, now) && !(again && self.has_place(pool, now)) {
+                let has_place = self.can_place(pool, now) || again && self.has_place(pool, now);
+                if !has_place {
                     break;
                 }
                 match self.pools[pool as usize].waiting.pop_front() {

@@ -395,6 +395,7 @@ fn runs_saved_by_an_earlier_build_are_read_and_written_as_they_were() {
             "\"polled_share\":0.0,",
             "\"judged\":0,\"good\":0,",
             "\"content_events\":0,\"ttft\":\"\",",
+            "\"resent\":0,\"resent_closed\":0,",
         ] {
             again = again.replace(later, "");
         }
