@@ -2,7 +2,7 @@
 //! limit, and in an account of their own.
 
 use plimsoll_core::ErrorClass;
-use plimsoll_testkit::{Action, Faults, Law};
+use plimsoll_testkit::{Action, Answer, Faults, Law, Truth};
 
 use super::*;
 
@@ -191,4 +191,52 @@ fn streams_that_are_sent_again_do_not_have_a_connection_each() {
     let ended: u64 = connections.http2.go_aways.values().sum();
     assert!(a.resent > 10 * ended && ended > 15, "{ended}: {a:?}");
     assert!(connections.opened < 3 * ended, "{} for {ended}", connections.opened);
+}
+
+#[test]
+fn over_http1_only_idempotent_methods_are_repeated() {
+    let methods = [
+        ("GET", true),
+        ("HEAD", true),
+        ("OPTIONS", true),
+        ("PUT", true),
+        ("DELETE", true),
+        ("POST", false),
+        ("PATCH", false),
+        ("PURGE", false),
+    ];
+    for (method, repeats) in methods {
+        let flags = [("-n", "400"), ("-c", "2"), ("-X", method)];
+        let (record, _) = carry_out(&plan(&flags), world(losing(closing(5, false))));
+        let a = record.accounting;
+        assert_eq!((a.resent > 0, a.failed > 0), (repeats, !repeats), "{method}: {a:?}");
+    }
+}
+
+#[test]
+fn iterations_go_on_over_requests_that_are_sent_again() {
+    let text = "scenarios:
+- steps:
+  - {get: /items, expect: {status: 201}, extract: {item: {header: location, as_path: true}}}
+  - {put: '${item}', body: some words, expect: {status: 201}}
+";
+    let headers = vec![("Location".to_owned(), "/items/7".to_owned())];
+    let answer = Answer { status: 201, headers, ..Answer::default() };
+    for (protocol, faults) in [("http1: true", closing(7, false)), ("http2: true", closing(30, true))] {
+        for load in ["iterations: 300, connections: 4", "rate: 600, duration: 500ms, connections: 4"] {
+            let streams = if protocol.starts_with("http2") { ", max_concurrent_streams: 8" } else { "" };
+            let settings = format!("{load}, {protocol}{streams}");
+            let behaviour = Behaviour { answer: answer.clone(), ..losing(faults.clone()) };
+            let options = SimOptions { keep_requests: true, ..world(behaviour) };
+            let (record, truth) = carry_out(&plans::plan(&settings, text), options);
+            let (a, i) = (record.accounting, record.iterations);
+            assert_eq!((i.completed, i.failed, i.unfinished), (300, 0, 0), "{settings}: {a:?}");
+            assert!(a.resent > 10, "{settings}: {a:?}");
+            let answered = |line: &str| {
+                let is_one = |truth: &&Truth| truth.request.starts_with(line.as_bytes());
+                truth.entries().iter().filter(|truth| truth.replied.is_some()).filter(is_one).count()
+            };
+            assert_eq!((answered("GET /items "), answered("PUT /items/7 ")), (300, 300), "{settings}");
+        }
+    }
 }
