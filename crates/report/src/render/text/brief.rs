@@ -6,9 +6,8 @@ use super::{facts, opening, rows, section, thresholds};
 use crate::Style;
 use crate::contract::result::{ModelKind, RunResult};
 use crate::contract::summary::Summary;
-use crate::render::document::accounts::rate_line;
-use crate::render::document::times::unreached;
 use crate::render::document::accounts::{rate_line, resent};
+use crate::render::document::times::unreached;
 use crate::render::document::{Document, Fact, Target, cell, seconds};
 use crate::render::layout::{Emphasis, Page, Row};
 
