@@ -250,6 +250,11 @@ impl Captures {
         self.all.get(number as usize)?.detour.as_ref()
     }
 
+    /// Path and query of the request, if its step wants to know of it.
+    pub(crate) fn sent_path(&self, number: u32) -> &[u8] {
+        self.all.get(number as usize).map_or(&[], |captured| &captured.sent.path)
+    }
+
     /// Forgets the capture of an exchange that is about to start over, except the form of its request.
     pub(crate) fn renew(&mut self, number: &mut u32) {
         let detour = self.detour(*number).cloned();
@@ -275,6 +280,7 @@ impl Captures {
         captured.body.shrink_to(BODY_ROOM);
         captured.clear_request();
         captured.detour = None;
+        captured.sent.path.clear();
         captured.streams = false;
         self.free.push(number);
     }

@@ -297,12 +297,6 @@ impl TargetPool {
         self.https == origin.https && self.only_name().is_some_and(same)
     }
 
-    /// Returns `true` if this is the name of the server at this site.
-    pub(crate) fn is_at(&self, target_address: u32, origin: Origin<'_>) -> bool {
-        self.https == origin.https
-            && self.name_of(target_address).authority.eq_ignore_ascii_case(origin.authority)
-    }
-
     /// Returns `true` if this is the name of one of the servers that the plan names for it, however it is
     /// written.
     pub(crate) fn has_member(&self, origin: Origin<'_>) -> bool {

@@ -31,10 +31,13 @@ pub struct DynamicRequest {
 }
 
 impl SentRequest {
-    /// Becomes the request that a script made, without its `raw` bytes, replacing its content.
+    /// Becomes the request that a script made, replacing its content. Of `raw` bytes, only the path of the
+    /// first request is taken.
     pub fn copy_from(&mut self, dynamic: &DynamicRequest) {
         self.method.clone_from(&dynamic.method);
-        self.path.clone_from(&dynamic.path);
+        self.path.clear();
+        let of_raw = dynamic.raw.split(|&byte| byte == b' ').nth(1);
+        self.path.extend_from_slice(of_raw.unwrap_or(&dynamic.path));
         self.authority.clone_from(&dynamic.authority);
         self.fields.clone_from(&dynamic.fields);
         self.body.clone_from(&dynamic.body);

@@ -369,6 +369,11 @@ impl RequestTemplate {
         self.path.render(context, random, out);
     }
 
+    /// Path and query, if they are the same in all renderings.
+    pub fn static_path(&self) -> Option<&[u8]> {
+        self.path.is_static().then(|| self.path.literals())
+    }
+
     /// Writes the whole request as fields, replacing the content of `into`. With a copy of `random` as it was
     /// before the request was rendered, and the same context, they are those of that request. Fields about a
     /// connection of HTTP/1.1 are among them, and the content-length is the last. Allocates only when a

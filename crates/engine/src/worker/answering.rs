@@ -5,7 +5,8 @@ use std::sync::Arc;
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
 use plimsoll_plan::Load;
-use plimsoll_scenario::{RequestTemplate, Scheme, reference};
+use plimsoll_scenario::reference::{Origin, Resource};
+use plimsoll_scenario::{Location, RequestTemplate, Scheme};
 
 use super::Worker;
 use super::judging::Judged;
@@ -180,27 +181,20 @@ impl<B: Backend> Worker<'_, B> {
         location: &[u8],
         status: u16,
     ) -> Result<(u32, RequestTemplate), NoWay> {
-        let shown = || String::from_utf8_lossy(location).into_owned();
-        let mut url = Vec::new();
-        if location.starts_with(b"//") {
-            url.extend_from_slice(if self.pools[pool as usize].https { b"https:" } else { b"http:" });
-        }
-        url.extend(location.split(|&byte| byte == b'#').next().unwrap_or_default());
         // A redirect within a pool stays in it: every member may serve a request that was meant for one of
         // them.
         let home = &self.pools[self.plan.steps[request.step as usize].target];
-        let stays = reference::origin(&url).is_some_and(|(origin, _)| home.has_member(origin));
-        let (there, path) = match reference::origin(&url) {
-            // A server refers to itself by its own name, also in a pool.
-            Some((origin, path)) if self.pools[pool as usize].is_at(target_address, origin) => (pool, path),
-            Some((origin, path)) => (self.pool_to(origin)?, path),
-            None if url.starts_with(b"/") => (pool, &url[..]),
-            None => return Err(unfollowed(format!("a redirect to neither a path nor a URL: {}", shown()))),
+        let here = &self.pools[pool as usize];
+        let origin = Origin { https: here.https, authority: &here.name_of(target_address).authority };
+        let base = Resource { origin, path: &self.requested_path(request) };
+        let Some(next) = Location::resolve(location, base) else {
+            let shown = String::from_utf8_lossy(location);
+            return Err(unfollowed(format!("a redirect to no URL of http or https: {shown}")));
         };
-        let path = if path.starts_with(b"/") { path.to_vec() } else { [b"/", path].concat() };
-        let Ok(path) = String::from_utf8(path) else {
-            return Err(unfollowed(format!("a redirect to an invalid URL: {}", shown())));
-        };
+        let stays = home.has_member(next.origin());
+        // A server refers to itself by its own name, also in a pool.
+        let there = if next.same_origin { pool } else { self.pool_to(next.origin())? };
+        let path = next.path;
         // The redirected request may itself be the result of a redirect.
         let detour = match self.exchanges.captures.detour(request.capture) {
             Some(Detour::Template(template)) => Some(Arc::clone(template)),
@@ -216,6 +210,22 @@ impl<B: Backend> Worker<'_, B> {
         };
         let next = next.map_err(|error| unfollowed(error.to_string()))?;
         Ok((there, next))
+    }
+
+    /// Path and query of a request that was answered.
+    fn requested_path(&self, request: &InFlight) -> Vec<u8> {
+        let step = request.step as usize;
+        let captures = &self.exchanges.captures;
+        let template = match captures.detour(request.capture) {
+            Some(Detour::Made(made)) => return made.path.clone(),
+            Some(Detour::Template(template)) => template,
+            None => &self.plan.steps[step].request,
+        };
+        match template.static_path() {
+            // A script may have made another one of it.
+            Some(path) if !self.steps.facts[step].request => path.to_vec(),
+            _ => captures.sent_path(request.capture).to_vec(),
+        }
     }
 }
 

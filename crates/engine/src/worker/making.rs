@@ -221,8 +221,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         let https = self.draft.dynamic.take_origin();
         self.draft.dynamic.check()?;
-        let needs = &self.plan.steps[request.step as usize].needs;
-        if needs.path || needs.request {
+        if self.steps.facts[request.step as usize].request {
             self.draft.sent.copy_from(&self.draft.dynamic);
             self.exchanges.captures.keep_sent(&mut request.capture, &mut self.draft.sent);
         }

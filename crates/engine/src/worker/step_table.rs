@@ -43,7 +43,7 @@ impl Facts {
             cookies: step.request.uses_cookies(),
             authority: step.request.uses_authority(),
             streams: step.needs.events,
-            request: step.needs.path || step.needs.request,
+            request: step.needs.path || step.needs.request || has_unknown_base(plan, step),
             // A script may turn a request into a write.
             writes: !step.request.is_safe() || step.make_script.is_some(),
             repeated: step.request.is_static()
@@ -56,6 +56,12 @@ impl Facts {
     pub(super) const fn is_plain(self) -> bool {
         !self.cookies && !self.authority && !self.request
     }
+}
+
+/// Returns `true` if the redirects of a step are to be followed, and a relative one starts from a path that is
+/// only known once the request is made.
+fn has_unknown_base(plan: &Plan, step: &Step) -> bool {
+    plan.redirects > 0 && (step.make_script.is_some() || step.request.static_path().is_none())
 }
 
 /// The steps of the plan, by their number: the data that a worker looks up for each request, and its own

@@ -4,6 +4,8 @@ use plimsoll_core::ErrorClass;
 use plimsoll_driver::Endpoint;
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::Plan;
+use plimsoll_scenario::Location;
+use plimsoll_scenario::reference::{Origin, Resource};
 use plimsoll_testkit::{Answer, Behaviour, Faults, SimOptions, TruthLog};
 
 use super::plans::{answering, good, good_by_step, iterations, of_text};
@@ -119,6 +121,40 @@ fn servers_that_come_up_share_the_limit_of_connections() {
             assert_eq!(asked(&truth, OTHER).len() as u64, a.redirects_followed, "{settings}");
             let connections = &record.connections;
             assert!(connections.peak_open <= connections.limit && connections.limit <= 4, "{connections:?}");
+        }
+    }
+}
+
+/// A location may be any reference, and starts from the path that was requested, also where that differs from
+/// request to request or is itself that of a redirect.
+#[test]
+fn relative_redirects_start_from_the_path_that_was_requested() {
+    for (path, location, second) in [
+        ("/shop/cart?a=b", "landed?c=d", "/shop/landed?c=d"),
+        ("/shop/cart?a=b", "?page=2", "/shop/cart?page=2"),
+        ("/shop/cart/", "../x/./y#part", "/shop/x/y"),
+        ("/shop/cart", "../../../x", "/x"),
+        ("/shop/cart", "", "/shop/cart"),
+        ("/shop/cart", "//SIM.test:80/x", "/x"),
+        ("/shop/cart", "/la nded?x=\u{e9}", "/la%20nded?x=%c3%a9"),
+        ("/shop/${sequence}/cart", "pay", "/shop/0/pay"),
+        ("/shop/${sequence}?b", "?${b}", "/shop/0?${b}"),
+        ("/${pick(a, a)}/cart", "./", "/a/"),
+    ] {
+        for protocol in PROTOCOLS {
+            let settings = format!("connections: 1, iterations: 1, follow_redirects: 2{protocol}");
+            let moved = with_fields(302, &[("Location", location)]);
+            let rest = format!("scenarios: [{{steps: [{{get: '{path}'}}]}}]");
+            let (record, truth) = simulate(&plan(&settings, &rest), both(moved, good()));
+            assert_eq!(record.accounting.redirects_followed, 2, "{location}");
+            let asked = asked(&truth, "sim.test");
+            let target = |number: usize| asked[number].split(' ').nth(1).unwrap_or_default().to_owned();
+            assert_eq!(target(1), second, "{path} {location}");
+            // The third is relative to the second.
+            let base =
+                Resource { origin: Origin { https: false, authority: b"sim.test" }, path: second.as_bytes() };
+            let third = Location::resolve(location.as_bytes(), base).expect("a resource").path;
+            assert_eq!(target(2), third.to_lowercase(), "{path} {location}");
         }
     }
 }
