@@ -4,7 +4,7 @@
 use plimsoll_core::Random;
 use plimsoll_plan::DynamicOrigin;
 use plimsoll_scenario::reference::{Origin, Resource, origin, resolve, resolve_url};
-use plimsoll_scenario::{Body, Context, Dialect, RequestSpec, RequestTemplate, Scheme};
+use plimsoll_scenario::{Body, Context, Dialect, Location, RequestSpec, RequestTemplate, Scheme};
 
 use std::sync::LazyLock;
 
@@ -57,7 +57,17 @@ pub fn run(data: &[u8]) {
             assert_eq!(newcomer.authority().as_bytes(), of.authority);
         }
     }
-    // The path of a redirect is used as it came.
+    if let Some(Location { https, authority, path, .. }) = Location::resolve(location, resource) {
+        let next = TEMPLATE.redirected(&path, status).expect("the target is legal");
+        assert_one_request(&next, &path);
+        let scheme = if https { "https" } else { "http" };
+        let again = Location::resolve(format!("{scheme}://{authority}{path}").as_bytes(), resource);
+        assert_eq!(
+            again.map(|again| (again.https, again.authority, again.path)),
+            Some((https, authority, path))
+        );
+    }
+    // Nor does a path that is not encoded become anything else.
     if let Ok(path) = std::str::from_utf8(location) {
         for next in [TEMPLATE.redirected(path, status), TEMPLATE.redirected_away(path, status, Scheme::Https)]
             .into_iter()

@@ -58,8 +58,8 @@ impl Facts {
     }
 }
 
-/// Returns `true` if the redirects of a step are to be followed, and a relative one starts from a path that is
-/// only known once the request is made.
+/// Returns `true` if the redirects of a step are to be followed, and a relative one starts from a path that
+/// is only known once the request is made.
 fn has_unknown_base(plan: &Plan, step: &Step) -> bool {
     plan.redirects > 0 && (step.make_script.is_some() || step.request.static_path().is_none())
 }
