@@ -24,6 +24,7 @@ mod data;
 mod elsewhere;
 mod eventually;
 mod exports;
+mod families;
 mod fleet;
 mod foreign;
 mod grpc;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
+use plimsoll_driver::resolve::Family;
 use plimsoll_plan::Target;
 use plimsoll_wire::tunnel::TunnelRequest;
 
@@ -28,15 +29,78 @@ impl From<Endpoint> for TargetAddress {
     }
 }
 
+impl TargetAddress {
+    /// The IP version of the address; `None` for a unix socket.
+    pub(crate) fn family(&self) -> Option<Family> {
+        match &self.endpoint {
+            Endpoint::Tcp(address) if address.is_ipv6() => Some(Family::V6),
+            Endpoint::Tcp(_) => Some(Family::V4),
+            Endpoint::Unix(_) => None,
+        }
+    }
+}
+
 /// The addresses of one target as one worker uses them.
 ///
-/// Without a pool they are taken in turn. In a pool, a connection goes to the member that has the fewest, of
-/// those that are not lost; a member is lost when a connection to it could not be made.
+/// Without a pool, those of one family are taken in turn: IPv4 or IPv6, that of the first. They go on being
+/// taken if some of them are dead, for then a part of the target is. Once none of them takes connections, the
+/// addresses of the other family are used (in the spirit of RFC 8305): most names have both, and many servers
+/// and machines only one.
+///
+/// In a pool, a connection goes to the member that has the fewest, of those that are not lost; a member is
+/// lost when a connection to it could not be made.
 #[derive(Debug)]
 pub(crate) struct TargetAddresses {
     all: Arc<[TargetAddress]>,
     cursor: usize,
     pool: Option<Pool>,
+    families: Option<Families>,
+}
+
+/// The choice between the addresses of two families.
+#[derive(Debug)]
+struct Families {
+    /// The family in use.
+    used: Family,
+    /// Addresses to which no connection could be made since the last one that was.
+    lost: Vec<bool>,
+    /// Set when the family in use has changed, until that is taken note of.
+    switched: bool,
+}
+
+impl Families {
+    /// None, if the addresses are all of one family.
+    fn of(all: &[TargetAddress]) -> Option<Self> {
+        let used = all.first()?.family()?;
+        let both = all.iter().any(|address| address.family() != Some(used));
+        both.then(|| Self { used, lost: vec![false; all.len()], switched: false })
+    }
+
+    /// Returns `true` if no address of a family takes connections.
+    fn is_dead(&self, all: &[TargetAddress], family: Family) -> bool {
+        let mut of_family =
+            all.iter().zip(&self.lost).filter(|(address, _)| address.family() == Some(family));
+        of_family.all(|(_, lost)| *lost)
+    }
+
+    /// Notes that no connection could be made to an address. Returns `true` if its requests may go to one of
+    /// the other family.
+    fn lose(&mut self, all: &[TargetAddress], target_address: usize) -> bool {
+        self.lost[target_address] = true;
+        let Some(family) = all[target_address].family() else { return false };
+        if family != self.used {
+            // The attempt was made before the change.
+            return !self.is_dead(all, self.used);
+        }
+        if !self.is_dead(all, family) {
+            return false;
+        }
+        // Where both are dead, they are tried in turn.
+        self.used = if family == Family::V4 { Family::V6 } else { Family::V4 };
+        let elsewhere = !self.is_dead(all, self.used);
+        self.switched |= elsewhere;
+        elsewhere
+    }
 }
 
 #[derive(Debug)]
@@ -61,7 +125,30 @@ impl TargetAddresses {
             fail_over: target.fail_over,
             fail_back: target.fail_back,
         });
-        Self { all, cursor: worker as usize, pool }
+        let families = if target.pool.is_empty() { Families::of(&all) } else { None };
+        Self { all, cursor: worker as usize, pool, families }
+    }
+
+    /// The addresses in use, and those of the other family.
+    pub(crate) fn by_use(&self) -> (Vec<String>, Vec<String>) {
+        let used = |address: &&TargetAddress| {
+            self.families.as_ref().is_none_or(|families| address.family() == Some(families.used))
+        };
+        let (used, unused): (Vec<_>, Vec<_>) = self.all.iter().partition(used);
+        let shown = |addresses: Vec<&TargetAddress>| {
+            addresses.into_iter().map(|address| address.endpoint.to_string()).collect()
+        };
+        (shown(used), shown(unused))
+    }
+
+    /// Returns `true` if there are addresses of both families, of which one is used.
+    pub(crate) const fn has_families(&self) -> bool {
+        self.families.is_some()
+    }
+
+    /// Returns `true` once after each change of the family in use.
+    pub(crate) fn take_switch(&mut self) -> bool {
+        self.families.as_mut().is_some_and(|families| std::mem::take(&mut families.switched))
     }
 
     /// The site for the next connection, which is opened to it.
@@ -69,9 +156,14 @@ impl TargetAddresses {
         let count = self.all.len();
         let first = self.cursor % count;
         self.cursor += 1;
-        let target_address = match &self.pool {
-            None => first,
-            Some(pool) => {
+        let target_address = match (&self.pool, &self.families) {
+            (None, None) => first,
+            (None, Some(families)) => {
+                let is_used = |number: &usize| self.all[*number].family() == Some(families.used);
+                let used: Vec<usize> = (0..count).filter(is_used).collect();
+                used[(self.cursor - 1) % used.len()]
+            }
+            (Some(pool), _) => {
                 let in_turn = (0..count).map(|offset| (first + offset) % count);
                 // Addresses that are not lost come first, for they are never tried again; then the one that
                 // was lost first.
@@ -129,6 +221,9 @@ impl TargetAddresses {
     /// Notes that a connection to the site could not be made. Returns `true` if its requests may go to
     /// another site.
     pub(crate) fn lose(&mut self, target_address: u32, now: Nanos) -> bool {
+        if let Some(families) = &mut self.families {
+            return families.lose(&self.all, target_address as usize);
+        }
         let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over) else { return false };
         pool.lost[target_address as usize] = true;
         pool.ask[target_address as usize] = now + PROBE_INTERVAL;
@@ -137,6 +232,9 @@ impl TargetAddresses {
 
     /// Notes that a connection to the site was made. Returns `true` if the site had been lost or missed.
     pub(crate) fn find(&mut self, target_address: u32) -> bool {
+        if let Some(families) = &mut self.families {
+            families.lost[target_address as usize] = false;
+        }
         let Some(pool) = &mut self.pool else { return false };
         pool.lost[target_address as usize] = false;
         std::mem::replace(&mut pool.ask[target_address as usize], Nanos::MAX) != Nanos::MAX
@@ -216,6 +314,41 @@ mod tests {
             (take(&mut target_addresses, 3), target_addresses.next_probe()),
             (vec![1, 2, 0], Nanos::MAX)
         );
+    }
+
+    /// Two addresses of IPv6, and two of IPv4.
+    fn of_both_families() -> TargetAddresses {
+        let address = |text: &str| Endpoint::Tcp(text.parse().expect("an address")).into();
+        let texts = ["[::1]:80", "192.0.2.1:80", "[::2]:80", "192.0.2.2:80"];
+        let all: Arc<[TargetAddress]> = texts.into_iter().map(address).collect();
+        TargetAddresses { all: Arc::clone(&all), families: Families::of(&all), ..target_addresses(1, false) }
+    }
+
+    #[test]
+    fn the_other_family_is_used_once_all_of_the_first_are_dead() {
+        let mut target_addresses = of_both_families();
+        assert_eq!(take(&mut target_addresses, 4), [0, 2, 0, 2]);
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let (v6, v4) = (texts(&["[::1]:80", "[::2]:80"]), texts(&["192.0.2.1:80", "192.0.2.2:80"]));
+        assert_eq!(target_addresses.by_use(), (v6.clone(), v4.clone()));
+        // A part of the target is dead: its share of the load fails.
+        assert!(!target_addresses.lose(0, Nanos(1)) && !target_addresses.take_switch());
+        assert_eq!(take(&mut target_addresses, 2), [0, 2]);
+        assert!(target_addresses.lose(2, Nanos(1)) && target_addresses.take_switch());
+        assert!(!target_addresses.take_switch());
+        assert_eq!(take(&mut target_addresses, 4), [1, 3, 1, 3]);
+        assert_eq!(target_addresses.by_use(), (v4, v6));
+        // An attempt that was under way.
+        assert!(target_addresses.lose(0, Nanos(1)) && !target_addresses.take_switch());
+        assert!(!target_addresses.find(1));
+        // All are dead: requests fail, and both are tried in turn until one takes a connection.
+        assert!(!target_addresses.lose(1, Nanos(2)));
+        assert!(!target_addresses.lose(3, Nanos(2)) && !target_addresses.take_switch());
+        assert_eq!(take(&mut target_addresses, 1), [0]);
+        assert!(!target_addresses.lose(0, Nanos(3)));
+        assert_eq!(take(&mut target_addresses, 1), [3]);
+        target_addresses.find(3);
+        assert_eq!(take(&mut target_addresses, 2), [1, 3]);
     }
 
     #[test]

@@ -47,5 +47,5 @@ pub use crew::Crew;
 pub use directory::Directory;
 pub use error::RunError;
 pub use once::{Once, OnceFailure, SetValue, refresh, run_once, set_up};
-pub use preflight::{FirstContact, preflight};
+pub use preflight::{FirstContact, PassedOver, preflight};
 pub use run::{Resolved, resolve, run, run_logged};

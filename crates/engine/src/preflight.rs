@@ -1,6 +1,7 @@
 //! The first contact with a target, before the run: one that cannot be reached is an error at once, not a
 //! thousand counted ones. It changes nothing at the target.
 
+use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos, Shard};
@@ -23,6 +24,21 @@ const PATIENCE: Nanos = Nanos::from_secs(2);
 /// All attempts but the last have this part of the time, so that a server that hangs is not waited for much
 /// longer than once.
 const FIRST_PART: u64 = 8;
+/// The longest time for a connection to an address, where there are others of the other family that may take
+/// one: four times the delay between two attempts that RFC 8305 section 5 recommends, as they are not made at
+/// the same time here. If those take none either, the first ones are waited for once more.
+const FAMILY_PATIENCE: Nanos = Nanos::from_secs(1);
+/// The classes of errors after which the other family is tried. A machine without IPv6 says that it has no
+/// address of its own for one.
+const CONNECTING: [&str; 4] = [
+    ErrorClass::ConnectRefused.name(),
+    ErrorClass::ConnectTimeout.name(),
+    ErrorClass::ConnectFailed.name(),
+    ErrorClass::PortsExhausted.name(),
+];
+/// The shortest time that a connection is given, however short the run: a lost SYN is sent again after a
+/// second (RFC 6298).
+const CONNECT_LEAST: Nanos = Nanos::from_millis(1_500);
 
 /// Result of the first contact with one target.
 #[derive(Debug)]
@@ -35,6 +51,25 @@ pub struct FirstContact {
     pub records: Vec<RunRecord>,
     /// The time that the last attempt had.
     watchdog: Nanos,
+    /// The family of addresses to which no connection could be made, if that of the other is used.
+    pub passed_over: Option<PassedOver>,
+}
+
+/// Addresses to which no connection could be made before the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOver {
+    /// All of one family, IPv4 or IPv6.
+    pub addresses: Vec<String>,
+    /// Reason in words.
+    pub reason: String,
+    /// An address of the other family that is used.
+    pub used: String,
+}
+
+impl fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.addresses.join(", "), self.reason)
+    }
 }
 
 impl FirstContact {
@@ -46,6 +81,12 @@ impl FirstContact {
     /// The status of the response, if a request was sent and there was one.
     pub fn status(&self) -> Option<u16> {
         self.record()?.total.statuses.keys().next().copied()
+    }
+
+    /// Returns the message to show before the run if addresses were passed over.
+    pub fn passed_over_note(&self) -> Option<String> {
+        let passed_over = self.passed_over.as_ref()?;
+        Some(format!("no connection to {passed_over}: the load goes to {}", passed_over.used))
     }
 
     /// Returns the message to show before the run, if there is one: that the step does not expect the
@@ -87,6 +128,10 @@ impl FirstContact {
 
 /// Tries each target that a step addresses, and returns the results.
 ///
+/// If a name has addresses of IPv4 and of IPv6, one of the family that comes first in `addresses` is tried,
+/// and one of the other family if no connection to it can be made. What can be connected to comes first
+/// afterwards, so that the run uses it.
+///
 /// A target gets the first request of its steps that is safe (RFC 9110 section 9.2.1) and that can be sent as
 /// the run will send it: without values of responses or of data, without a script, and with nothing written
 /// before it. If there is none, it is connected to, with TLS and HTTP/2 as in the run, and nothing is asked.
@@ -99,71 +144,130 @@ impl FirstContact {
 pub fn preflight(
     plan: &Plan,
     backends: &Backends,
-    addresses: &[Arc<[TargetAddress]>],
+    addresses: &mut [Arc<[TargetAddress]>],
     control: &Control,
 ) -> Result<Vec<FirstContact>, RunError> {
     let control = &control.for_preflight();
     // A server that no step asks gets no load either.
     let is_asked = |target: &usize| plan.steps.iter().any(|step| step.target == *target);
     let asked = (0..plan.targets.len()).filter(is_asked);
-    asked.map(|target| contact(plan, target, backends, &addresses[target..=target], control)).collect()
+    let contact = |target: usize| {
+        let contact = Contact { plan, target, backends, control };
+        contact.of_either_family(&mut addresses[target])
+    };
+    asked.map(contact).collect()
 }
 
-/// The first contact with one target.
-fn contact(
-    plan: &Plan,
+/// An attempt to contact one target.
+struct Contact<'a> {
+    plan: &'a Plan,
     target: usize,
-    backends: &Backends,
-    addresses: &[Arc<[TargetAddress]>],
-    control: &Control,
-) -> Result<FirstContact, RunError> {
-    let carry_out = |single: &Plan| {
-        let record = run(single, backends, addresses, control, &mut |_| {})?;
-        if control.requested_stop() >= Stop::Drain { Err(RunError::Stopped) } else { Ok(record) }
-    };
-    let candidates = candidates(plan, target);
-    let mut found = FirstContact { target, step: None, records: Vec::new(), watchdog: Nanos::ZERO };
-    if candidates.is_empty() {
-        let record = carry_out(&single(plan, target, None, plan.timeout))?;
-        if record.connections.opened == 0 {
-            return Err(no_contact(plan, target, &addresses[0], &record));
+    backends: &'a Backends,
+    control: &'a Control,
+}
+
+/// The time that a connection is given before the load begins: no longer than the run takes by itself.
+pub(crate) fn connect_patience(plan: &Plan) -> Nanos {
+    let length = plan.end.duration.map_or(Nanos::MAX, |length| plan.warmup + length);
+    plan.connect_timeout.min(length.max(CONNECT_LEAST))
+}
+
+impl Contact<'_> {
+    /// Tries the family of the first address, then the other one. Puts the addresses of the family that has
+    /// taken a connection first.
+    fn of_either_family(&self, addresses: &mut Arc<[TargetAddress]>) -> Result<FirstContact, RunError> {
+        let patience = connect_patience(self.plan);
+        let first = addresses.first().and_then(TargetAddress::family);
+        let (one, other): (Vec<_>, Vec<_>) =
+            addresses.iter().cloned().partition(|address| address.family() == first);
+        if other.is_empty() || !self.plan.targets[self.target].pool.is_empty() {
+            return self.carry_out(addresses, patience);
         }
-        found.records.push(record);
-        return Ok(found);
-    }
-    for attempt in 0..ATTEMPTS {
-        let step = candidates[attempt % candidates.len()];
-        let whole = plan.timeout_of(step as u32).min(PATIENCE);
-        let last = attempt + 1 == ATTEMPTS;
-        let watchdog = if last { whole } else { Nanos(whole.0 / FIRST_PART) };
-        let record = carry_out(&single(plan, target, Some(step), watchdog))?;
-        let timed_out = record.accounting.timed_out > 0;
-        let closed = [
-            ErrorClass::ClosedBeforeResponse,
-            ErrorClass::ClosedInResponse,
-            ErrorClass::TlsTruncated,
-            ErrorClass::Reset,
-        ];
-        let closed = closed.iter().any(|class| record.total.errors[*class as usize] > 0);
-        if record.total.statuses.is_empty() && !timed_out && (last || !closed) {
-            return Err(no_contact(plan, target, &addresses[0], &record));
-        }
-        found = FirstContact { step: Some(step), watchdog, ..found };
-        found.records.push(record);
-        if found.status().is_some() {
-            break;
+        let refused = match self.carry_out(&one.clone().into(), patience.min(FAMILY_PATIENCE)) {
+            Err(RunError::Preflight { class, message, hint }) if CONNECTING.contains(&class) => {
+                (class, message, hint)
+            }
+            done => return done,
+        };
+        let (class, message, hint) = refused;
+        match self.carry_out(&other.clone().into(), patience) {
+            Ok(found) => {
+                let reason = message.split_once(": ").map_or(&*message, |(_, reason)| reason).to_owned();
+                let shown = |address: &TargetAddress| address.endpoint.to_string();
+                let (used, passed) = (shown(&other[0]), one.iter().map(shown).collect());
+                *addresses = other.into_iter().chain(one).collect();
+                Ok(FirstContact {
+                    passed_over: Some(PassedOver { addresses: passed, reason, used }),
+                    ..found
+                })
+            }
+            Err(RunError::Stopped) => Err(RunError::Stopped),
+            // It may only be far away.
+            Err(_) if class == ErrorClass::ConnectTimeout.name() => self.carry_out(&one.into(), patience),
+            Err(_) => Err(RunError::Preflight { class, message, hint }),
         }
     }
-    let of_target = plan.steps.iter().filter(|step| step.target == target).count();
-    let hangs = found.status().is_none() && found.watchdog < PATIENCE && candidates.len() == of_target;
-    if hangs || found.wants_tls() {
-        let record = found.records.last().expect("an attempt was made");
-        return Err(match hangs {
-            true => no_contact(plan, target, &addresses[0], record),
-            false => speaks_tls(&plan.targets[target].authority),
-        });
+
+    /// The first contact by these addresses; a connection may take as long as `patience`.
+    fn carry_out(&self, addresses: &Arc<[TargetAddress]>, patience: Nanos) -> Result<FirstContact, RunError> {
+        let Self { plan, target, backends, control } = *self;
+        let connect_timeout = patience.min(plan.timeout);
+        let listed = [Arc::clone(addresses)];
+        let carry_out = |single: Plan| {
+            let single = Plan { connect_timeout, ..single };
+            let record = run(&single, backends, &listed, control, &mut |_| {})?;
+            if control.requested_stop() >= Stop::Drain { Err(RunError::Stopped) } else { Ok(record) }
+        };
+        let candidates = candidates(plan, target);
+        let mut found = FirstContact {
+            target,
+            step: None,
+            records: Vec::new(),
+            watchdog: Nanos::ZERO,
+            passed_over: None,
+        };
+        if candidates.is_empty() {
+            let record = carry_out(single(plan, target, None, plan.timeout))?;
+            if record.connections.opened == 0 {
+                return Err(no_contact(plan, target, addresses, &record));
+            }
+            found.records.push(record);
+            return Ok(found);
+        }
+        for attempt in 0..ATTEMPTS {
+            let step = candidates[attempt % candidates.len()];
+            let whole = plan.timeout_of(step as u32).min(PATIENCE);
+            let last = attempt + 1 == ATTEMPTS;
+            let watchdog = if last { whole } else { Nanos(whole.0 / FIRST_PART) };
+            let record = carry_out(single(plan, target, Some(step), watchdog))?;
+            let timed_out = record.accounting.timed_out > 0;
+            let closed = [
+                ErrorClass::ClosedBeforeResponse,
+                ErrorClass::ClosedInResponse,
+                ErrorClass::TlsTruncated,
+                ErrorClass::Reset,
+            ];
+            let closed = closed.iter().any(|class| record.total.errors[*class as usize] > 0);
+            if record.total.statuses.is_empty() && !timed_out && (last || !closed) {
+                return Err(no_contact(plan, target, addresses, &record));
+            }
+            found = FirstContact { step: Some(step), watchdog, ..found };
+            found.records.push(record);
+            if found.status().is_some() {
+                break;
+            }
+        }
+        let of_target = plan.steps.iter().filter(|step| step.target == target).count();
+        let hangs = found.status().is_none() && found.watchdog < PATIENCE && candidates.len() == of_target;
+        if hangs || found.wants_tls() {
+            let record = found.records.last().expect("an attempt was made");
+            return Err(match hangs {
+                true => no_contact(plan, target, addresses, record),
+                false => speaks_tls(&plan.targets[target].authority),
+            });
+        }
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// The steps of a target whose requests change nothing there and need nothing that is not known before the
@@ -235,7 +339,6 @@ fn single(plan: &Plan, target: usize, step: Option<usize>, timeout: Nanos) -> Pl
         warmup: Nanos::ZERO,
         drain: Nanos::ZERO,
         timeout,
-        connect_timeout: plan.connect_timeout.min(plan.timeout),
         threads: 1,
         shard: Shard::WHOLE,
         start: StartTime::WhenReady,

@@ -58,6 +58,7 @@ use crate::connection::Conn;
 use crate::control::{Control, Stop};
 use crate::directory::Directory;
 use crate::pacing::Pacer;
+use crate::preflight::connect_patience;
 use crate::supply::BodyQueues;
 use crate::target_pool::TargetPool;
 use crate::timers::Timers;
@@ -258,12 +259,13 @@ impl<'p, B: Backend> Worker<'p, B> {
         self.io.unix()
     }
 
-    /// Opens the initial connections and returns when each is established or has failed. Failures are
-    /// counted; the load will try again.
+    /// Opens the initial connections and returns when each is established or has failed, or after as long as
+    /// the run takes by itself. Failures are counted; the load will try again.
     pub fn prepare(&mut self) {
         let missing = self.pools.iter().map(|pool| pool.initial.saturating_sub(pool.open));
         let mut missing: Vec<u32> = missing.collect();
         if self.plan.connections.keep_alive && !self.dialing.ramp.is_paced() {
+            let latest = self.io.now() + connect_patience(self.plan);
             loop {
                 for (index, left) in missing.iter_mut().enumerate() {
                     while *left > 0 && self.dialing.connecting() < CONNECTING_AT_ONCE {
@@ -273,12 +275,13 @@ impl<'p, B: Backend> Worker<'p, B> {
                         let _ = self.open_connection(index as u32, now);
                     }
                 }
-                if self.dialing.connecting() == 0 || self.control.requested_stop() == Stop::Now {
+                let is_over = self.dialing.connecting() == 0 || self.io.now() >= latest;
+                if is_over || self.control.requested_stop() == Stop::Now {
                     break;
                 }
                 self.flush();
                 let now = self.io.now();
-                let until = self.timers.next_due().min(now + LONGEST_WAIT);
+                let until = self.timers.next_due().min(now + LONGEST_WAIT).min(latest);
                 // Handshakes of many connections share wake-ups; one alone is not kept waiting.
                 let want = self.dialing.connecting() / 2;
                 self.io.wait(Wait { until, want, floor: Nanos::from_millis(1), spin: Nanos::ZERO });

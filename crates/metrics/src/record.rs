@@ -519,6 +519,9 @@ pub struct Peer {
     pub origin: String,
     /// The addresses that were used, in turn.
     pub addresses: Vec<String>,
+    /// Addresses of the other family, IPv4 or IPv6, which were known and not needed.
+    #[serde(default)]
+    pub unused_addresses: Vec<String>,
     /// Negotiated application protocol, e.g. `http/1.1`.
     pub protocol: String,
     /// TLS version, e.g. `TLSv1.3`.
@@ -537,9 +540,28 @@ impl Peer {
                 false => mine.iter_mut().find(|peer| peer.origin == theirs.origin),
             };
             match same {
-                Some(mine) if mine.protocol.is_empty() => *mine = theirs,
-                Some(_) => {}
+                Some(mine) => mine.merge(theirs),
                 None => mine.push(theirs),
+            }
+        }
+    }
+
+    /// Adds what another worker found out about the same server.
+    fn merge(&mut self, theirs: Self) {
+        self.use_addresses(&theirs.addresses);
+        if self.protocol.is_empty() {
+            let addresses = std::mem::take(&mut self.addresses);
+            *self =
+                Self { addresses, unused_addresses: std::mem::take(&mut self.unused_addresses), ..theirs };
+        }
+    }
+
+    /// Notes that these addresses are used, too.
+    pub fn use_addresses(&mut self, addresses: &[String]) {
+        for address in addresses {
+            self.unused_addresses.retain(|unused| unused != address);
+            if !self.addresses.contains(address) {
+                self.addresses.push(address.clone());
             }
         }
     }

@@ -72,6 +72,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
         judge.stream_limit();
     }
     judge.throttled(suffers);
+    judge.address_family();
     judge.run_delay();
     judge.cpu(suffers);
     judge.exhausted(ErrorClass::PortsExhausted);

@@ -7,7 +7,7 @@ mod own_lag;
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::course::{Steadiness, little, steadiness};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Histogram, Http2Record, Interval, IterationRecord, LimitedBy, Model,
+    Accounting, ConnectionRecord, Histogram, Http2Record, Interval, IterationRecord, LimitedBy, Model, Peer,
     RunRecord, Stall, StepRecord, Verdict, WorkerRecord, judge,
 };
 
@@ -572,6 +572,43 @@ fn the_requests_of_an_iteration_are_counted_by_scenario() {
     assert_eq!(per_iteration(&[("x", "a"), ("x", "b"), ("y", "a"), ("y", "b")]), 2.0);
     assert_eq!(per_iteration(&[("x", "a"), ("x", "b"), ("x", "a"), ("x", "b")]), 2.0, "the same URL twice");
     assert_eq!(per_iteration(&[("x", "a"), ("x", "b"), ("x", "c"), ("", "d")]), 2.0);
+}
+
+#[test]
+fn the_use_of_the_other_family_is_a_warning() {
+    fn switched(record: &mut RunRecord) {
+        record.connections.family_switches = 2;
+        let addresses = vec!["[::1]:80".to_owned(), "127.0.0.1:80".to_owned()];
+        record.peers = vec![Peer { addresses, ..Peer::default() }];
+    }
+    for model in [Model::Open, Model::Closed] {
+        check(model, &[("addresses", switched, "valid, warns address_family")]);
+    }
+    let mut record = good(Model::Closed);
+    switched(&mut record);
+    assert_eq!(
+        judge(&record).warnings[0].evidence,
+        "no connection could be made to the addresses of one family, IPv4 or IPv6, and those of the other \
+         were used (2 times, over all threads; [::1]:80, 127.0.0.1:80)"
+    );
+}
+
+/// Addresses that one worker has used were used.
+#[test]
+fn addresses_of_all_workers_count_as_used() {
+    let peer = |protocol: &str, used: &[&str], unused: &[&str]| {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        Peer {
+            protocol: protocol.to_owned(),
+            addresses: texts(used),
+            unused_addresses: texts(unused),
+            ..Peer::default()
+        }
+    };
+    let mut all = vec![peer("", &["a"], &["b", "c"])];
+    Peer::merge_all(&mut all, [peer("h2", &["a", "b"], &["c"])]);
+    Peer::merge_all(&mut all, [peer("http/1.1", &["a"], &["b", "c"])]);
+    assert_eq!(all, [peer("h2", &["a", "b"], &["c"])]);
 }
 
 #[test]

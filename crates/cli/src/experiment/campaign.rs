@@ -77,10 +77,10 @@ impl Campaign {
         }
         let fewer = backend::fit_descriptors(plan, beside).map_err(Failure::environment)?;
         fewer.iter().for_each(|note| messages::say(self.quiet)(&format!("note: {note}")));
-        let addresses = resolve(plan).map_err(run::failure)?;
+        let mut addresses = resolve(plan).map_err(run::failure)?;
         let first = match plan.preflight {
             true => {
-                preflight(plan, &self.backends, &addresses, &self.next_control()).map_err(run::failure)?
+                preflight(plan, &self.backends, &mut addresses, &self.next_control()).map_err(run::failure)?
             }
             false => Vec::new(),
         };

@@ -226,8 +226,10 @@ pub(crate) fn host() -> Host {
     }
 }
 
-/// The result of the first contact with a target, as the report shows it.
-pub(crate) fn preflight(contact: &FirstContact, plan: &Plan) -> Option<Preflight> {
+/// The result of the first contact with the first of the targets, as the report shows it, and the addresses
+/// of all of them that were passed over.
+pub(crate) fn preflight(all: &[FirstContact], plan: &Plan) -> Option<Preflight> {
+    let contact = all.first()?;
     let peer = contact.record()?.peers.first()?;
     Some(Preflight {
         request: contact.step.map(|step| plan.steps[step].name.clone()),
@@ -236,6 +238,10 @@ pub(crate) fn preflight(contact: &FirstContact, plan: &Plan) -> Option<Preflight
         tls_version: peer.tls_version.clone(),
         cipher: peer.tls_cipher.clone(),
         address: peer.addresses.first().cloned().unwrap_or_default(),
+        passed_over: all
+            .iter()
+            .filter_map(|contact| Some(contact.passed_over.as_ref()?.to_string()))
+            .collect(),
     })
 }
 

@@ -109,7 +109,7 @@ pub(crate) fn execute(
         RequestLog::open(&plan, live, before.beside.listener.take()),
     );
     let (statistics, log) = (statistics?, log?);
-    let addresses = resolve(&plan).map_err(failure)?;
+    let mut addresses = resolve(&plan).map_err(failure)?;
     let stage = Stage::of(before.look, control, output.quiet, &statistics);
     let (spec, control) = (control, Control::default().watching(Watched::Machine(watched)));
     let is_watched = stage.is_there() || spec.listen.is_some() || spec.tells_intervals;
@@ -138,7 +138,7 @@ pub(crate) fn execute(
     )?;
     let mut first = Vec::new();
     if plan.preflight {
-        first = preflight(&plan, backends, &addresses, &control)
+        first = preflight(&plan, backends, &mut addresses, &control)
             .map_err(|error| failure_under(error, &signals))?;
         tell_first(&first, &plan, &say);
     }
@@ -295,7 +295,9 @@ impl ScriptErrorNotice {
 
 /// Reports the first contacts to the user.
 pub(crate) fn tell_first(first: &[FirstContact], plan: &Plan, say: &Notify) {
-    first.iter().filter_map(|contact| contact.note(plan)).for_each(|note| say(&format!("note: {note}")));
+    let notes =
+        first.iter().flat_map(|contact| contact.passed_over_note().into_iter().chain(contact.note(plan)));
+    notes.for_each(|note| say(&format!("note: {note}")));
 }
 
 /// Returns the context of a run, as known before it begins. `first` holds the results of the first contacts
@@ -320,7 +322,7 @@ pub(crate) fn context(
         targets: describe::targets(plan),
         model: describe::model(plan),
         host: describe::host(),
-        preflight: first.first().and_then(|first| describe::preflight(first, plan)),
+        preflight: describe::preflight(first, plan),
         setup: None,
         refresh: None,
         teardown: None,

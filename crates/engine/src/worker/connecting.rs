@@ -30,7 +30,35 @@ impl<B: Backend> Worker<'_, B> {
             self.mark_draining(idle);
         }
         let (target_address, endpoint) = self.pools[pool as usize].target_addresses.take();
-        self.open_connection_to(pool, target_address, &endpoint, now)
+        let opened = self.open_connection_to(pool, target_address, &endpoint, now);
+        match opened {
+            // The machine may have no way to addresses of that family, nor an address of its own in it.
+            Err(class)
+                if self.pools[pool as usize].target_addresses.has_families()
+                    && self.lose_address(pool, target_address, class, now) =>
+            {
+                let (target_address, endpoint) = self.pools[pool as usize].target_addresses.take();
+                self.open_connection_to(pool, target_address, &endpoint, now)
+            }
+            opened => opened,
+        }
+    }
+
+    /// No connection could be made to this address of a pool. Returns `true` if requests may go to another
+    /// one.
+    fn lose_address(&mut self, pool: u32, target_address: u32, class: ErrorClass, now: Nanos) -> bool {
+        let pool = &mut self.pools[pool as usize];
+        // Neither is the fault of a family of addresses.
+        let elsewhere = matches!(class, ErrorClass::Proxy | ErrorClass::DescriptorsExhausted);
+        if elsewhere && pool.target_addresses.has_families() {
+            return false;
+        }
+        let elsewhere = pool.target_addresses.lose(target_address, now);
+        if pool.target_addresses.take_switch() {
+            self.records.measured.connections.family_switches += 1;
+            self.records.peers[pool.target].use_addresses(&pool.target_addresses.by_use().0);
+        }
+        elsewhere
     }
 
     fn open_connection_to(
@@ -149,8 +177,9 @@ impl<B: Backend> Worker<'_, B> {
         let established = conn.state.is_established();
         let unreachable = conn.state.is_early() && first.is_connect();
         // Another server of the pool can take requests that were not sent.
-        let fails_over =
-            unreachable && self.pools[pool as usize].target_addresses.lose(conn.target_address, now);
+        let target_address = conn.target_address;
+        let fails_over = unreachable && self.lose_address(pool, target_address, first, now);
+        let conn = &mut self.conns[slot as usize];
         // A server that closes each connection before its first answer is not tried for ever.
         let answered = conn.answered;
         let in_turn = matches!(conn.client, Client::InTurn(_));

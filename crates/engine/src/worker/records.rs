@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_metrics::{Peer, Recorder, WorkerRecord, WorkerStatus};
 use plimsoll_plan::Plan;
 
-use crate::addresses::TargetAddress;
+use crate::addresses::{TargetAddress, TargetAddresses};
 use crate::request::InFlight;
 
 /// The recorders of one worker, and the facts that its report has beside them.
@@ -35,7 +35,11 @@ impl Records {
     pub(super) fn new(plan: &Plan, addresses: &[Arc<[TargetAddress]>]) -> Self {
         let names: Vec<String> = plan.steps.iter().map(|step| step.name.clone()).collect();
         let targets = plan.targets.iter().zip(addresses);
-        let peers = targets.map(|(target, list)| Self::peer(target.authority.clone(), list)).collect();
+        let peers = targets.map(|(target, list)| {
+            let addresses = TargetAddresses::new(target, Arc::clone(list), 0);
+            Self::peer(target.authority.clone(), &addresses)
+        });
+        let peers = peers.collect();
         Self {
             measured: Recorder::new(&names),
             warmup: Recorder::new(&names),
@@ -47,9 +51,9 @@ impl Records {
     }
 
     /// A server of this name before the first connection to it.
-    pub(super) fn peer(authority: String, addresses: &[TargetAddress]) -> Peer {
-        let addresses = addresses.iter().map(|address| address.endpoint.to_string()).collect();
-        Peer { authority, addresses, ..Peer::default() }
+    pub(super) fn peer(authority: String, addresses: &TargetAddresses) -> Peer {
+        let (addresses, unused_addresses) = addresses.by_use();
+        Peer { authority, addresses, unused_addresses, ..Peer::default() }
     }
 
     /// The recorder that a request belongs to.

@@ -170,6 +170,6 @@ impl<B: Backend> Worker<'_, B> {
         let origin = pool.origin.as_ref().map(DynamicOrigin::origin).unwrap_or_default();
         pool.settle(found, peer, most.max(1), self.shard.index);
         let authority = found.target.authority.clone();
-        self.records.peers.push(Peer { origin, ..Records::peer(authority, &found.target_addresses) });
+        self.records.peers.push(Peer { origin, ..Records::peer(authority, &pool.target_addresses) });
     }
 }

@@ -14,7 +14,7 @@ use super::{server, world};
 fn contact(plan: &Plan, behaviour: Behaviour) -> (Result<Vec<FirstContact>, RunError>, TruthLog) {
     let open = SimOpen::new(SimOptions { keep_requests: true, ..world(behaviour) });
     let target_addresses: Arc<[TargetAddress]> = vec![server().into()].into();
-    let found = preflight(plan, &Backends::of(open.clone()), &[target_addresses], &Control::default());
+    let found = preflight(plan, &Backends::of(open.clone()), &mut [target_addresses], &Control::default());
     (found, open.truth())
 }
 
@@ -128,7 +128,7 @@ fn a_reply_that_is_lost_is_no_reason_to_give_up() {
     let refused = (0..50).filter(|seed| {
         let options = SimOptions { seed: *seed, ..world(behaviour.clone()) };
         let target_addresses: Arc<[TargetAddress]> = vec![server().into()].into();
-        preflight(&plan, &Backends::of(SimOpen::new(options)), &[target_addresses], &Control::default())
+        preflight(&plan, &Backends::of(SimOpen::new(options)), &mut [target_addresses], &Control::default())
             .is_err()
     });
     // 0.4 to the third power are 6 %.

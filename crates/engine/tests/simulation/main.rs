@@ -9,6 +9,7 @@ mod dynamic_origins;
 mod ends;
 mod examples;
 mod failures;
+mod families;
 mod growing;
 mod http1;
 mod http2;
@@ -99,12 +100,22 @@ fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
 
 /// The same under a control that something in the world may use.
 fn carry_out_steered(plan: &Plan, options: SimOptions, control: &Control) -> (RunRecord, TruthLog) {
-    let open = SimOpen::new(options);
     let addresses: Vec<Arc<[TargetAddress]>> =
         plan.targets.iter().map(|_| vec![server().into()].into()).collect();
+    carry_out_at(plan, options, &addresses, control)
+}
+
+/// Carries out the plan at other addresses than that of [`server`].
+fn carry_out_at(
+    plan: &Plan,
+    options: SimOptions,
+    addresses: &[Arc<[TargetAddress]>],
+    control: &Control,
+) -> (RunRecord, TruthLog) {
+    let open = SimOpen::new(options);
     let mut growing = growing::begin(plan);
     let mut grow = |progress: Progress<'_>| growing.add(progress.interval, None);
-    let record = run(plan, &Backends::of(open.clone()), &addresses, &control.clone().in_detail(), &mut grow)
+    let record = run(plan, &Backends::of(open.clone()), addresses, &control.clone().in_detail(), &mut grow)
         .expect("the run ends");
     growing.set_changes(record.rate_changes.clone());
     growing::assert_same(&growing, &record);

@@ -92,7 +92,7 @@ fn the_request_before_the_run_is_sent_and_answered() {
     let plan = plan("connections: 2, iterations: 20, abort_pct: 100", get);
     let open = SimOpen::new(options);
     let target_addresses: Arc<[TargetAddress]> = vec![super::server().into()].into();
-    let found = preflight(&plan, &Backends::of(open.clone()), &[target_addresses], &Control::default())
+    let found = preflight(&plan, &Backends::of(open.clone()), &mut [target_addresses], &Control::default())
         .expect("it is sent");
     assert_eq!((found.len(), found[0].status(), found[0].records[0].accounting.ok), (1, Some(200), 1));
     assert_eq!(carry_out(&plan, world(server())).0.accounting.aborted, 20);

@@ -16,6 +16,10 @@ pub struct ConnectionRecord {
     pub opened: u64,
     /// Connections that were open already: the run before on the same targets had left them.
     pub kept: u64,
+    /// Changes of a worker to the addresses of the other family, IPv4 or IPv6, because no connection could be
+    /// made to those in use.
+    #[serde(default)]
+    pub family_switches: u64,
     /// Attempts that failed, by class.
     #[serde(with = "crate::written::errors")]
     pub failed: ErrorCounts,
@@ -66,6 +70,7 @@ impl ConnectionRecord {
     pub fn merge(&mut self, other: &Self) {
         self.opened += other.opened;
         self.kept += other.kept;
+        self.family_switches += other.family_switches;
         for (mine, theirs) in self.failed.iter_mut().zip(other.failed.iter()) {
             *mine += theirs;
         }

@@ -52,6 +52,34 @@ const fn is_of_generator(code: ReasonCode) -> bool {
 }
 
 impl Judge<'_> {
+    /// Warns where addresses of the other family had to do.
+    pub(super) fn address_family(&mut self) {
+        let switches = self.record.connections.family_switches;
+        if switches == 0 {
+            return;
+        }
+        let of_several = |peer: &&crate::Peer| peer.addresses.len() > 1;
+        let addresses: Vec<&str> = self
+            .record
+            .peers
+            .iter()
+            .filter(of_several)
+            .flat_map(|peer| &peer.addresses)
+            .map(|a| &**a)
+            .collect();
+        let evidence = format!(
+            "no connection could be made to the addresses of one family, IPv4 or IPv6, and those of the \
+             other were used ({}, over all threads; {})",
+            match switches {
+                1 => "once".to_owned(),
+                _ => format!("{} times", figure::count(switches)),
+            },
+            addresses.join(", "),
+        );
+        let hint = "--ipv4 or --ipv6 uses one family alone";
+        self.find(Finding::Doubtful, ReasonCode::AddressFamily, evidence, hint);
+    }
+
     /// States the limit of connections, and of streams on them, if it was felt: as a reason if it did harm.
     ///
     /// If the generator kept responses waiting, that is stated instead. Call it after everything that is

@@ -140,6 +140,8 @@ reason_codes! {
     PortsExhausted = "ports_exhausted",
     /// The generator's system had no file descriptor left for a new connection.
     DescriptorsExhausted = "descriptors_exhausted",
+    /// No connection could be made to the addresses of one family, and those of the other were used.
+    AddressFamily = "address_family",
     /// Arrivals were dealt to scenarios whose data had ended.
     DataEnded = "data_ended",
     /// A worker did not come back after the end of the run.

@@ -56,6 +56,8 @@ impl RunResult {
         let (response_time, service_time) = times(total, record, None);
         let steadiness = course::steadiness(record);
         let probe = context.probe.map(|probe| ProbeResult::new(&probe, &service_time));
+        let passed_over =
+            context.preflight.as_ref().map(|first| first.passed_over.clone()).unwrap_or_default();
         Self {
             schema_version: SCHEMA_VERSION,
             tool: Tool { name: context.tool_name, version: context.tool_version },
@@ -94,7 +96,7 @@ impl RunResult {
                 stopped_by: record.stopped_by.map(|by| by.name().to_owned()),
             },
             methods: Methods::used(),
-            notes: notes(record, context.repeated),
+            notes: notes(record, context.repeated, &passed_over),
             verdict: VerdictResult::new(record, facts),
             little: course::little(record).map(LittleResult::new),
             steady: SteadyResult::new(&steadiness),
@@ -163,9 +165,9 @@ pub(crate) fn event_streams(step: &StepRecord, duration: Nanos) -> Option<EventS
     step.event_streams.as_ref().map(|streams| EventStreamsResult::new(streams, duration))
 }
 
-/// Returns notes on the limits of this run alone (R12), and on joined intervals. A run without responses has
-/// no figures that could vary between runs.
-fn notes(record: &RunRecord, repeated: bool) -> Vec<Note> {
+/// Returns notes on the limits of this run alone (R12), on joined intervals, and on addresses that were
+/// passed over before it. A run without responses has no figures that could vary between runs.
+fn notes(record: &RunRecord, repeated: bool, passed_over: &[String]) -> Vec<Note> {
     let alone = (!repeated && record.completed_in_window > 0).then(|| Note {
         code: "one_run".to_owned(),
         text: "1 run: between-run variation unknown (--repeat 5 shows it)".to_owned(),
@@ -180,7 +182,14 @@ fn notes(record: &RunRecord, repeated: bool) -> Vec<Note> {
             ),
         }
     });
-    alone.into_iter().chain(joined).collect()
+    let passed_over = (!passed_over.is_empty()).then(|| Note {
+        code: "address_family".to_owned(),
+        text: format!(
+            "addresses of the other family are used, as no connection could be made to {}",
+            passed_over.join(", ")
+        ),
+    });
+    alone.into_iter().chain(joined).chain(passed_over).collect()
 }
 
 impl Methods {
@@ -227,6 +236,7 @@ fn targets(record: &RunRecord, targets: Vec<TargetContext>) -> Vec<Target> {
         urls,
         authority,
         addresses: peer.addresses.clone(),
+        unused_addresses: peer.unused_addresses.clone(),
         protocol: peer.protocol.clone(),
         tls_version: peer.tls_version.clone(),
         tls_cipher: peer.tls_cipher.clone(),
@@ -367,6 +377,7 @@ impl Connections {
         let connections = &record.connections;
         Self {
             opened: connections.opened,
+            family_switches: connections.family_switches,
             failed: by_class(&connections.failed),
             closed_idle: connections.closed_idle,
             peak_open: connections.peak_open,

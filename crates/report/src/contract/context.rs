@@ -157,6 +157,10 @@ pub struct Preflight {
     pub cipher: Option<String>,
     /// Address that answered.
     pub address: String,
+    /// Addresses of targets that no connection could be made to, with the reason: those of the other family,
+    /// IPv4 or IPv6, are used. Left away if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<String>,
 }
 
 /// The refreshes of values of the setup beside the load. Their requests are in no figure of the load, but in

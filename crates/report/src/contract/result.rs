@@ -294,6 +294,10 @@ pub struct Target {
     pub authority: String,
     /// The addresses that were used.
     pub addresses: Vec<String>,
+    /// Addresses of the other family, IPv4 or IPv6, which were known and not needed. Left away if there are
+    /// none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused_addresses: Vec<String>,
     /// Negotiated application protocol.
     pub protocol: String,
     /// TLS version, null without TLS.
@@ -527,6 +531,10 @@ pub struct Bytes {
 pub struct Connections {
     /// Connections that were established.
     pub opened: u64,
+    /// Changes of a thread to the addresses of the other family, IPv4 or IPv6, because no connection could be
+    /// made to those in use. Left away if there are none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub family_switches: u64,
     /// Attempts that failed, by class.
     pub failed: BTreeMap<String, u64>,
     /// Connections that the target closed while it owed no response.
@@ -695,6 +703,10 @@ pub struct StreamIntervalResult {
     /// Time to first token of the streams that ended in it, as p50, p90, p99, p99.9 and maximum in
     /// nanoseconds; null if none did, and where intervals were joined.
     pub ttft: Option<[u64; 5]>,
+}
+
+const fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 const fn is_zero(count: &u32) -> bool {
