@@ -263,6 +263,8 @@ pub(crate) struct Conn {
     pub(crate) served: u64,
     /// Set once a whole response has come on it.
     pub(crate) answered: bool,
+    /// HTTP/2: set while the server allows no streams on it.
+    pub(crate) barred: bool,
     /// Closed model with a ramp: its users but one begin when it is open.
     pub(crate) fills: bool,
     /// The flush in which it was written to last, and its place among those written to in it.
@@ -415,6 +417,7 @@ impl Conn {
             ping: Nanos::MAX,
             served: 0,
             answered: false,
+            barred: false,
             fills: false,
             mark: (0, 0),
             requests: Requests::default(),

@@ -113,6 +113,8 @@ pub(crate) struct TargetPool {
     pub(crate) available: VecDeque<u32>,
     /// Connections that are established or being established.
     pub(crate) open: u32,
+    /// Open connections on which the server allows no streams.
+    pub(crate) barred: u32,
     /// Number of connections to open before the start.
     pub(crate) initial: u32,
     /// Largest allowed number of connections.
@@ -211,6 +213,7 @@ impl TargetPool {
                     resolve_state: ResolveState::Known,
                     available: VecDeque::new(),
                     open: 0,
+                    barred: 0,
                     initial: connections_of(plan.connections.initial, target),
                     max: connections_of(plan.connections.max, target),
                     depth: depth_of(plan, &plan.targets[target]),
@@ -256,6 +259,7 @@ impl TargetPool {
             resolve_state: ResolveState::Resolving,
             available: VecDeque::new(),
             open: 0,
+            barred: 0,
             initial: 0,
             max: 0,
             depth: depth_of(plan, &outline),

@@ -213,7 +213,8 @@ impl Judge<'_> {
         // Arrivals without data could not be started by any generator.
         let arrivals = self.record.arrivals() - accounting.without_data;
         let share = ratio(started, arrivals).unwrap_or(1.0);
-        if share >= RATE_SHARE {
+        // What a server does not let in is no failure of the generator.
+        if share >= RATE_SHARE || self.is_barred() {
             return Finding::Good;
         }
         let evidence = format!(
@@ -245,11 +246,12 @@ impl Judge<'_> {
     }
 
     /// Judges the punctuality of starts. Requests that waited for a connection at the limit are late because
-    /// of that limit, which [`connection_limit`](Self::connection_limit) states.
+    /// of that limit, which [`connection_limit`](Self::connection_limit) states. Those that waited for a
+    /// server to allow streams are late because of the server.
     fn start_lag(&mut self) -> Finding {
         let record = self.record;
         let lag = &record.total.start_lag;
-        let Some(p99) = lag.percentile(99.0) else { return Finding::Good };
+        let Some(p99) = lag.percentile(99.0).filter(|_| !self.is_barred()) else { return Finding::Good };
         let paced = if record.precise { LAG_FLOOR } else { record.pacing_budget + PACING_SLACK };
         let late_limit = self.arrival_interval().max(paced);
         let late = ratio(lag.count_above(late_limit.0), lag.count()).unwrap_or(0.0);

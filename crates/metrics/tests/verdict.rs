@@ -637,6 +637,44 @@ fn fewer_streams_than_asked_for_are_a_warning_in_the_closed_model() {
     assert!(warning(&record).starts_with("a server allows 1 stream on"), "{}", warning(&record));
 }
 
+/// A server that lets nothing in: neither late starts nor missing ones are the generator's.
+#[test]
+fn a_server_that_allows_no_streams_is_no_fault_of_the_generator() {
+    fn barred(record: &mut RunRecord, blocked: Nanos) {
+        limited(record, blocked, 5_000);
+        record.connections.blocked_at_limit = Nanos::ZERO;
+        record.total.start_lag = filled(&[(ms(500), 1_000)]);
+        record.connections.http2 = Http2Record {
+            connections: 5,
+            streams_asked: 100,
+            barred: 5,
+            blocked_while_barred: blocked,
+            ..Http2Record::default()
+        };
+    }
+    let cases: [Case; 2] = [
+        ("it let nothing in", |r| barred(r, ms(10_000)), "valid"),
+        ("for a moment", |r| barred(r, ms(150)), "rate_not_met start_lag"),
+    ];
+    check(Model::Open, &cases);
+    let mut record = good(Model::Open);
+    barred(&mut record, ms(10_000));
+    let limited_by = judge(&record).limited_by;
+    assert_eq!(limited_by.what, LimitedBy::Target);
+    assert_eq!(
+        limited_by.evidence,
+        "the target allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS was 0 on 5 of 5 connections): \
+         due arrivals waited for one during 50.0 % of the time"
+    );
+    // In the closed model nothing is due; requests time out.
+    let mut record = good(Model::Closed);
+    record.connections.http2 = Http2Record { connections: 2, barred: 1, ..Http2Record::default() };
+    assert!(!judge(&record).limited_by.evidence.contains("no streams"));
+    record.total.timed_out = record.accounting.started / 2;
+    let evidence = judge(&record).limited_by.evidence;
+    assert!(evidence.contains("was 0 on 1 of 2 connections): 50.0 % of the requests were not"), "{evidence}");
+}
+
 #[test]
 fn with_http2_the_limit_is_one_of_streams() {
     let mut record = good(Model::Open);

@@ -59,6 +59,18 @@ pub struct Http2 {
     /// Streams that may be open at once on a connection (SETTINGS_MAX_CONCURRENT_STREAMS); more are refused.
     /// `None` sets no limit.
     pub max_streams: Option<u32>,
+    /// After this many replies on a connection the server allows no streams on it any more; 0 is from the
+    /// beginning.
+    pub bars_after: Option<u64>,
+    /// With this PING on a connection, counted from 1, it allows any number again.
+    pub lets_in_at_ping: Option<u64>,
+}
+
+impl Default for Http2 {
+    /// Spoken, without limits.
+    fn default() -> Self {
+        Self { spoken: true, max_streams: None, bars_after: None, lets_in_at_ping: None }
+    }
 }
 
 /// Faults, by seeded probability. Of the faults of a request at most one happens, so the probabilities of
@@ -132,7 +144,7 @@ impl Default for Behaviour {
             pauses: Vec::new(),
             answer: Answer::default(),
             faults: Faults::default(),
-            http2: Http2 { spoken: true, max_streams: None },
+            http2: Http2::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod frame;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::behaviour;
 use crate::hpack::{self, BlockReader, Field};
 
 use frame::{
@@ -94,6 +95,12 @@ pub(crate) struct Http2 {
     streams: BTreeMap<u32, Stream>,
     block: Option<Block>,
     max_streams: u32,
+    /// Limits that were announced and are not yet acknowledged.
+    announced: VecDeque<u32>,
+    /// When the limit changes.
+    behaviour: behaviour::Http2,
+    replies: u64,
+    pings: u64,
     /// The highest stream that the client opened.
     highest: u32,
     /// Set when the client's first SETTINGS has come.
@@ -108,10 +115,13 @@ pub(crate) struct Http2 {
 }
 
 impl Http2 {
-    /// A connection whose preface was read. `max_streams` is the limit in the server's SETTINGS; further
-    /// streams are refused.
-    pub(crate) fn new(max_streams: Option<u32>) -> Self {
+    /// A connection whose preface was read. Streams beyond the limit in the server's SETTINGS are refused.
+    pub(crate) fn new(behaviour: behaviour::Http2) -> Self {
         let mut out = Vec::new();
+        let max_streams = match behaviour.bars_after {
+            Some(0) => Some(0),
+            _ => behaviour.max_streams,
+        };
         let limit = max_streams.map(|limit| [&[0, 3][..], &limit.to_be_bytes()].concat()).unwrap_or_default();
         put_frame(&mut out, SETTINGS, 0, 0, &limit);
         Self {
@@ -121,6 +131,10 @@ impl Http2 {
             streams: BTreeMap::new(),
             block: None,
             max_streams: max_streams.unwrap_or(u32::MAX),
+            announced: [max_streams.unwrap_or(u32::MAX)].into(),
+            behaviour,
+            replies: 0,
+            pings: 0,
             highest: 0,
             settled: false,
             initial_window: WINDOW,
@@ -186,12 +200,19 @@ impl Http2 {
     /// Begins to answer; bytes that the windows hold back follow later. `entry` is the request's number in
     /// the truth log. `false` if the stream is gone.
     pub(crate) fn reply(&mut self, stream: u32, reply: Reply, entry: usize) -> bool {
-        let Some(open) = self.streams.get_mut(&stream) else { return false };
+        if !self.streams.contains_key(&stream) {
+            return false;
+        }
         for _ in 0..reply.interim {
             put_head(&mut self.out, stream, END_HEADERS, 100, &[]);
         }
         let end = if reply.body.is_empty() { END } else { 0 };
         put_head(&mut self.out, stream, END_HEADERS | end, reply.status, &reply.fields);
+        self.replies += 1;
+        if self.behaviour.bars_after == Some(self.replies) {
+            self.announce(0);
+        }
+        let Some(open) = self.streams.get_mut(&stream) else { return false };
         if reply.body.is_empty() {
             self.sent.push(entry);
             self.streams.remove(&stream);
@@ -201,6 +222,12 @@ impl Http2 {
         open.rest = Some(Rest { body, frame_bytes: reply.frame_bytes.max(1), entry });
         self.pump();
         true
+    }
+
+    /// Allows this many streams: those that are opened before the client has acknowledged it are not refused.
+    fn announce(&mut self, limit: u32) {
+        put_frame(&mut self.out, SETTINGS, 0, 0, &[&[0, 3][..], &limit.to_be_bytes()].concat());
+        self.announced.push_back(limit);
     }
 
     /// Resets a stream. `false` if it is gone.
@@ -320,6 +347,10 @@ impl Http2 {
             PING if payload.len() != 8 => Err(Breach(FRAME_SIZE_ERROR)),
             PING if flags & END == 0 => {
                 put_frame(&mut self.out, PING, END, 0, payload);
+                self.pings += 1;
+                if self.behaviour.lets_in_at_ping == Some(self.pings) {
+                    self.announce(u32::MAX);
+                }
                 Ok(())
             }
             GOAWAY if payload.len() < 8 => Err(Breach(FRAME_SIZE_ERROR)),
@@ -403,6 +434,7 @@ impl Http2 {
 
     fn on_settings(&mut self, flags: u8, payload: &[u8]) -> Result<(), Breach> {
         if flags & END != 0 {
+            self.max_streams = self.announced.pop_front().unwrap_or(self.max_streams);
             return if payload.is_empty() { Ok(()) } else { Err(Breach(FRAME_SIZE_ERROR)) };
         }
         let (settings, []) = payload.as_chunks::<6>() else { return Err(Breach(FRAME_SIZE_ERROR)) };

@@ -221,7 +221,7 @@ fn the_preface_may_come_byte_by_byte_and_a_server_need_not_speak_http2() {
     }
     talk.wait(MS * 5);
     assert_eq!(talk.reply(1).1, b"hi");
-    let http2 = Http2 { spoken: false, max_streams: None };
+    let http2 = Http2 { spoken: false, ..Http2::default() };
     let mut talk = Talk::connected(SimOptions::default(), Behaviour { http2, ..serving(MS, "") });
     talk.say(PREFACE);
     talk.wait(MS * 5);
@@ -393,7 +393,7 @@ fn a_stream_that_the_client_resets_is_not_answered() {
 
 #[test]
 fn streams_beyond_the_limit_are_refused() {
-    let http2 = Http2 { spoken: true, max_streams: Some(2) };
+    let http2 = Http2 { max_streams: Some(2), ..Http2::default() };
     let mut talk = Talk::new(Behaviour { http2, ..serving(MS, "") });
     assert_eq!(talk.heard()[0].payload, [0, 3, 0, 0, 0, 2]);
     talk.say(&[get(1), get(3), get(5)].concat());

@@ -141,6 +141,7 @@ impl<B: Backend> Worker<'_, B> {
         // The connection was never open: the next one gets its users.
         self.pools[conn.pool as usize].unfilled += u32::from(std::mem::take(&mut conn.fills));
         let was_open = conn.state.is_established();
+        self.pools[conn.pool as usize].barred -= u32::from(std::mem::take(&mut conn.barred));
         self.dialing.note_released(was_open);
         conn.state = State::Free;
         conn.requests = Requests::default();
@@ -378,6 +379,31 @@ impl<B: Backend> Worker<'_, B> {
         self.put_into_service(slot, at);
     }
 
+    /// Notes whether the server of an HTTP/2 connection allows any streams on it.
+    #[inline]
+    pub(super) fn note_barred(&mut self, slot: u32) {
+        let conn = &self.conns[slot as usize];
+        let Client::Http2(client) = &conn.client else { return };
+        let barred = client.server_limit() == Some(0);
+        if barred != conn.barred {
+            self.set_barred(slot, barred);
+        }
+    }
+
+    #[cold]
+    fn set_barred(&mut self, slot: u32, barred: bool) {
+        let conn = &mut self.conns[slot as usize];
+        conn.barred = barred;
+        let pool = &mut self.pools[conn.pool as usize];
+        if barred {
+            pool.barred += 1;
+            self.records.measured.connections.http2.barred += 1;
+        } else {
+            pool.barred -= 1;
+            pool.depth = conn.depth(self.plan.connections.depth);
+        }
+    }
+
     /// Lets requests have the connection from now on.
     pub(super) fn put_into_service(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
@@ -395,7 +421,7 @@ impl<B: Backend> Worker<'_, B> {
             conn.ping = self.plan.ping_interval.map_or(Nanos::MAX, |interval| at + interval);
             let record = &mut self.records.measured.connections.http2;
             record.connections += 1;
-            if let Some(limit) = client.server_limit() {
+            if let Some(limit) = client.server_limit().filter(|limit| *limit > 0) {
                 record.stream_limit = Some(record.stream_limit.map_or(limit, |least| least.min(limit)));
             }
         }
@@ -407,6 +433,7 @@ impl<B: Backend> Worker<'_, B> {
                 peer.tls_cipher = tls.session.cipher();
             }
         }
+        self.note_barred(slot);
         self.transmit_waiting(slot);
         self.fill(slot);
         self.arm(slot);

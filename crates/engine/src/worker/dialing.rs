@@ -42,10 +42,19 @@ pub(super) struct Dialing {
     connecting: u32,
     /// Number of source addresses used so far.
     sources: usize,
-    /// Start of the time for which an arrival has been due without finding a connection.
-    blocked_since: Option<Nanos>,
-    /// Set if the limit of connections blocks it.
-    blocked_at_limit: bool,
+    /// Start of the time for which an arrival has been due without finding a connection, and the reason.
+    blocked: Option<(Nanos, Block)>,
+}
+
+/// Reason why an arrival that is due finds no connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    /// The limit of connections is reached.
+    AtLimit,
+    /// The server allows no streams on those that there are.
+    Barred,
+    /// Further connections are being opened, or not needed.
+    Other,
 }
 
 impl Dialing {
@@ -73,8 +82,7 @@ impl Dialing {
             },
             connecting: 0,
             sources: shard.index as usize,
-            blocked_since: None,
-            blocked_at_limit: false,
+            blocked: None,
         }
     }
 
@@ -185,27 +193,28 @@ impl Dialing {
         self.demand.as_mut()
     }
 
-    /// Notes whether an arrival is due that finds no connection, and whether their limit is the reason.
+    /// Notes whether an arrival is due that finds no connection, and the reason.
     #[inline]
-    pub(super) fn note_blocked(&mut self, blocked: bool, at_limit: bool, now: Nanos) {
-        self.blocked_since = blocked.then_some(now);
-        self.blocked_at_limit = at_limit;
+    pub(super) fn note_blocked(&mut self, block: Option<Block>, now: Nanos) {
+        self.blocked = block.map(|block| (now, block));
     }
 
     /// Since when an arrival has been due without finding a connection, if there is one.
     #[inline]
-    pub(super) const fn blocked_since(&self) -> Option<Nanos> {
-        self.blocked_since
+    pub(super) fn blocked_since(&self) -> Option<Nanos> {
+        self.blocked.map(|(since, _)| since)
     }
 
     /// Adds the time for which arrivals have been blocked, from `begin` on, to the figures.
     #[inline]
     pub(super) fn add_blocked(&self, connections: &mut ConnectionRecord, begin: Nanos, now: Nanos) {
-        let Some(since) = self.blocked_since else { return };
+        let Some((since, block)) = self.blocked else { return };
         let length = now.since(since.max(begin));
         connections.blocked += length;
-        if self.blocked_at_limit {
-            connections.blocked_at_limit += length;
+        match block {
+            Block::AtLimit => connections.blocked_at_limit += length,
+            Block::Barred => connections.http2.blocked_while_barred += length,
+            Block::Other => {}
         }
     }
 }

@@ -466,7 +466,7 @@ impl<B: Backend> Worker<'_, B> {
             let passed = pool.give_up_before(end.since(self.clock.start), self.iterations.exhausted());
             self.counts.never_start(passed.measured, passed.without_data);
         }
-        self.note_blocked(false, false, self.clock.end.min(now));
+        self.note_blocked(None, self.clock.end.min(now));
         let window = self.clock.end.since(self.clock.measure);
         self.records.worker.wall = window;
         self.records.worker.shared_wakeups = self.pacer.napped().min(window);

@@ -179,6 +179,7 @@ impl<B: Backend> Worker<'_, B> {
             conn.take_no_more();
         }
         self.write_control(slot);
+        self.note_barred(slot);
         for event in events.drain(..) {
             if !self.lives(id) {
                 break;

@@ -5,9 +5,10 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_plan::{Load, Overload};
 
+use super::dialing::Block;
 use super::proceeding::{IterationState, NextDue};
 use super::{LONGEST_WAIT, Worker};
-use crate::connection::State;
+use crate::connection::{Conn, State};
 use crate::request::{AT_SEND, InFlight, new_request};
 use crate::target_pool::TargetPool;
 
@@ -206,7 +207,7 @@ impl<B: Backend> Worker<'_, B> {
             self.clock.arrivals_ended = true;
             return;
         }
-        let (mut blocked, mut at_limit, mut started) = (false, false, false);
+        let (mut blocked, mut at_limit, mut barred, mut started) = (false, false, false, false);
         self.dialing.begin_arrivals();
         'pools: for pool in 0..self.pools.len() as u32 {
             let state = &mut self.pools[pool as usize];
@@ -214,6 +215,7 @@ impl<B: Backend> Worker<'_, B> {
             state.blocked = !state.waiting.is_empty() && state.max > 0;
             let waits = state.blocked;
             blocked |= waits;
+            barred |= waits && self.is_barred(pool);
             at_limit |= waits && self.is_at_limit(pool);
             while let Some((arrival, scenario)) = self.pools[pool as usize].peek() {
                 let intended = self.clock.start + arrival.at;
@@ -239,10 +241,12 @@ impl<B: Backend> Worker<'_, B> {
                         let due = until.min(now + Nanos(1)).since(self.clock.start);
                         let passed = self.pools[pool as usize].take_before(due, self.iterations.exhausted());
                         self.counts.drop_passed(passed);
+                        barred |= self.is_barred(there);
                         break;
                     }
                     blocked = true;
                     self.pools[pool as usize].blocked = true;
+                    barred |= self.is_barred(there);
                     at_limit |= self.is_at_limit(there);
                     break;
                 }
@@ -269,7 +273,14 @@ impl<B: Backend> Worker<'_, B> {
             self.pacer.started(now);
         }
         self.clock.arrivals_ended = over && !(blocked && now < latest);
-        self.note_blocked(blocked, at_limit, now.min(self.clock.end));
+        let block = match (blocked, barred, at_limit) {
+            // Arrivals that were dropped have waited for nothing else.
+            (_, true, _) => Some(Block::Barred),
+            (false, ..) => None,
+            (.., true) => Some(Block::AtLimit),
+            _ => Some(Block::Other),
+        };
+        self.note_blocked(block, now.min(self.clock.end));
     }
 
     /// Returns `true` if a pass that began at `now` has taken so long that the control and the deadlines come
@@ -313,7 +324,9 @@ impl<B: Backend> Worker<'_, B> {
     /// Returns `true` if the limit and the pace of connections allow the pool a further one.
     pub(super) fn has_place(&self, pool: u32, now: Nanos) -> bool {
         let paced = self.dialing.ramp.is_paced() && !self.users_have_connections();
-        !self.is_at_limit(pool) && (!paced || now >= self.clock.start + self.dialing.ramp.next())
+        !self.is_at_limit(pool)
+            && !self.is_barred(pool)
+            && (!paced || now >= self.clock.start + self.dialing.ramp.next())
     }
 
     /// Returns `true` if what is owed needs one more connection of the pool.
@@ -347,6 +360,19 @@ impl<B: Backend> Worker<'_, B> {
     fn is_at_limit(&self, pool: u32) -> bool {
         let TargetPool { open, max, .. } = self.pools[pool as usize];
         open >= max || (self.dialing.is_full() && self.idle_dynamic_origins(pool).is_none())
+    }
+
+    /// Returns `true` if the server of a pool allows no streams on any connection that stands: further ones
+    /// would not help.
+    #[inline]
+    fn is_barred(&self, pool: u32) -> bool {
+        self.pools[pool as usize].barred > 0 && self.has_only_barred(pool)
+    }
+
+    #[cold]
+    fn has_only_barred(&self, pool: u32) -> bool {
+        let takes = |conn: &Conn| conn.pool == pool && conn.state == State::Open && !conn.barred;
+        !self.conns.iter().any(takes)
     }
 
     /// A connection of another pool on which nothing is in flight, of the pool with most of them that which

@@ -11,6 +11,7 @@ use plimsoll_metrics::{
 };
 use plimsoll_plan::{Load, Overload};
 
+use super::dialing::Block;
 use super::routing::ASK_INTERVAL;
 use super::stalls::STALL;
 use super::{LONGEST_WAIT, Worker};
@@ -99,14 +100,14 @@ impl<B: Backend> Worker<'_, B> {
         if drops { room / 2 } else { room }
     }
 
-    /// Notes whether an arrival is due that finds no connection, and whether their limit is the reason.
-    pub(super) fn note_blocked(&mut self, blocked: bool, at_limit: bool, now: Nanos) {
+    /// Notes whether an arrival is due that finds no connection, and the reason.
+    pub(super) fn note_blocked(&mut self, block: Option<Block>, now: Nanos) {
         self.dialing.add_blocked(&mut self.records.measured.connections, self.clock.measure, now);
         if let Some(since) = self.dialing.blocked_since() {
             // Requests that fell due in a stall wait for connections, and so do later ones.
             self.stalls.extend(since, now);
         }
-        self.dialing.note_blocked(blocked, at_limit, now);
+        self.dialing.note_blocked(block, now);
     }
 
     /// Notes a pass of the loop, without the wait after it.

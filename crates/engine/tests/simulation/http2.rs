@@ -1,7 +1,7 @@
 //! HTTP/2 in simulated worlds.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::ReasonCode;
+use plimsoll_metrics::{Headline, LimitedBy, ReasonCode, RunFacts, RunOutcome};
 use plimsoll_testkit::{
     Action, Answer, Behaviour, Concurrency, Faults, Http2, Law, SimOptions, for_each_seed,
 };
@@ -111,7 +111,7 @@ fn connections_end_after_requests_without_an_answer() {
 /// Users beyond the server's limit of streams take turns with the others.
 #[test]
 fn users_beyond_the_limit_of_streams_take_turns() {
-    let http2 = Http2 { spoken: true, max_streams: Some(3) };
+    let http2 = Http2 { max_streams: Some(3), ..Http2::default() };
     let behaviour = Behaviour { service: Law::Constant(MS), http2, ..Behaviour::default() };
     for load in [[("-n", "600"), ("--timeout", "1s")], [("-d", "1s"), ("--timeout", "100ms")]] {
         for ramp in [&[][..], &[("--connection-rate", "1000")]] {
@@ -121,6 +121,70 @@ fn users_beyond_the_limit_of_streams_take_turns() {
             assert_eq!((a.failed, a.timed_out, a.undelivered), (0, 0, 0), "{flags:?}: {a:?}");
             assert!(a.ok >= 600 && record.duration <= Nanos::from_secs(1), "{flags:?}: {a:?}");
             assert_eq!(record.connections.http2.stream_limit, Some(3));
+        }
+    }
+}
+
+/// A server that allows no streams holds up what is asked of it; no connection is opened for that, and it is
+/// not the generator's fault. Symptom: 694 connections in 3 s, and "limited by the generator".
+#[test]
+fn a_server_that_allows_no_streams_is_the_limit() {
+    let loads: [&[(&str, &str)]; 5] = [
+        &[("--rate", "50"), ("-d", "3s")],
+        &[("--rate", "50"), ("-d", "3s"), ("-c", "2")],
+        &[("--rate", "50"), ("-d", "3s"), ("-c", "2"), ("--overload", "drop")],
+        &[("-c", "2"), ("-d", "3s")],
+        &[("-c", "2"), ("-d", "3s"), ("--timeout", "500ms")],
+    ];
+    for load in loads {
+        for bars_after in [0, 1] {
+            let http2 = Http2 { bars_after: Some(bars_after), ..Http2::default() };
+            let behaviour = Behaviour { service: Law::Constant(MS), http2, ..Behaviour::default() };
+            let flags = h2(load);
+            let (record, truth) = simulate(&plan(&flags), world(behaviour));
+            let name = format!("{flags:?}, after {bars_after}");
+            let connections = &record.connections;
+            let planned = u64::from(plan(&flags).connections.initial);
+            assert!(connections.opened <= planned, "{name}: {} connections", connections.opened);
+            assert_eq!(connections.http2.barred, connections.opened, "{name}");
+            assert_eq!(truth.len() as u64, bars_after * connections.opened, "{name}");
+            let limited = &record.verdict.limited_by;
+            assert_eq!(limited.what, LimitedBy::Target, "{name}: {limited:?}");
+            assert!(limited.evidence.starts_with("the target allows no streams"), "{name}: {limited:?}");
+            assert!(record.verdict.valid, "{name}: {:?}", record.verdict.reasons);
+            let warnings = &record.verdict.warnings;
+            let blames = [ReasonCode::StartLag, ReasonCode::ConnectionLimit, ReasonCode::RateNotMet];
+            assert!(warnings.iter().all(|w| !blames.contains(&w.code)), "{name}: {warnings:?}");
+            let Headline { outcome, summary, .. } = Headline::of(&RunFacts::of(&record));
+            let expected = if bars_after == 0 { RunOutcome::Fail } else { RunOutcome::Done };
+            assert_eq!(outcome, expected, "{name}: {summary}");
+            // Who waits has not been served in time.
+            let strict = [flags.as_slice(), &[("--threshold", "p99<100ms")]].concat();
+            let behaviour = Behaviour { service: Law::Constant(MS), http2, ..Behaviour::default() };
+            let (record, _) = simulate(&plan(&strict), world(behaviour));
+            assert!(record.thresholds.iter().all(|result| !result.passed), "{name}");
+        }
+    }
+}
+
+#[test]
+fn requests_go_on_once_streams_are_allowed_again() {
+    for load in [&[("--rate", "50"), ("-d", "3s")][..], &[("-c", "2"), ("-d", "3s")]] {
+        for bars_after in [0, 1] {
+            let http2 = Http2 { bars_after: Some(bars_after), lets_in_at_ping: Some(2), ..Http2::default() };
+            let behaviour = Behaviour { service: Law::Constant(MS), http2, ..Behaviour::default() };
+            let flags = [h2(load).as_slice(), &[("--ping-interval", "500ms")]].concat();
+            let (record, _) = simulate(&plan(&flags), world(behaviour));
+            let name = format!("{flags:?}, after {bars_after}: {:?}", record.accounting);
+            let a = &record.accounting;
+            assert!(a.ok > 100 && a.ok == a.started && a.never_started == 0, "{name}");
+            // The second PING comes after a second, and until then everything waits, once each of up to 16
+            // connections has had its only answer.
+            let longest = Nanos(record.total.response_time.max().unwrap());
+            assert!(longest > Nanos::from_millis(600), "{name}: {longest:?}");
+            let planned = u64::from(plan(&flags).connections.initial);
+            assert!(record.connections.opened <= planned, "{name}");
+            assert_eq!(record.connections.http2.stream_limit, None, "{name}");
         }
     }
 }

@@ -60,8 +60,16 @@ impl ConnectionRecord {
     #[must_use]
     pub fn counts(&self) -> Self {
         let Http2Record { connections, stream_limit, streams_asked, cancelled, .. } = self.http2;
-        let counted =
-            Http2Record { connections, stream_limit, streams_asked, cancelled, ..Http2Record::default() };
+        let Http2Record { barred, blocked_while_barred, .. } = self.http2;
+        let counted = Http2Record {
+            connections,
+            stream_limit,
+            streams_asked,
+            cancelled,
+            barred,
+            blocked_while_barred,
+            ..Http2Record::default()
+        };
         let (connect_time, tls_time, tls_hint) = (Histogram::new(), Histogram::new(), self.tls_hint.clone());
         Self { connect_time, tls_time, tls_hint, http2: counted, ..*self }
     }
@@ -95,8 +103,16 @@ impl ConnectionRecord {
 pub struct Http2Record {
     /// Connections that spoke it.
     pub connections: u64,
-    /// The smallest SETTINGS_MAX_CONCURRENT_STREAMS that a server set; `None` if none set one.
+    /// The smallest SETTINGS_MAX_CONCURRENT_STREAMS that a server set for a new connection, zero aside;
+    /// `None` if none set one.
     pub stream_limit: Option<u32>,
+    /// Changes of it to zero, or to zero from the beginning, on a connection: no request is allowed there.
+    #[serde(default)]
+    pub barred: u64,
+    /// Time for which due arrivals waited while a server allowed no streams on any connection to it, summed
+    /// over workers: a subset of [`ConnectionRecord::blocked`].
+    #[serde(default)]
+    pub blocked_while_barred: Nanos,
     /// Streams that the plan wanted at once on one connection.
     pub streams_asked: u32,
     /// RST_STREAM frames received, by the name of their error code (RFC 9113 section 7).
@@ -136,6 +152,8 @@ impl Http2Record {
             (mine, theirs) => mine.or(theirs),
         };
         self.streams_asked = self.streams_asked.max(other.streams_asked);
+        self.barred += other.barred;
+        self.blocked_while_barred += other.blocked_while_barred;
         let codes = [
             (&mut self.resets, &other.resets),
             (&mut self.go_aways, &other.go_aways),
@@ -163,6 +181,8 @@ mod tests {
             connections: 2,
             stream_limit: Some(100),
             streams_asked: 50,
+            barred: 2,
+            blocked_while_barred: Nanos(5),
             resets: [("CANCEL".into(), 1), ("REFUSED_STREAM".into(), 2)].into(),
             go_aways: [("NO_ERROR".into(), 1)].into(),
             violations: [("PROTOCOL_ERROR".into(), 1)].into(),

@@ -66,6 +66,7 @@ pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
     judge
         .plan_fails()
         .or_else(|| judge.generator())
+        .or_else(|| judge.barred())
         .or_else(|| judge.accept_queue())
         .or_else(|| judge.loss())
         .or_else(|| judge.failures())
@@ -120,6 +121,12 @@ impl Judge<'_> {
         }
         let reason = self.cause().filter(own).unwrap_or(reason);
         Some(limited(LimitedBy::Generator, reason.evidence.clone(), reason.hint.clone()))
+    }
+
+    /// A server that allows no streams: nothing else matters then.
+    fn barred(&self) -> Option<Limitation> {
+        let (evidence, hint) = self.barred_words()?;
+        Some(limited(LimitedBy::Target, evidence, hint))
     }
 
     /// Returns `true` if an open run did not get the load that it asked for.

@@ -214,6 +214,42 @@ impl Judge<'_> {
         )
     }
 
+    /// Returns `true` if arrivals waited because a server allowed no streams.
+    pub(super) fn is_barred(&self) -> bool {
+        self.blocked_while_barred() > LIMIT_SHARE
+    }
+
+    /// Describes a server that allowed no streams, if requests waited for that.
+    pub(super) fn barred_words(&self) -> Option<(String, &'static str)> {
+        let record = self.record;
+        let barred = record.connections.http2.barred;
+        let unanswered = record.total.timed_out + record.accounting.in_flight_at_stop;
+        let share = ratio(unanswered, record.accounting.started).unwrap_or(1.0);
+        let waited = match self.is_barred() {
+            true => format!(
+                "due arrivals waited for one during {} of the time",
+                figure::share(self.blocked_while_barred())
+            ),
+            false if barred > 0 && record.model == crate::Model::Closed && share > LIMIT_SHARE => {
+                format!("{} of the requests were not answered", figure::share(share))
+            }
+            false => return None,
+        };
+        let evidence = format!(
+            "the target allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS was 0 on {} of {} connections): \
+             {waited}",
+            figure::count(barred),
+            figure::count(record.connections.http2.connections),
+        );
+        Some((evidence, "nothing can be asked of it over HTTP/2 meanwhile: the target's own log may say why"))
+    }
+
+    /// Share of the workers' time for which arrivals waited because a server allowed no streams.
+    fn blocked_while_barred(&self) -> f64 {
+        let wall: u64 = self.record.workers.iter().map(|worker| worker.wall.0).sum();
+        ratio(self.record.connections.http2.blocked_while_barred.0, wall).unwrap_or(0.0).min(1.0)
+    }
+
     /// Returns the number of requests that have to be in flight at once; `None` if no rate is asked for or
     /// nothing is known of the times.
     fn demand(&self) -> Option<Demand> {

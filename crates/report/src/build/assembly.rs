@@ -399,6 +399,9 @@ impl Http2Result {
             connections: record.connections,
             streams_asked: u64::from(record.streams_asked),
             stream_limit: record.stream_limit.map(u64::from),
+            barred: record.barred,
+            blocked_while_barred_s: (record.blocked_while_barred > Nanos::ZERO)
+                .then(|| record.blocked_while_barred.as_secs_f64()),
             resets: by_code(&record.resets),
             go_aways: by_code(&record.go_aways),
             violations: by_code(&record.violations),

@@ -560,9 +560,17 @@ pub struct Http2Result {
     pub connections: u64,
     /// Streams that the plan wanted at once on one connection.
     pub streams_asked: u64,
-    /// The smallest number of concurrent streams that a server allowed; null if none set a limit. If it is
-    /// below streams_asked, it decided how many requests were in flight.
+    /// The smallest number of concurrent streams that a server allowed on a new connection, none aside; null
+    /// if none set a limit. If it is below streams_asked, it decided how many requests were in flight.
     pub stream_limit: Option<u64>,
+    /// Connections on which a server allowed no streams (SETTINGS_MAX_CONCURRENT_STREAMS = 0), from the
+    /// beginning or later; one on which it did so again counts again. Left away if there are none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub barred: u64,
+    /// Time in seconds for which due arrivals waited while a server allowed no streams, summed over workers.
+    /// Left away if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_while_barred_s: Option<f64>,
     /// Streams that the server reset, by error code; REFUSED_STREAM among them.
     pub resets: BTreeMap<String, u64>,
     /// Announcements of the server that it goes away (GOAWAY), by error code.

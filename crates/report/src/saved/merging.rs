@@ -154,6 +154,9 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     if let (Some(sum), Some(more)) = (&mut mine.http2, &theirs.http2) {
         sum.connections = sum.connections.saturating_add(more.connections);
         sum.stream_limit = sum.stream_limit.into_iter().chain(more.stream_limit).min();
+        sum.barred = sum.barred.saturating_add(more.barred);
+        sum.blocked_while_barred_s =
+            sum.blocked_while_barred_s.into_iter().chain(more.blocked_while_barred_s).reduce(|a, b| a + b);
         add_map(&mut sum.resets, &more.resets);
         add_map(&mut sum.go_aways, &more.go_aways);
         add_map(&mut sum.violations, &more.violations);

@@ -589,6 +589,8 @@ pub(crate) fn http2() -> RunResult {
         connections: 12,
         stream_limit: Some(32),
         streams_asked: 100,
+        barred: 1,
+        blocked_while_barred: us(5_000),
         resets: [("CANCEL".into(), 2), ("REFUSED_STREAM".into(), 150)].into(),
         go_aways: [("NO_ERROR".into(), 7), ("ENHANCE_YOUR_CALM".into(), 1)].into(),
         violations: [("FLOW_CONTROL_ERROR".into(), 1), ("PROTOCOL_ERROR".into(), 2)].into(),

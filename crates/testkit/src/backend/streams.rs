@@ -21,7 +21,7 @@ impl SimBackend {
         }
         if link.inbox.starts_with(PREFACE) {
             link.inbox.drain(..PREFACE.len());
-            link.http2 = Some(Box::new(Http2::new(behaviour.max_streams)));
+            link.http2 = Some(Box::new(Http2::new(behaviour)));
             return true;
         }
         PREFACE.starts_with(&link.inbox)
