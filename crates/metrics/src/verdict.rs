@@ -71,6 +71,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
     } else {
         judge.stream_limit();
     }
+    judge.unsolicited();
     judge.throttled(suffers);
     judge.address_family();
     judge.run_delay();

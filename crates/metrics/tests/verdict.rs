@@ -156,6 +156,23 @@ fn a_run_has_not_been_judged_by_default() {
 }
 
 #[test]
+fn what_nobody_had_asked_for_is_a_warning() {
+    fn unsolicited(record: &mut RunRecord) {
+        (record.connections.opened, record.connections.unsolicited) = (3_000, 1_200);
+    }
+    for model in [Model::Open, Model::Closed] {
+        check(model, &[("responses", unsolicited, "valid, warns unsolicited_data")]);
+    }
+    let mut record = good(Model::Closed);
+    unsolicited(&mut record);
+    assert_eq!(
+        judge(&record).warnings[0].evidence,
+        "1,200 of 3,000 connections had responses or bytes that nobody had asked for, and were given up: \
+         times of requests on them may be those of others"
+    );
+}
+
+#[test]
 fn good_runs_are_valid() {
     check(Model::Open, &[("open", |_| {}, "valid")]);
     check(Model::Closed, &[("closed", |_| {}, "valid")]);

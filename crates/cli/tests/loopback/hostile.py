@@ -14,6 +14,7 @@ ANSWERS = {
     "other-protocol": b"220 mail.example ESMTP ready\r\n",
     "short-body": b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n0123456789",
     "long-body": b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n0123456789",
+    "two-answers": 2 * b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
     "two-lengths": b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n01234",
     "bad-chunk": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n0123\r\n0\r\n\r\n",
     "cut-head": b"HTTP/1.1 200 OK\r\ncontent-le",
@@ -29,17 +30,18 @@ BYTE_BY_BYTE = (
 
 
 # After these the connection can be used again.
-KEPT = ("byte-by-byte", "informed", "long-body")
+KEPT = ("byte-by-byte", "informed", "long-body", "two-answers")
 
 
-def has_request(connection):
-    request = b""
-    while b"\r\n\r\n" not in request:
-        received = connection.recv(65536)
-        if not received:
-            return False
-        request += received
-    return True
+def requests(connection):
+    """The number of requests that have come, at least one; 0 at the end of the connection."""
+    received = b""
+    while not received.endswith(b"\r\n\r\n"):
+        more = connection.recv(65536)
+        if not more:
+            return 0
+        received += more
+    return received.count(b"\r\n\r\n")
 
 
 def answer(connection, manner):
@@ -68,8 +70,9 @@ def serve(connection, manner):
     try:
         if context:
             connection = context.wrap_socket(connection, server_side=True)
-        while has_request(connection):
-            answer(connection, manner)
+        while asked := requests(connection):
+            for _ in range(asked):
+                answer(connection, manner)
             if manner not in KEPT:
                 break
         if context and end == "notify":

@@ -140,6 +140,43 @@ fn a_body_that_is_longer_than_it_says() {
         let Some((_, result)) = against("long-body", backend) else { return };
         assert_eq!(account(&result, "ok"), 20, "{}", result["errors"]);
         assert_eq!(count(&result, "/connections/failed/unsolicited_data"), 20, "{}", result["connections"]);
+        assert_eq!(unsolicited(&result), (20, "20 of 20 connections had responses or bytes".to_owned()));
+    });
+}
+
+/// Connections with data that nobody had asked for, and the beginning of the warning of them.
+fn unsolicited(result: &Value) -> (u64, String) {
+    let warnings = result["verdict"]["warnings"].as_array().expect("a list");
+    let warning = warnings.iter().find(|warning| warning["code"] == "unsolicited_data");
+    let evidence = warning.and_then(|warning| warning["evidence"].as_str()).unwrap_or_default();
+    let begin = evidence.split(" that nobody").next().unwrap_or_default();
+    (count(result, "/connections/unsolicited"), begin.to_owned())
+}
+
+/// A response is known to be of nobody once there are more than requests on a connection, and that is told.
+/// Symptom: 200 good responses without a word, with the times of other requests.
+#[test]
+fn two_responses_to_each_request() {
+    on_each(|backend| {
+        let Some(mut server) = python(&["-c", include_str!("hostile.py"), "two-answers"]) else { return };
+        let port = server.stdout.wait_for("").trim().to_owned();
+        for load in ["-n 200 -c 2 --pipeline 16", "-n 50 --rate 200"] {
+            let flags = format!("{load} --no-preflight --backend {backend}");
+            let finished = run(&format!("http://127.0.0.1:{port}/ {flags} -o json"));
+            let result = finished.result();
+            assert_balance(&result);
+            let (connections, said) = unsolicited(&result);
+            let opened = count(&result, "/connections/opened");
+            // The last one may end with the run.
+            assert!(connections > 0 && connections + 2 >= opened, "{}", result["connections"]);
+            assert_eq!(
+                said,
+                format!("{connections} of {opened} connections had responses or bytes"),
+                "{load}"
+            );
+            let text = run(&format!("http://127.0.0.1:{port}/ {flags}")).stdout;
+            assert!(text.contains("that nobody had asked for"), "{text}");
+        }
     });
 }
 

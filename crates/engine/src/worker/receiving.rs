@@ -339,6 +339,8 @@ impl<B: Backend> Worker<'_, B> {
         self.note_error(fault.class, &fault.reason);
         let known = &mut self.records.measured.connections.tls_hint;
         *known = known.take().or(fault.hint.map(Into::into));
+        self.records.measured.connections.unsolicited +=
+            u64::from(fault.class == ErrorClass::UnsolicitedData);
         if let Some(code) = fault.code {
             *self.records.measured.connections.http2.violations.entry(code.into()).or_default() += 1;
         }

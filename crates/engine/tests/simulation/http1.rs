@@ -94,6 +94,14 @@ fn a_body_longer_than_announced_is_unsolicited_data() {
     let noticed = record.connections.failed[ErrorClass::UnsolicitedData as usize];
     assert!(excess > 50 && record.accounting.started == 1000);
     assert!(noticed > 0 && noticed <= excess, "{noticed} of {excess}");
+    // A request was under way on the others.
+    let met = record.total.errors[ErrorClass::UnsolicitedData as usize];
+    assert_eq!(record.connections.unsolicited, noticed + met);
+    let warnings = &record.verdict.warnings;
+    let warning = warnings.iter().find(|w| w.code == plimsoll_metrics::ReasonCode::UnsolicitedData);
+    let evidence = &warning.expect("it is told").evidence;
+    let told = format!("{} of {} connections had", noticed + met, record.connections.opened);
+    assert!(evidence.starts_with(&told), "{evidence}");
 }
 
 #[test]

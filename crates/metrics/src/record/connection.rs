@@ -29,6 +29,10 @@ pub struct ConnectionRecord {
     /// without one byte of an answer.
     #[serde(default)]
     pub lost_on_kept: u64,
+    /// Connections that were given up because of data that no request had asked for: more responses than
+    /// requests, or bytes behind the end of one.
+    #[serde(default)]
+    pub unsolicited: u64,
     /// Largest number open at once, summed over workers.
     pub peak_open: u64,
     /// Largest number allowed.
@@ -84,6 +88,7 @@ impl ConnectionRecord {
         }
         self.closed_idle += other.closed_idle;
         self.lost_on_kept += other.lost_on_kept;
+        self.unsolicited += other.unsolicited;
         self.peak_open += other.peak_open;
         self.limit += other.limit;
         self.connect_time.merge(&other.connect_time);

@@ -317,6 +317,24 @@ impl Judge<'_> {
         ratio(self.record.connections.blocked_at_limit.0, wall).unwrap_or(0.0).min(1.0)
     }
 
+    /// Warns of data that no request had asked for: times on such a connection may be those of the answer to
+    /// another request.
+    pub(super) fn unsolicited(&mut self) {
+        let (opened, unsolicited) = (self.record.connections.opened, self.record.connections.unsolicited);
+        if unsolicited == 0 {
+            return;
+        }
+        let evidence = format!(
+            "{} of {} connections had responses or bytes that nobody had asked for, and were given up: times \
+             of requests on them may be those of others",
+            figure::count(unsolicited),
+            figure::count(opened.max(unsolicited)),
+        );
+        let hint = "the target sends more than one response to a request, or more bytes than a response \
+                    announces (`curl -v` shows it); one that ends idle connections with a 408 is harmless";
+        self.find(Finding::Doubtful, ReasonCode::UnsolicitedData, evidence, hint);
+    }
+
     /// The end of a sentence, if arrivals had to wait for connections.
     pub(super) fn waited(&self) -> String {
         match self.record.connections.blocked {

@@ -172,6 +172,8 @@ reason_codes! {
     BodiesLate = "bodies_late",
     /// Messages were signed when their requests were due, and not ahead.
     SigningLimited = "signing_limited",
+    /// The target sent data that no request had asked for.
+    UnsolicitedData = "unsolicited_data",
 }
 
 impl std::fmt::Display for ReasonCode {

@@ -380,6 +380,7 @@ impl Connections {
             family_switches: connections.family_switches,
             failed: by_class(&connections.failed),
             closed_idle: connections.closed_idle,
+            unsolicited: connections.unsolicited,
             peak_open: connections.peak_open,
             limit: connections.limit,
             tls_resumed: connections.tls_resumed,

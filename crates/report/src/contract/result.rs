@@ -539,6 +539,11 @@ pub struct Connections {
     pub failed: BTreeMap<String, u64>,
     /// Connections that the target closed while it owed no response.
     pub closed_idle: u64,
+    /// Connections that were given up because of data that no request had asked for: more responses than
+    /// requests, or bytes behind the end of one. Times of requests on them may be those of others. Left away
+    /// if there are none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unsolicited: u64,
     /// Largest number open at once, summed over workers.
     pub peak_open: u64,
     /// Largest number allowed.

@@ -146,6 +146,7 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     sum.family_switches = sum.family_switches.saturating_add(more.family_switches);
     add_map(&mut sum.failed, &more.failed);
     sum.closed_idle = sum.closed_idle.saturating_add(more.closed_idle);
+    sum.unsolicited = sum.unsolicited.saturating_add(more.unsolicited);
     sum.peak_open = sum.peak_open.saturating_add(more.peak_open);
     sum.limit = sum.limit.saturating_add(more.limit);
     sum.tls_resumed = sum.tls_resumed.saturating_add(more.tls_resumed);
