@@ -134,7 +134,9 @@ pub(crate) struct TargetPool {
     pub(crate) target_addresses: TargetAddresses,
     /// Names of its servers, by member of the pool.
     names: Vec<Name>,
-    /// Scenarios that begin here.
+    /// Set if scenarios begin at this target.
+    pub(crate) begins: bool,
+    /// Scenarios of its arrivals or users: those that begin here, or in the closed model all.
     scenarios: Vec<u32>,
     /// Instants at which these scenarios join.
     joinings: Vec<Nanos>,
@@ -161,8 +163,9 @@ impl TargetPool {
     ///
     /// Worker w of W has the arrivals whose index leaves w modulo W, and deals them to the scenarios by their
     /// weights. A scenario belongs to the pool of its first step, which takes those arrivals and passes the
-    /// others by: together the pools of all workers take exactly the schedule of the run. Users that are
-    /// counted all belong to the pool of the first scenario, and are dealt to all of them.
+    /// others by: together the pools of all workers take exactly the schedule of the run. Users of the closed
+    /// model all belong to the pool of the first scenario, and their iterations are dealt to all scenarios in
+    /// the same way.
     pub(crate) fn all(plan: &Plan, addresses: &[Arc<[TargetAddress]>], worker: Shard) -> Vec<Self> {
         let targets = plan.targets.len() as u32;
         let connections_of = |total: u32, target: usize| {
@@ -173,9 +176,14 @@ impl TargetPool {
         let arrivals_end = arrivals_end(plan);
         let begins_at =
             |scenario: u32| plan.steps[plan.scenarios[scenario as usize].steps.start as usize].target;
-        // Users that are counted have no connection of their own, and so no target: any of them runs any
-        // scenario.
-        let home = plan.users.as_ref().map(|_| begins_at(0));
+        // Any user runs any scenario, or the weights would be those of numbers of users, and the share of a
+        // target would fall with its speed.
+        let home = matches!(plan.load, Load::Closed).then(|| begins_at(0));
+        let max = |target: usize| match (&plan.load, &plan.users) {
+            // All users of the connections may be at one target.
+            (Load::Closed, None) => worker.share_of(u64::from(plan.connections.max)) as u32,
+            _ => connections_of(plan.connections.max, target),
+        };
         (0..plan.targets.len())
             .map(|target| {
                 let begins_here = |scenario: &u32| home.unwrap_or_else(|| begins_at(*scenario)) == target;
@@ -215,7 +223,8 @@ impl TargetPool {
                     open: 0,
                     barred: 0,
                     initial: connections_of(plan.connections.initial, target),
-                    max: connections_of(plan.connections.max, target),
+                    max: max(target),
+                    begins: (0..plan.scenarios.len() as u32).any(|scenario| begins_at(scenario) == target),
                     depth: depth_of(plan, &plan.targets[target]),
                     waiting: VecDeque::new(),
                     mixed_timeouts: plan.steps.iter().any(|step| step.timeout.or(step.deadline).is_some()),
@@ -262,6 +271,7 @@ impl TargetPool {
             barred: 0,
             initial: 0,
             max: 0,
+            begins: false,
             depth: depth_of(plan, &outline),
             waiting: VecDeque::new(),
             mixed_timeouts: plan.steps.iter().any(|step| step.timeout.or(step.deadline).is_some()),
@@ -366,7 +376,7 @@ impl TargetPool {
         None
     }
 
-    /// Returns `true` if iterations begin here.
+    /// Returns `true` if it has arrivals or users.
     pub(crate) fn has_scenarios(&self) -> bool {
         !self.scenarios.is_empty()
     }

@@ -432,6 +432,9 @@ settings! {
     All {
         "Load" {
             /// Connections [default: 64; with --rate: as many as needed]
+            ///
+            /// In the closed model as many users send requests at once, times --pipeline or
+            /// --max-concurrent-streams. With several targets, each user may have a connection to each.
             connections: Value = flag().value("N").short('c').number().common(),
             /// Length of the run [default: 10s]
             duration: Value = flag()

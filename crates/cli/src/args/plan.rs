@@ -18,6 +18,8 @@ use crate::base::script_host::Terminal;
 pub(crate) struct PlanArgs {
     /// A plan file (- is stdin), or URLs, which share the load evenly
     ///
+    /// Iterations go to the URLs in turn. In the closed model a slow one holds up the users of all.
+    ///
     /// A plan is YAML or JSON, and its name ends in .yaml, .yml or .json. A plan without scenarios goes
     /// together with URLs: its settings apply to them.
     #[arg(value_name = "PLAN|URL")]

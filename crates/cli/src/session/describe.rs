@@ -1,12 +1,15 @@
 //! Descriptions of a run in words, for the report and the result.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
 use plimsoll_engine::FirstContact;
 use plimsoll_metrics::PhaseOutline;
-use plimsoll_plan::{IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Source, Target};
+use plimsoll_plan::{
+    IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Scenario, Source, Target,
+};
 use plimsoll_report::result::Tool;
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::Redaction;
@@ -46,7 +49,12 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
             let of = requests(&length).map(|of| format!(", iterations of {of}")).unwrap_or_default();
             let whose = match &plan.users {
                 Some(users) => format!("{}, up to {} connections{in_flight}", course(users), connections.max),
-                None => format!("{count}{in_flight}"),
+                None => match targets_of_scenarios(plan) {
+                    1 => format!("{count}{in_flight}"),
+                    targets => {
+                        format!("{} over {targets} targets in turn", plural(plan.lasting_users(), "user"))
+                    }
+                },
             };
             (format!("closed: {whose}, {protocol}, {threads}{of}, for {until}"), None)
         }
@@ -100,6 +108,13 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         connections: u64::from(connections.initial),
         depth: u64::from(if http2 { connections.streams } else { connections.depth }),
     }
+}
+
+/// Number of targets at which iterations begin.
+fn targets_of_scenarios(plan: &Plan) -> usize {
+    let begins = |scenario: &Scenario| plan.steps[scenario.steps.start as usize].target;
+    let targets: BTreeSet<usize> = plan.scenarios.iter().map(begins).collect();
+    targets.len()
 }
 
 /// The users of the closed model over time.
@@ -386,7 +401,7 @@ mod tests {
         });
         assert_eq!(
             lines,
-            ["closed: 4 connections × 1 stream, HTTP/2 or HTTP/1.1 by ALPN and HTTP/1.1, 1 thread, \
+            ["closed: 4 users over 2 targets in turn, HTTP/2 or HTTP/1.1 by ALPN and HTTP/1.1, 1 thread, \
               iterations of 2 requests, for 5s"]
         );
     }

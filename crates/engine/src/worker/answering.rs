@@ -121,7 +121,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         };
         if over && matches!(self.plan.load, Load::Closed) {
-            self.next_iteration(home, slot_if_usable.filter(|_| home == pool), at, self.clock.now);
+            self.next_iteration(home, slot_if_usable, at, self.clock.now);
         }
         // The next request may think first or go to another target, or there may be none, so the connection
         // is listed as free.
@@ -134,9 +134,9 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn home_of(&self, request: &InFlight, pool: u32) -> u32 {
         match self.iterations.sessions.get(request.session) {
             Some(session) => session.home,
+            None if matches!(self.plan.load, Load::Closed) => self.users.home(),
             // A redirect may have led it away from the target of its step; the plan's pools are in the order
             // of its targets.
-            None if self.plan.users.is_some() => self.users.home(),
             None if request.redirects > 0 => self.plan.steps[request.step as usize].target as u32,
             None => pool,
         }

@@ -144,20 +144,22 @@ impl<B: Backend> Worker<'_, B> {
             return self.send_on_websocket(action, next_pool, &mut request, due.ready);
         }
         if self.plan.steps[step as usize].away.is_some() {
-            self.send_by_url(next_pool, pool, slot, &mut request, due.ready);
+            self.send_by_url(next_pool, slot, &mut request, due.ready);
             return;
         }
-        let slot = slot.filter(|_| next_pool == pool);
+        let slot = slot.filter(|slot| self.conns[*slot as usize].pool == next_pool);
         self.place(next_pool, slot, &mut request, due.ready, self.clock.now);
     }
 
     /// The same for a step whose URL may be that of another server than its target, whose pool is `home`.
     #[inline(never)]
-    fn send_by_url(&mut self, home: u32, pool: u32, slot: Option<u32>, request: &mut InFlight, ready: Nanos) {
+    fn send_by_url(&mut self, home: u32, slot: Option<u32>, request: &mut InFlight, ready: Nanos) {
         let way = self.pool_by_url(request, home);
         let now = self.clock.now;
         match way {
-            Ok(there) if there == pool && slot.is_some() => self.place(there, slot, request, ready, now),
+            Ok(there) if slot.is_some_and(|slot| self.conns[slot as usize].pool == there) => {
+                self.place(there, slot, request, ready, now);
+            }
             Ok(there) => {
                 self.count_started(request);
                 self.seat_dynamic_origins(there, request, ready, now);

@@ -25,10 +25,14 @@ struct Begin {
 }
 
 impl<B: Backend> Worker<'_, B> {
-    /// Closed model without a number of users: every connection gets as many iterations as it may have in
-    /// flight.
+    /// Closed model without a number of users: there are as many as iterations may be in flight on the
+    /// connections to the targets at which scenarios begin.
     pub(super) fn start_users(&mut self, now: Nanos) {
+        let home = self.users.home();
         for pool in 0..self.pools.len() as u32 {
+            if !self.pools[pool as usize].begins {
+                continue;
+            }
             let (initial, depth) = (self.pools[pool as usize].initial, self.pools[pool as usize].depth);
             let mut missing = initial;
             for slot in 0..self.conns.len() as u32 {
@@ -38,7 +42,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 missing = missing.saturating_sub(1);
                 for _ in 0..conn.depth(self.plan.connections.depth) {
-                    self.next_iteration(pool, Some(slot), Nanos::MAX, now);
+                    self.next_iteration(home, Some(slot), Nanos::MAX, now);
                 }
             }
             for _ in 0..missing {
@@ -49,7 +53,7 @@ impl<B: Backend> Worker<'_, B> {
                     continue;
                 }
                 for _ in 0..depth {
-                    self.next_iteration(pool, None, Nanos::MAX, now);
+                    self.next_iteration(home, None, Nanos::MAX, now);
                 }
             }
         }
@@ -57,8 +61,16 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Closed model with a ramp: opens the connections whose time has come, each with its first user.
     pub(super) fn start_openers(&mut self, now: Nanos) {
+        let home = self.users.home();
         while let Some(pool) = self.users.pop_opener(now) {
             if now >= self.clock.end {
+                continue;
+            }
+            if self.users.are_dealt {
+                // Their connection is one to the target that their first iteration goes to.
+                for _ in 0..self.pools[pool as usize].depth {
+                    self.next_iteration(home, None, Nanos::MAX, now);
+                }
                 continue;
             }
             self.pools[pool as usize].unfilled += 1;
@@ -82,14 +94,15 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let (pool, users) = (conn.pool, conn.depth(self.plan.connections.depth));
+        debug_assert_eq!(pool, self.users.home(), "dealt users fill no connection");
         for _ in 1..users {
             self.next_iteration(pool, Some(slot), Nanos::MAX, self.clock.now);
         }
     }
 
     /// Closed model: a user of `pool` is ready for its next iteration, unless the load is over. `slot` is the
-    /// connection on which its last one ended, if that can be used again, `ready` when it did; never, if
-    /// unknown. Returns `true` if it was begun.
+    /// connection on which its last one ended, to whatever target, if that can be used again, `ready` when it
+    /// did; never, if unknown. Returns `true` if it was begun.
     pub(super) fn next_iteration(&mut self, pool: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         loop {
             let over = now.max(self.clock.now) >= self.clock.end;
@@ -133,9 +146,10 @@ impl<B: Backend> Worker<'_, B> {
             self.counts.schedule(measured);
             self.counts.begin_iteration(measured);
             let mut request = new_request(intended, index, step, measured);
-            // A user of a population goes to the target at which its scenario begins.
+            // A user of the closed model goes to the target at which its scenario begins.
             let there = self.pool_of(self.plan.steps[step as usize].target, pool);
-            self.place(there, slot.filter(|_| there == pool), &mut request, ready, now);
+            let slot = slot.filter(|slot| self.conns[*slot as usize].pool == there);
+            self.place(there, slot, &mut request, ready, now);
             return true;
         }
         self.begin_session(begin, slot, now)

@@ -20,8 +20,10 @@ use crate::target_pool::TargetPool;
 /// A user is here or has an iteration under way, never both. In the open model there are none.
 #[derive(Debug)]
 pub(super) struct Users {
-    /// The pool that all users belong to, where they have a number.
+    /// The pool that all users belong to.
     home: u32,
+    /// Set if they begin iterations at several targets.
+    pub(super) are_dealt: bool,
     /// When their number changes next, on the driver's clock; never, where it is that of the connections.
     next_change: Nanos,
     /// Users that wait to begin an iteration, by time and pool.
@@ -35,13 +37,14 @@ impl Users {
     pub(super) fn new(pools: &[TargetPool]) -> Self {
         Self {
             home: pools.iter().position(TargetPool::has_scenarios).unwrap_or(0) as u32,
+            are_dealt: pools.iter().filter(|pool| pool.begins).count() > 1,
             next_change: Nanos::MAX,
             retries: BinaryHeap::new(),
             openers: VecDeque::new(),
         }
     }
 
-    /// The pool that all users belong to, where they have a number.
+    /// The pool that all users belong to.
     #[inline]
     pub(super) const fn home(&self) -> u32 {
         self.home

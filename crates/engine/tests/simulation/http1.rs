@@ -1,12 +1,17 @@
 //! HTTP/1.1 in simulated worlds, and everything that does not depend on the protocol.
 
 use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_driver::Endpoint;
+use plimsoll_engine::{Control, TargetAddress};
 use plimsoll_metrics::{Headline, RunFacts, RunOutcome};
 use plimsoll_testkit::{
     Action, Answer, Behaviour, Concurrency, Faults, Framing, Law, SimOptions, for_each_seed,
 };
 
-use super::{MS, assert_close, carry_out_or_name, delivered, percentile, plan, simulate, some_load, world};
+use super::{
+    MS, assert_close, carry_out_at, carry_out_or_name, delivered, percentile, plan, server, simulate,
+    some_load, world,
+};
 
 #[test]
 fn a_closed_run_sends_exactly_the_iterations_that_were_asked_for() {
@@ -252,6 +257,48 @@ fn several_urls_share_the_arrivals_evenly() {
     let shares: Vec<u64> = record.steps.iter().map(|step| step.ok).collect();
     assert_eq!(shares.iter().sum::<u64>(), 1000);
     assert!(shares.iter().all(|share| (333..=334).contains(share)), "{shares:?}");
+}
+
+/// In the closed model, too, where a target that is slower has its users for longer. Symptom: 5,655 requests
+/// to one URL and 60 to the other.
+#[test]
+fn several_urls_share_the_iterations_of_users_evenly() {
+    let other = Endpoint::Tcp(([127, 0, 0, 2], 80).into());
+    let loads: [&[(&str, &str)]; 9] = [
+        &[("-c", "8"), ("-d", "3s")],
+        &[("-c", "8"), ("-d", "3s"), ("-t", "2")],
+        &[("-c", "8"), ("-d", "3s"), ("--disable-keepalive", "")],
+        &[("-c", "8"), ("-d", "3s"), ("--deal", "shuffled")],
+        &[("-c", "8"), ("-d", "3s"), ("--connection-rate", "100")],
+        &[("-c", "8"), ("-n", "200")],
+        &[("--users", "8"), ("-d", "3s")],
+        &[("-c", "2"), ("--pipeline", "4"), ("-d", "3s")],
+        &[("-c", "2"), ("-m", "4"), ("-d", "3s"), ("--http2", "")],
+    ];
+    for load in loads {
+        let flags = [load, &[("--url", "http://slow.test/")]].concat();
+        let plan = plan(&flags);
+        let slow = |ms| Behaviour { service: Law::Constant(Nanos::from_millis(ms)), ..Behaviour::default() };
+        let servers = vec![(server(), slow(2)), (other.clone(), slow(200))];
+        let world = SimOptions { servers, ..SimOptions::default() };
+        let addresses = [server(), other.clone()].map(|endpoint| vec![TargetAddress::from(endpoint)].into());
+        let (record, truth) = carry_out_at(&plan, world, &addresses, &Control::default());
+        assert_eq!(truth.len() as u64, delivered(&record), "{flags:?}");
+        let [fast, slow] = [0, 1].map(|step: usize| {
+            let step = &record.steps[step];
+            assert_eq!((step.failed, step.timed_out), (0, 0), "{flags:?}");
+            step.ok
+        });
+        // Those under way at the end are slow ones.
+        assert!(slow >= 90 && fast.abs_diff(slow) <= 8, "{flags:?}: {fast} {slow}");
+        // Eight users, each with one request at a time.
+        let in_flight = record.intervals.iter().map(|interval| interval.in_flight).max();
+        assert!(in_flight <= Some(8), "{flags:?}: {in_flight:?}");
+        let connections = &record.connections;
+        assert!(connections.peak_open <= 16, "{flags:?}: {}", connections.peak_open);
+        let said = &record.verdict.limited_by.evidence;
+        assert!(said.contains("8 users") || !said.contains("users"), "{flags:?}: {said}");
+    }
 }
 
 #[test]

@@ -383,7 +383,11 @@ impl Judge<'_> {
         }
         let total = &self.record.total;
         let mean = total.service_time.mean()?;
-        let users = self.record.connections.peak_open * self.depth();
+        let connections = &self.record.connections;
+        // Each user may have a connection to each of the plan's targets, and uses one.
+        let targets = self.record.peers.iter().filter(|peer| peer.origin.is_empty()).count() as u64;
+        let busy = if targets > 1 { (connections.limit / targets).max(1) } else { u64::MAX };
+        let users = connections.peak_open.min(busy) * self.depth();
         let mut evidence = format!(
             "{} user{} with a mean service time of {} make {}",
             figure::count(users),
