@@ -14,6 +14,7 @@ mod resource;
 mod scenario;
 mod scripts;
 mod streams;
+mod truth;
 
 use clap::ValueEnum;
 
@@ -62,7 +63,9 @@ pub(crate) enum Case {
     Observers,
     /// Hostile servers against Plimsoll on both backends, and damaged requests against its servers
     Attack,
-    /// All of these but attack
+    /// Figures of runs beside the server's own log, over shapes of connections, behaviours and loads
+    Truth,
+    /// All of these but attack and truth
     All,
 }
 
@@ -70,7 +73,7 @@ impl Case {
     /// The cases that are asked for, each once, in the order of their definition.
     pub(crate) fn expand(asked: &[Self]) -> Vec<Self> {
         let single = Self::value_variants().iter().filter(|case| **case != Self::All);
-        let all = |case: &Self| asked.contains(&Self::All) && *case != Self::Attack;
+        let all = |case: &Self| asked.contains(&Self::All) && !matches!(case, Self::Attack | Self::Truth);
         single.copied().filter(|case| asked.contains(case) || all(case)).collect()
     }
 
@@ -78,6 +81,7 @@ impl Case {
     pub(crate) fn measure(self, session: &Session) -> Result<Vec<Section>> {
         match self {
             Self::Attack => attack::measure(session),
+            Self::Truth => truth::measure(session),
             Self::Rate => rate::measure(session),
             Self::Cache => cache::measure(session),
             Self::Resource => resource::measure(session),

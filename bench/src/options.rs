@@ -39,7 +39,7 @@ pub(crate) struct Options {
     /// Damaged requests of the case attack
     #[arg(long, value_name = "N", default_value = "280000")]
     pub(crate) damaged: u64,
-    /// Hostile servers of the case attack whose protocol or name contains this; outputs of the case observers
+    /// Hostile servers of the case attack whose protocol or name contains this; cells of the case truth; outputs of the case observers
     /// that are measured: all, ui, page
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) only: String,
@@ -131,8 +131,8 @@ mod tests {
 
     #[test]
     fn all_is_every_case_once() {
-        assert_eq!(Case::expand(&[Case::All, Case::H1]).len(), Case::value_variants().len() - 2);
-        assert_eq!(Case::expand(&[Case::All, Case::Attack]).len(), Case::value_variants().len() - 1);
+        assert_eq!(Case::expand(&[Case::All, Case::H1]).len(), Case::value_variants().len() - 3);
+        assert_eq!(Case::expand(&[Case::All, Case::Attack]).len(), Case::value_variants().len() - 2);
         assert_eq!(Case::expand(&[Case::Tls, Case::H1, Case::Tls]), [Case::H1, Case::Tls]);
     }
 }

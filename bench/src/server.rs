@@ -113,7 +113,8 @@ fn own(session: &Session, command: &[&str], flags: &[String], scheme: &str) -> R
         // The line is complete when there is another one, or its end.
         let (_, rest) = text.split_once("listening on ")?;
         let (authority, _) = rest.split_once('\n')?;
-        Some(format!("{scheme}://{}/", authority.trim_start_matches("http://")))
+        let authority = authority.trim_start_matches("https://").trim_start_matches("http://");
+        Some(format!("{scheme}://{}/", authority.trim_end_matches('/')))
     })
 }
 
