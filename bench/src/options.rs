@@ -39,8 +39,8 @@ pub(crate) struct Options {
     /// Damaged requests of the case attack
     #[arg(long, value_name = "N", default_value = "280000")]
     pub(crate) damaged: u64,
-    /// Hostile servers of the case attack whose protocol or name contains this; cells of the case truth; outputs of the case observers
-    /// that are measured: all, ui, page
+    /// Hostile servers of the case attack, and cells of the case truth, whose name contains this; outputs of
+    /// the case observers that are measured: all, ui, page
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) only: String,
     /// Core of the server

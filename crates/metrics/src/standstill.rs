@@ -8,11 +8,11 @@ use crate::{Interval, Model, RunRecord, figure};
 const SHORTEST: Nanos = Nanos::from_secs(1);
 /// A silence is so many times as long as the longest wait for an answer before it.
 const LONGER: u64 = 2;
-/// Arrivals that a standing target has to have left without an answer: one that hangs is no standstill.
+/// Arrivals of an open load that have to be without an answer: a single one may hang by itself.
 const ARRIVALS: u64 = 3;
 
-/// The time from the last answer of a target to the end of a run, in which it owed some and gave none: neither
-/// during the load nor in the drain.
+/// The time from the last answer of a target to the end of a run, in which it owed some and gave none:
+/// neither during the load nor in the drain.
 ///
 /// In the closed model users that wait send nothing more, so that a target which stands still leaves few
 /// requests without an answer. Their share says nothing of the time for which nobody was served.
@@ -68,6 +68,6 @@ impl Standstill {
 fn longest_answer(record: &RunRecord) -> Option<u64> {
     let times = &record.total.service_time;
     let answered = times.count().saturating_sub(record.total.censored_service.count);
-    // Of lower bounds, those that are shorter than some answer are few: those are long then.
+    // Lower bounds are timeouts and waits to the end, which are longer than nearly every answer.
     if answered == 0 { None } else { times.value_at(answered) }
 }

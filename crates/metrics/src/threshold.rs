@@ -113,8 +113,8 @@ impl ThresholdSpec {
         self.window.is_none() && self.phase.is_none() && !self.is_rate_of_part()
     }
 
-    /// Returns `true` if requests without an answer so far may end the run by it: how long they have waited is
-    /// looked at while the run goes on.
+    /// Returns `true` if requests without an answer so far may end the run by it: how long they have waited
+    /// is looked at while the run goes on.
     pub const fn looks_at_waiting(&self) -> bool {
         self.abort_on_fail
             && self.window.is_none()

@@ -22,7 +22,11 @@ fn r07_every_class_is_what_the_target_did() {
         refuse_connect: 0.15,
         ..Faults::default()
     };
-    for load in ["connections: 8, iterations: 6000", "rate: 2000, duration: 3s, connections: 500"] {
+    // A request that is sent again ends in the class of its last attempt.
+    for load in [
+        "connections: 8, iterations: 6000, no_resend: true",
+        "rate: 2000, duration: 3s, connections: 500, no_resend: true",
+    ] {
         let behaviour = Behaviour {
             service: Law::Constant(MS),
             answer: Answer::with_body("hello"),

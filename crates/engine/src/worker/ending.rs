@@ -424,6 +424,8 @@ impl<B: Backend> Worker<'_, B> {
                 continue;
             }
             request.measured = true;
+            // The mark of a request that is not of the measured part: it was due before.
+            request.intended = request.intended.min(request.started);
             self.counts.carry_over();
             self.records.measured.note_started(request.step);
         }

@@ -229,7 +229,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn conclude(&mut self, request: &InFlight, ok: bool) -> Fate {
         let Some(session) = self.iterations.sessions.get_mut(request.session) else {
             // One that was carried over from the warm-up is no iteration of the measured part.
-            let measured = request.measured && request.waits_since() >= self.clock.measure;
+            let measured = request.measured && request.intended >= self.clock.measure;
             self.counts.end_iteration(measured, ok);
             return Fate::Over;
         };

@@ -21,6 +21,8 @@ use crate::target_pool::TargetPool;
 
 /// Stalls kept in detail.
 const STALLS_KEPT: usize = 100;
+/// Ages that stand for those of a backlog.
+const AGES: u64 = 64;
 /// A wait that returned so much too late makes the target seem silent that was not listened to.
 const UNHEARD: Nanos = Nanos::from_millis(1);
 
@@ -180,8 +182,9 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Returns for how long requests of the measured part have been due without an answer, step by step.
-    fn waiting(&self, now: Nanos) -> Vec<Delta> {
+    fn waiting(&mut self, now: Nanos) -> Vec<Delta> {
         let mut ages = vec![Histogram::new(); self.plan.steps.len()];
+        self.backlog_ages(now, &mut ages);
         let on_connections = self.conns.iter().filter(|conn| conn.state != State::Free);
         let on_connections = on_connections.flat_map(|conn| conn.requests.iter());
         let queued = self.pools.iter().flat_map(|pool| pool.waiting.iter().map(|(_, request)| request));
@@ -192,6 +195,26 @@ impl<B: Backend> Worker<'_, B> {
             }
         }
         ages.iter().map(Delta::of_all).collect()
+    }
+
+    /// Adds for how long arrivals have been due that were not taken up: these came evenly since the first of
+    /// them, as far as an age of so many is known.
+    fn backlog_ages(&mut self, now: Nanos, ages: &mut [Histogram]) {
+        if self.iterations.is_complete() {
+            return;
+        }
+        let until = now.min(self.clock.end).since(self.clock.start);
+        for pool in &mut self.pools {
+            let Some((first, scenario)) = pool.peek().filter(|(arrival, _)| arrival.at < until) else {
+                continue;
+            };
+            let step = self.plan.scenarios[scenario as usize].steps.start as usize;
+            let (left, longest) = (pool.backlog(until), until.since(first.at).0);
+            for part in 0..AGES {
+                let share = left * (part + 1) / AGES - left * part / AGES;
+                ages[step].record_many(longest * part / AGES, share);
+            }
+        }
     }
 
     /// Returns the status of this worker at an instant of the measured part, or in the drain.

@@ -64,6 +64,21 @@ const SHAPES: &[Shape] = &[
     Shape { name: "close announced", flags: &[], behaviour: || closing(true), connects: true, ways: 0 },
     Shape { name: "closed in silence", flags: &[], behaviour: || closing(false), connects: true, ways: 0 },
     Shape { name: "until close", flags: &[], behaviour: until_close, connects: true, ways: 0 },
+    Shape { name: "pipelined", flags: &[("--pipeline", "4")], behaviour: plain, connects: false, ways: 0 },
+    Shape {
+        name: "short lives",
+        flags: &[("--connection-lifetime", "300ms")],
+        behaviour: plain,
+        connects: true,
+        ways: 0,
+    },
+    Shape {
+        name: "h2c, few streams",
+        flags: &[("--http2", ""), ("-m", "4")],
+        behaviour: plain,
+        connects: false,
+        ways: 0,
+    },
     Shape { name: "h2c", flags: &[("--http2", "")], behaviour: plain, connects: false, ways: 0 },
     Shape {
         name: "h2c, one request a connection",
@@ -135,6 +150,6 @@ fn times_are_those_of_the_server_and_the_network() {
             }
         }
     }
-    assert_eq!(count, 864);
+    assert_eq!(count, 1_152);
     assert!(wrong.is_empty(), "{} of {count} are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }

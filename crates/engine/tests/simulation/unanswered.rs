@@ -219,14 +219,14 @@ fn a_silence_with_a_reason_is_no_standstill() {
     }
 }
 
-/// A threshold that ends the run sees who waits: a target that freezes ends it as soon as enough requests have
-/// waited for long enough, and a healthy one does not.
+/// A threshold that ends the run sees who waits: a target that freezes ends it as soon as enough requests
+/// have waited for long enough, and a healthy one does not.
 #[test]
 fn a_threshold_that_ends_the_run_sees_a_hang() {
     for (load, flags) in [
         ("open", &[("--rate", "200"), ("-d", "9s")][..]),
         ("h2 open", &[("--rate", "200"), ("-d", "9s"), ("--http2", "")][..]),
-        ("few connections", &[("--rate", "200"), ("-d", "9s"), ("-c", "4"), ("--overload", "queue")][..]),
+        ("few connections", &[("--rate", "200"), ("-d", "9s"), ("-c", "20"), ("--overload", "queue")][..]),
         ("closed", &[("-c", "800"), ("-d", "9s")][..]),
     ] {
         let mut flags = flags.to_vec();

@@ -142,16 +142,16 @@ fn profiles_are_loads() {
 #[test]
 fn assertions_are_thresholds() {
     for (assertion, threshold) in [
-        ("global().responseTime().max().lt(50)", "- max<50ms\n"),
-        ("global().responseTime().percentile3().lte(800)", "- p95<=800ms\n"),
-        ("global().responseTime().percentile(99.9).lt(800)", "- p99.9<800ms\n"),
-        ("global().responseTime().mean().between(10, 20)", "- mean>=10ms\n- mean<=20ms\n"),
+        ("global().responseTime().max().lt(50)", "- max{all}<50ms\n"),
+        ("global().responseTime().percentile3().lte(800)", "- p95{all}<=800ms\n"),
+        ("global().responseTime().percentile(99.9).lt(800)", "- p99.9{all}<800ms\n"),
+        ("global().responseTime().mean().between(10, 20)", "- mean{all}>=10ms\n- mean{all}<=20ms\n"),
         ("global().failedRequests().percent().lt(1.5)", "- error_rate<1.5%\n"),
         ("global().failedRequests().count().is(0L)", "- errors<=0\n"),
         ("global().successfulRequests().percent().gt(99.5)", "- error_rate<0.5%\n"),
         ("global().requestsPerSec().gte(100.0)", "- rate>=100\n"),
-        ("forAll().responseTime().max().lt(50)", "- that: max<50ms\nscenario: s\nstep: a\n"),
-        ("details(\"a\").responseTime().max().lt(50)", "- that: max<50ms\nscenario: s\nstep: a\n"),
+        ("forAll().responseTime().max().lt(50)", "- that: max{all}<50ms\nscenario: s\nstep: a\n"),
+        ("details(\"a\").responseTime().max().lt(50)", "- that: max{all}<50ms\nscenario: s\nstep: a\n"),
         ("details(\"b\").responseTime().max().lt(50)", "no request has this name"),
         ("global().responseTime().stdDev().lt(5)", "plans have no such threshold"),
     ] {

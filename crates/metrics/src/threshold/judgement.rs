@@ -411,7 +411,8 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
             let Some(times) = &view.times[kind as usize] else { return Judgement::unknown(None, NO_DATA) };
             match figure {
                 Figure::Percentile(percentile) => {
-                    self::percentile(threshold.operator, (percentile.p(), limit), times, among, view)
+                    let metric = (threshold.metric, threshold.operator);
+                    self::percentile(metric, (percentile.p(), limit), times, among, view)
                 }
                 _ => time(threshold, times, figure, limit),
             }
@@ -452,7 +453,7 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
 
 /// Judges a percentile. Of what was due, it may lie among the requests that were not answered well.
 fn percentile(
-    operator: Operator,
+    (metric, operator): (Metric, Operator),
     (p, limit): (f64, Nanos),
     times: &Times<'_>,
     among: Among,
@@ -480,7 +481,10 @@ fn percentile(
         return Judgement::unknown(None, may_be_longer(open));
     }
     if rank > count {
-        let unreached = Some(view.why_unreached(due));
+        // The figure that readers know from the report, under the name that asks for it.
+        let good = times.values.value_at(rank_of(p, count)).filter(|_| count >= needed);
+        let good = good.map(|good| format!(" ({}: {})", Shown(of_good(metric)), figure::nanos(Nanos(good))));
+        let unreached = Some(format!("{}{}", view.why_unreached(due), good.unwrap_or_default()));
         let passed = operator.holds(Ordering::Greater);
         return Judgement { passed, unreached, ..Judgement::failed() };
     }
@@ -502,6 +506,14 @@ fn percentile(
         None => Judgement::unknown(Some(observed), may_be_longer(times.censored.count.max(open))),
     };
     Judgement { beyond, ..judgement }
+}
+
+/// The figure of the good answers alone.
+const fn of_good(metric: Metric) -> Metric {
+    match metric {
+        Metric::Time(kind, figure, _) => Metric::Time(kind, figure, Among::Good),
+        other => other,
+    }
 }
 
 /// Judges a figure of times that is no percentile.

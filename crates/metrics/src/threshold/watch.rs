@@ -238,8 +238,8 @@ impl Watched {
         tally
     }
 
-    /// Returns the times for which requests of the watched steps have waited at the end of an interval, if the
-    /// threshold is about such times.
+    /// Returns the times for which requests of the watched steps have waited at the end of an interval, if
+    /// the threshold is about such times.
     fn waiting(&self, interval: &Interval) -> Delta {
         let mut waiting = Delta::default();
         if matches!(self.spec.threshold.metric, Metric::Time(TimeKind::Response, ..)) {

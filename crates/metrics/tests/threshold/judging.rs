@@ -364,7 +364,10 @@ fn a_percentile_is_of_what_was_due() {
     }
     let unreached = judged(&all, spec("p99<1h"));
     assert_eq!(unreached.observed, None);
-    assert_eq!(unreached.unreached.as_deref(), Some("not reached: 2.0 % failed, 1.0 % dropped"));
+    assert_eq!(
+        unreached.unreached.as_deref(),
+        Some("not reached: 2.0 % failed, 1.0 % dropped (p99{ok}: 972 ms)")
+    );
     assert!(unreached.failed_by_answers, "20 of 1,010 are answers of the target");
     assert!(!judged(&all, spec("p98<1s")).failed_by_answers, "the dropped ones decide");
     assert_eq!(judged(&all, spec("p97<1s")).unreached, None);
@@ -376,7 +379,7 @@ fn a_percentile_is_of_what_was_due() {
     let never = judged(&all, spec("p95<1s"));
     assert_eq!(
         never.unreached.as_deref(),
-        Some("not reached: 1.9 % failed, 1.0 % dropped, 3.8 % never started")
+        Some("not reached: 1.9 % failed, 1.0 % dropped, 3.8 % never started (p95{ok}: 931 ms)")
     );
     // Without data nothing was due.
     all.accounting.without_data = 40;
@@ -448,5 +451,5 @@ fn windows_know_the_times_of_failures() {
         [(true, None), (true, None), (true, None), (false, None), (true, None), (true, None)],
         "{results:?}"
     );
-    assert_eq!(results[3].unreached.as_deref(), Some("not reached: 25.0 % failed"));
+    assert_eq!(results[3].unreached.as_deref(), Some("not reached: 25.0 % failed (p95{ok}: 10.0 ms)"));
 }

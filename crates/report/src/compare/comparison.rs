@@ -223,6 +223,10 @@ pub struct MetricResult {
     pub a_median: Option<f64>,
     /// The same of the other group.
     pub b_median: Option<f64>,
+    /// True if values of the first group are only lower bounds, because of requests without an answer.
+    pub a_at_least: bool,
+    /// The same of the other group.
+    pub b_at_least: bool,
     /// From a to b; null if there is nothing to compare.
     pub change: Option<ChangeResult>,
     /// Judgement of the change; null if it was not judged.

@@ -110,6 +110,8 @@ pub struct Interleaving {
     is_b: Vec<bool>,
     /// The times to compare are response times, not service times.
     response: bool,
+    /// The smallest lower bound among the times of both sides, in nanoseconds.
+    bounds_from: [u64; 2],
     /// Requests of A and of B.
     started: [Started; 2],
     measured_s: f64,
@@ -158,6 +160,7 @@ impl Interleaving {
             question,
             is_b,
             response: model == ModelKind::Open,
+            bounds_from: [u64::MAX; 2],
             started: [Started::default(); 2],
             measured_s: 0.0,
             every: 1,
@@ -183,6 +186,9 @@ impl Interleaving {
         }
         if interval.warmup {
             return;
+        }
+        for (from, total) in self.bounds_from.iter_mut().zip(&totals) {
+            *from = (*from).min(total.censored.from.0);
         }
         let [a, b] = totals.map(|total| {
             let (times, sum) = match self.response {
@@ -249,6 +255,10 @@ impl Interleaving {
             _ => SequentialComparison::value(figure, side),
         };
         let (a, b) = (value(&total.a), value(&total.b));
+        let is_time = matches!(measure, Measure::Time(..));
+        let [a_at_least, b_at_least] = [(a, 0), (b, 1)].map(|(value, side): (Option<f64>, usize)| {
+            is_time && value.is_some_and(|value| value >= self.bounds_from[side] as f64)
+        });
         let found = self.comparison.change(figure, alpha);
         let effect = if measure.is_absolute() { self.question.error_effect } else { self.question.effect };
         let word = found.map_or(Word::Undecided, |found| judged(found, effect, measure.orientation()));
@@ -269,6 +279,8 @@ impl Interleaving {
             b: vec![b],
             a_median: a,
             b_median: b,
+            a_at_least,
+            b_at_least,
             change: found.map(|found| ChangeResult {
                 kind: if measure.is_absolute() { "absolute" } else { "relative" }.to_owned(),
                 estimate: found.estimate,

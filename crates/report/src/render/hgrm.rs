@@ -22,10 +22,17 @@ const SUB_BUCKETS: u32 = 2048;
 /// The file of a run that has histograms.
 pub(crate) fn spectrum(run: &SavedRun) -> String {
     let total = run.total();
-    match run.result.model.kind {
-        ModelKind::Open => of(&total.response_time),
-        ModelKind::Closed => of(&total.service_time),
+    let (times, censored) = match run.result.model.kind {
+        ModelKind::Open => (&total.response_time, total.censored_response),
+        ModelKind::Closed => (&total.service_time, total.censored_service),
+    };
+    let mut text = of(times);
+    if censored.count > 0 {
+        // The format has no lower bounds; readers of it pass over such lines.
+        let (count, from) = (censored.count, censored.from.0 as f64 / MILLISECOND);
+        let _ = writeln!(text, "#[Lower bounds = {count}, from {from:.3}: requests without an answer]");
     }
+    text
 }
 
 fn of(histogram: &Histogram) -> String {

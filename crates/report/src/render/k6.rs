@@ -42,6 +42,10 @@ pub(crate) fn summary(result: &RunResult) -> Value {
     add(REQUESTS, counter(ended));
     add("iterations", counter(result.iterations.completed.saturating_add(result.iterations.failed)));
     trend(&mut add, RESPONSE, &result.response_time);
+    // k6 has no lower bounds: the values of as many requests are among the times.
+    if result.response_time.censored > 0 {
+        add("plimsoll_unanswered", counter(result.response_time.censored));
+    }
     if let Some(users) = in_flight(result) {
         add("vus", users);
         add("vus_max", gauge(users_max(result)));

@@ -254,7 +254,7 @@ fn k6_of_thresholds() {
 
 /// Kinds of k6's metrics by the keys that it writes (its `summary.js`), and the kind of each metric.
 const K6_TREND: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
-const K6_METRICS: [(&str, &[&str]); 12] = [
+const K6_METRICS: [(&str, &[&str]); 13] = [
     ("checks", &["passes", "fails", "value"]),
     ("data_received", &["count", "rate"]),
     ("data_sent", &["count", "rate"]),
@@ -268,6 +268,7 @@ const K6_METRICS: [(&str, &[&str]); 12] = [
     ("vus_max", &["value", "min", "max"]),
     // Ours, of a kind that scripts can add.
     ("plimsoll_response_time", &K6_TREND),
+    ("plimsoll_unanswered", &["count", "rate"]),
 ];
 
 #[test]

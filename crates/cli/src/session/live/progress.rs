@@ -151,7 +151,12 @@ fn line(progress: &Progress<'_>, known: Option<&str>) -> String {
     if interval.warmup {
         parts.push("warm-up".to_owned());
     }
+    // The next interval is told when the last answer has come, or is not waited for any longer.
+    let is_over = progress.end.is_some_and(|end| progress.elapsed >= end);
     match progress.end {
+        Some(_) if is_over && !interval.drain && interval.in_flight > 0 => {
+            parts.push("load over, waiting for answers".to_owned());
+        }
         Some(end) => parts.push(format!("{:.0} s left", end.since(progress.elapsed).as_secs_f64())),
         None => parts.push(format!("{:.0} s", progress.elapsed.as_secs_f64())),
     }
@@ -245,6 +250,13 @@ mod tests {
         assert!(line(&progress, None).starts_with("9 s left  50,123/s of 55,000/s  64 in flight"));
         progress.paused = true;
         assert!(line(&progress, None).starts_with("9 s left  50,123/s  paused  64 in flight"));
+        progress.elapsed = Nanos::from_secs(10);
+        let waiting = line(&progress, None);
+        assert!(
+            waiting.starts_with("load over, waiting for answers  50,123/s  paused  64 in flight"),
+            "{waiting}"
+        );
+        progress.elapsed = Nanos::from_secs(1);
         // Several requests an iteration: each rate with its unit, and iterations beside what was asked for.
         progress.paused = false;
         progress.pace.unit = RateUnit::Iterations;

@@ -32,8 +32,11 @@ pub(super) fn metrics(a: &Group, b: &Group, question: &Question, notes: &mut Vec
             (measure, Compared::new(measure, judged, a, b, question))
         })
         .collect();
-    let censored: Vec<String> =
-        compared.iter().filter(|(_, compared)| compared.at_least).map(|(m, _)| m.to_string()).collect();
+    let censored: Vec<String> = compared
+        .iter()
+        .filter(|(_, compared)| compared.at_least.contains(&true))
+        .map(|(m, _)| m.to_string())
+        .collect();
     if !censored.is_empty() {
         let text =
             format!("only lower bounds, because of requests without an answer: {}", censored.join(", "));
@@ -68,7 +71,7 @@ struct Compared {
     /// Explanation beside the interval.
     reason: Option<String>,
     p_adjusted: Option<f64>,
-    at_least: bool,
+    at_least: [bool; 2],
 }
 
 /// A change, as a method found it.
@@ -119,13 +122,13 @@ impl Compared {
             judged = false;
             reason = Some("the rates asked for differ".to_owned());
         }
-        let mut members = a.members.iter().chain(&b.members);
-        let at_least = members.any(|member| measure.is_at_least(&member.result));
+        let at_least =
+            [a, b].map(|group| group.members.iter().any(|member| measure.is_at_least(&member.result)));
         Self { a: a_values, b: b_values, change, judged, reason, p_adjusted: None, at_least }
     }
 
     fn into_result(self, measure: Measure, question: &Question) -> MetricResult {
-        let Self { a, b, change, judged, mut reason, p_adjusted, .. } = self;
+        let Self { a, b, change, judged, mut reason, p_adjusted, at_least: [a_at_least, b_at_least] } = self;
         let effect = if measure.is_absolute() { question.error_effect } else { question.effect };
         let level = 1.0 - question.confidence;
         let word = judged.then(|| match (&change, p_adjusted) {
@@ -154,6 +157,8 @@ impl Compared {
             judged,
             a_median: median(&a),
             b_median: median(&b),
+            a_at_least,
+            b_at_least,
             a,
             b,
             change: change.map(|change| ChangeResult {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::compare::comparison::{Comparison, MetricResult, Word};
 use crate::render::markdown::{Table, code, details, escaped};
 use crate::render::text::comparison::{
-    amount, change_interval, percent, points, short, shown_value, sides, word,
+    amount, change_interval, medians, percent, points, short, sides, word,
 };
 
 /// The whole page.
@@ -55,10 +55,11 @@ fn table(comparison: &Comparison) -> String {
     let mut table = Table::new(&["", "A", "B", "change", "interval", "verdict"]);
     for metric in &comparison.metrics {
         let change = metric.change.as_ref();
+        let [a, b] = medians(metric);
         table.row([
             code(short(metric)).as_str(),
-            &shown_value(metric, metric.a_median),
-            &shown_value(metric, metric.b_median),
+            &a,
+            &b,
             &change.map_or("-".to_owned(), |change| amount(change, Some(change.estimate))),
             &change.map_or("-".to_owned(), change_interval),
             &verdict(metric),

@@ -111,14 +111,14 @@ fn table(page: &mut Page<'_>, comparison: &Comparison) {
 
 /// A figure in both groups, for people.
 pub(crate) fn row(metric: &MetricResult) -> FigureRow {
-    let value = |value: Option<f64>| shown_value(metric, value);
+    let [a, b] = medians(metric);
     let change = metric.change.as_ref();
     let probability = change.and_then(|change| change.p_adjusted.or(change.p));
     FigureRow {
         label: short(metric).to_owned(),
         cells: [
-            value(metric.a_median),
-            value(metric.b_median),
+            a,
+            b,
             change.map_or("-".to_owned(), |change| amount(change, Some(change.estimate))),
             change.map_or("-".to_owned(), change_interval),
             probability
@@ -129,10 +129,14 @@ pub(crate) fn row(metric: &MetricResult) -> FigureRow {
     }
 }
 
-/// A value of a figure for people.
-pub(crate) fn shown_value(metric: &MetricResult, value: Option<f64>) -> String {
+/// The figure of both groups for people.
+pub(crate) fn medians(metric: &MetricResult) -> [String; 2] {
     let measure: Option<Measure> = metric.metric.parse().ok();
-    value.zip(measure).map_or("-".to_owned(), |(value, measure)| measure.show(value))
+    let shown = |value: Option<f64>, at_least: bool| {
+        let mark = if at_least { "≥ " } else { "" };
+        value.zip(measure).map_or("-".to_owned(), |(value, measure)| format!("{mark}{}", measure.show(value)))
+    };
+    [shown(metric.a_median, metric.a_at_least), shown(metric.b_median, metric.b_at_least)]
 }
 
 /// Both ends of a change.
