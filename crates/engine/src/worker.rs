@@ -265,7 +265,10 @@ impl<'p, B: Backend> Worker<'p, B> {
         let missing = self.pools.iter().map(|pool| pool.initial.saturating_sub(pool.open));
         let mut missing: Vec<u32> = missing.collect();
         if self.plan.connections.keep_alive && !self.dialing.ramp.is_paced() {
-            let latest = self.io.now() + connect_patience(self.plan);
+            let patience = connect_patience(self.plan);
+            // Connects that are given up by themselves are waited for: the load would begin on dying ones.
+            let is_cut = patience < self.plan.connect_timeout;
+            let latest = if is_cut { self.io.now() + patience } else { Nanos::MAX };
             loop {
                 for (index, left) in missing.iter_mut().enumerate() {
                     while *left > 0 && self.dialing.connecting() < CONNECTING_AT_ONCE {
