@@ -210,7 +210,7 @@ fn run(
 fn row(line: &str) -> Option<Row> {
     let fields: Vec<&str> = line.split(',').collect();
     let &[_, received, replied, action, ..] = &fields[..] else { return None };
-    Some(Row { received: received.parse().ok()?, replied: replied.parse().ok(), good: action == "reply" })
+    Some(Row { received: received.parse().ok()?, replied: replied.parse().ok(), good: action == "replied" })
 }
 
 /// Returns what differs.
