@@ -73,8 +73,8 @@ const SHAPES: [Shape; 8] = [
     },
 ];
 
-/// What the sink does to requests. No share of slow or lost ones is that which a percentile leaves out: chance
-/// alone would decide what it is.
+/// What the sink does to requests. No share of slow or lost ones is that which a percentile leaves out:
+/// chance alone would decide what it is.
 const BEHAVIOURS: [(&str, &[&str]); 6] = [
     ("constant", &["--delay", "2ms"]),
     ("bimodal", &["--delay", "bimodal:1ms,60ms,0.25"]),
