@@ -73,8 +73,8 @@ const SHAPES: [Shape; 8] = [
     },
 ];
 
-/// What the sink does to requests. No share of slow or lost ones is that which a percentile leaves out:
-/// chance alone would decide what it is.
+/// Flags that make the sink slow or faulty. No share of slow or lost requests equals the part above a
+/// compared percentile, where chance would decide on which side its value lies.
 const BEHAVIOURS: [(&str, &[&str]); 6] = [
     ("constant", &["--delay", "2ms"]),
     ("bimodal", &["--delay", "bimodal:1ms,60ms,0.25"]),
@@ -103,7 +103,7 @@ struct Row {
     good: bool,
 }
 
-/// What became of a cell.
+/// Result of a cell.
 enum Judged {
     Right,
     Wrong(Vec<String>),
@@ -214,7 +214,7 @@ fn row(line: &str) -> Option<Row> {
     Some(Row { received: received.parse().ok()?, replied: replied.parse().ok(), good: action == "replied" })
 }
 
-/// Returns what differs.
+/// Returns the differences between a result and the log, in words.
 fn compare(shape: &Shape, result: &Value, rows: &[Row]) -> Vec<String> {
     let account = |name: &str| result["accounting"][name].as_u64().unwrap_or(0);
     let mut wrong = Vec::new();

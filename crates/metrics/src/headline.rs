@@ -135,7 +135,7 @@ pub struct RunFacts {
     pub invalid_reasons: Vec<String>,
     /// The limiting factor of the run.
     pub limited_by: LimitedBy,
-    /// What is said of a target that stopped answering.
+    /// Sentence about the standstill of a target that stopped answering; `None` if it did not.
     pub stopped: Option<String>,
     /// `true` if the run is over.
     pub is_over: bool,
@@ -176,6 +176,12 @@ pub struct Headline {
     pub summary: String,
     /// The second line, on the instrument: `measurement valid · limited by the target`.
     pub validity: String,
+}
+
+/// Returns the number of errors that the target itself answered.
+pub(crate) fn answered(errors: &ErrorCounts) -> u64 {
+    let answers = ErrorClass::ALL.iter().filter(|class| class.is_answer());
+    answers.map(|class| errors[*class as usize]).fold(0, u64::saturating_add)
 }
 
 impl RunFacts {
@@ -246,8 +252,7 @@ impl RunFacts {
     }
 
     fn answered(&self) -> u64 {
-        let answers = ErrorClass::ALL.iter().filter(|class| class.is_answer());
-        answers.map(|class| self.errors[*class as usize]).fold(0, u64::saturating_add)
+        answered(&self.errors)
     }
 
     /// Returns `true` if no request succeeded and the generator cannot be the cause.

@@ -814,7 +814,7 @@ impl RunRecord {
     pub const fn arrivals(&self) -> u64 {
         let Accounting { scheduled, since_warmup, dropped, never_started, .. } = self.accounting;
         match self.paces_requests {
-            true => scheduled - since_warmup,
+            true => scheduled.saturating_sub(since_warmup),
             false => self.iterations.started + dropped + never_started,
         }
     }
@@ -822,7 +822,7 @@ impl RunRecord {
     /// Returns the number of those [arrivals](Self::arrivals) that were started.
     pub const fn started_arrivals(&self) -> u64 {
         let Accounting { started, since_warmup, .. } = self.accounting;
-        if self.paces_requests { started - since_warmup } else { self.iterations.started }
+        if self.paces_requests { started.saturating_sub(since_warmup) } else { self.iterations.started }
     }
 
     /// Requests of an arrival: of an iteration in which every one ends well, as a mean over the scenarios; 1

@@ -53,7 +53,7 @@ impl Standstill {
         })
     }
 
-    /// What happened, as a sentence.
+    /// Returns a sentence with the begin, the end and the requests in flight.
     pub fn words(&self) -> String {
         format!(
             "the target stopped answering: no answer from {} to {}, with {} requests in flight",

@@ -230,24 +230,24 @@ pub fn judge_thresholds(
 /// Judges one threshold over the whole run.
 fn judge_record(spec: &ThresholdSpec, steps: &[u32], record: &RunRecord) -> Judgement {
     let all = spec.scenario.is_none() && spec.step.is_none();
-    let of_ended = |record: &StepRecord| match spec.threshold.metric {
-        Metric::Time(_, _, Among::All) => record.with_failed_times(),
-        _ => record.clone(),
-    };
+    let is_of_ended = matches!(spec.threshold.metric, Metric::Time(_, _, Among::All));
     if all {
         let accounting = &record.accounting;
         let completed = record.completed_in_window;
-        let total = of_ended(&record.total);
-        let mut view = View::of_record(&total, accounting.started, completed, record.duration);
+        let ended = is_of_ended.then(|| record.total.with_failed_times());
+        let total = ended.as_ref().unwrap_or(&record.total);
+        let mut view = View::of_record(total, accounting.started, completed, record.duration);
         view.dropped = Some(accounting.dropped);
         view.never_started = accounting.never_started.saturating_sub(accounting.without_data);
-        view.scheduled = record.target_per_second.map(|_| accounting.scheduled - accounting.since_warmup);
+        view.scheduled =
+            record.target_per_second.map(|_| accounting.scheduled.saturating_sub(accounting.since_warmup));
         let exact = |values| Some(Times { values: Values::Recorded(values), censored: Censored::default() });
         view.times[TimeKind::Connect as usize] = exact(&record.connections.connect_time);
         view.times[TimeKind::Tls as usize] = exact(&record.connections.tls_time);
         return judge(&spec.threshold, &view);
     }
-    let total = of_ended(&merged(steps, record));
+    let total = merged(steps, record);
+    let total = if is_of_ended { total.with_failed_times() } else { total };
     // Every started request has a start lag. A rate is not judged here.
     let (started, completed) = (total.start_lag.count(), total.completed());
     judge(&spec.threshold, &View::of_record(&total, started, completed, record.duration))

@@ -67,7 +67,8 @@ impl Exit {
         match self {
             Self::Success => "ran: thresholds hold, or there are none and requests succeeded",
             Self::Environment | Self::NothingSucceeded => {
-                "no request succeeded (without a threshold), the target cannot be reached, or an unexpected error"
+                "no request succeeded or the target stopped answering, and no threshold shows it; the target \
+                 cannot be reached, or an unexpected error"
             }
             Self::Usage => "bad usage, a plan with errors, or an error in a script",
             Self::Invalid => {

@@ -158,10 +158,11 @@ fn a_changed_record_contradicts_the_result() {
 fn impossible_counts_are_refused() {
     let (plan, record) = random_run(1);
     let sound = evidence(&plan, &record, 1);
-    let changes: [fn(&mut RunRecord); 3] = [
+    let changes: [fn(&mut RunRecord); 4] = [
         |record| record.accounting.started = u64::MAX,
         |record| record.total.ok = u64::MAX,
         |record| record.slices[0].total.started = u64::MAX,
+        |record| record.slices[0].total.carried = u64::MAX,
     ];
     for change in changes {
         let mut changed = sound.clone();

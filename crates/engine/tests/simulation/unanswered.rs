@@ -116,8 +116,8 @@ fn a_healthy_run_without_a_drain_holds_its_thresholds() {
     }
 }
 
-/// What hangs since the warm-up hangs all through the measured part, and is in its figures: some of it or
-/// all, in every model. The rate that is asked for is without it.
+/// Requests that hang from the warm-up to the end are in the figures of the measured part, in every model,
+/// whether some of them hang or all. The rate that is asked for leaves them out.
 #[test]
 fn what_hangs_since_the_warm_up_counts() {
     let loads: &[(&str, Flags, u64)] = &[

@@ -6,6 +6,7 @@ use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
 use super::decimal::{Decimal, compare};
 use super::text::{Among, Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
+use crate::headline::answered;
 use crate::histogram::{Bucket, Sliding, floor_of, rank_of};
 use crate::{Censored, Histogram, StepRecord, Tally, figure, samples_needed};
 use serde::{Deserialize, Serialize};
@@ -360,8 +361,7 @@ fn is_unreached_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
         return false;
     };
     let Some(times) = &view.times[kind as usize] else { return false };
-    let answers = ErrorClass::ALL.iter().filter(|class| class.is_answer());
-    let answered: u64 = answers.map(|class| view.errors[*class as usize]).sum();
+    let answered = answered(view.errors);
     let due = times.values.count().saturating_add(view.never_good());
     let is_upper = matches!(threshold.operator, Operator::Less | Operator::AtMost);
     is_upper

@@ -141,18 +141,18 @@ pub enum Figure {
 /// The requests that a figure of times is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Among {
-    /// Those that were due. One that failed, was dropped or never started was not answered well in any time,
-    /// so that a percentile beyond the others is not reached. Meant by a percentile without a word.
+    /// Requests that were due: `{due}`, the default of percentiles. One that failed, was dropped or never
+    /// started counts as longer than any time, so that a percentile that falls on it is not reached.
     Due,
-    /// Those that were answered well, and those without an answer by how long they have waited: `{ok}`. Meant
-    /// by every other figure without a word.
+    /// Requests that were answered well, and requests without an answer, with the time that they have waited
+    /// as a lower bound: `{ok}`, the default of all other figures.
     Good,
-    /// Those that ended in any way, failures with the time that they took: `{all}`.
+    /// Requests that ended in any way, failed ones with the time that they took: `{all}`.
     All,
 }
 
 impl Among {
-    /// The requests that are meant without a word.
+    /// Returns the default for a figure.
     const fn of(kind: TimeKind, figure: Figure) -> Self {
         match figure {
             Figure::Percentile(_) if kind.is_of_answers() => Self::Due,

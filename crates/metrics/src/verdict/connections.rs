@@ -246,8 +246,7 @@ impl Judge<'_> {
 
     /// Share of the workers' time for which arrivals waited because a server allowed no streams.
     fn blocked_while_barred(&self) -> f64 {
-        let wall: u64 = self.record.workers.iter().map(|worker| worker.wall.0).sum();
-        ratio(self.record.connections.http2.blocked_while_barred.0, wall).unwrap_or(0.0).min(1.0)
+        self.share_of_wall(self.record.connections.http2.blocked_while_barred)
     }
 
     /// Returns the number of requests that have to be in flight at once; `None` if no rate is asked for or
@@ -313,8 +312,13 @@ impl Judge<'_> {
 
     /// Share of the workers' time for which arrivals waited because of the limit of connections.
     pub(super) fn blocked_at_limit(&self) -> f64 {
+        self.share_of_wall(self.record.connections.blocked_at_limit)
+    }
+
+    /// Share of the workers' time that a time of all of them is.
+    fn share_of_wall(&self, time: Nanos) -> f64 {
         let wall: u64 = self.record.workers.iter().map(|worker| worker.wall.0).sum();
-        ratio(self.record.connections.blocked_at_limit.0, wall).unwrap_or(0.0).min(1.0)
+        ratio(time.0, wall).unwrap_or(0.0).min(1.0)
     }
 
     /// Warns of data that no request had asked for: times on such a connection may be those of the answer to

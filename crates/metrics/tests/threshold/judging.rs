@@ -453,3 +453,13 @@ fn windows_know_the_times_of_failures() {
     );
     assert_eq!(results[3].unreached.as_deref(), Some("not reached: 25.0 % failed (p95{ok}: 10.0 ms)"));
 }
+
+/// Counts of a file need not fit together.
+#[test]
+fn a_file_with_more_requests_since_the_warm_up_than_there_were_is_judged() {
+    let mut broken = record(vec![step(1..=980, 0, 20)]);
+    broken.accounting.since_warmup = u64::MAX;
+    broken.paces_requests = true;
+    assert_judged(&broken, &[("rate>=0.99*target", false, Some("there is no target rate"))]);
+    assert_eq!((broken.arrivals(), broken.started_arrivals()), (0, 0));
+}

@@ -43,13 +43,15 @@ pub(crate) fn check_step(step: &StepRecord) -> Result<(), String> {
 
 /// Refuses a tally with counts that no run can have.
 pub(crate) fn check_tally(tally: &Tally) -> Result<(), String> {
-    possible([tally.started, tally.ok, tally.failed, tally.timed_out, tally.completed])?;
+    possible([tally.started, tally.ok, tally.failed, tally.timed_out, tally.completed, tally.carried])?;
     possible([tally.bytes_sent, tally.bytes_received, tally.censored.count])?;
     possible(tally.statuses.into_iter().chain(tally.errors))?;
-    if tally.limits.is_some_and(|(low, high)| low > high) {
+    let limits = [tally.limits, tally.failed_limits];
+    if limits.into_iter().flatten().any(|(low, high)| low > high) {
         return Err("the extremes of a time are out of order".to_owned());
     }
-    if tally.response_time_sum.max(tally.service_time_sum) > u128::from(MOST_OF_A_COUNT) << 64 {
+    let sums = [tally.response_time_sum, tally.service_time_sum, tally.failed_time_sum];
+    if sums.into_iter().any(|sum| sum > u128::from(MOST_OF_A_COUNT) << 64) {
         return Err("no run can have such a sum of times".to_owned());
     }
     Ok(())
