@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub scheduled: u64,
     /// Iterations started in it.
     pub iterations: u64,
+    /// Requests sent again in it, because their first attempt was lost.
+    pub resent: u64,
     /// Requests in flight at its end.
     pub in_flight: u64,
     /// Connections open at its end.
@@ -159,6 +161,7 @@ impl IntervalMerger {
         interval.drain = snapshot.drain;
         interval.scheduled += snapshot.scheduled;
         interval.iterations += snapshot.iterations;
+        interval.resent += snapshot.resent;
         interval.in_flight += snapshot.in_flight;
         interval.connections += snapshot.connections;
         if interval.steps.len() < snapshot.steps.len() {
@@ -190,6 +193,7 @@ impl IntervalMerger {
             drain: part.drain,
             scheduled: part.scheduled,
             iterations: part.iterations,
+            resent: part.resent,
             in_flight: part.in_flight,
             connections: part.connections,
             steps: part.steps.clone(),
@@ -304,7 +308,7 @@ mod tests {
     }
 
     fn gauges(at: Nanos) -> Gauges {
-        Gauges { at, scheduled: 11, iterations: 5, in_flight: 3, connections: 4, ..Gauges::default() }
+        Gauges { at, scheduled: 11, iterations: 5, resent: 2, in_flight: 3, connections: 4, ..Gauges::default() }
     }
 
     fn recorder() -> Recorder {
@@ -321,6 +325,7 @@ mod tests {
         let interval = merger.next_complete().unwrap();
         assert_eq!((interval.at, interval.length, interval.warmup), (SECOND, SECOND, false));
         assert_eq!((interval.started, interval.scheduled, interval.iterations), (100, 22, 10));
+        assert_eq!(interval.resent, 4);
         assert_eq!((interval.in_flight, interval.connections, interval.completed), (6, 8, 100));
         // 1..=100 µs: nearest rank, each the top of its bucket; the maximum is exact.
         let [p50, p90, p99, p999, max] = interval.response_time.unwrap();

@@ -445,6 +445,9 @@ pub struct Interval {
     pub scheduled: u64,
     /// Iterations started in it.
     pub iterations: u64,
+    /// Requests sent again in it, because their first attempt was lost.
+    #[serde(default)]
+    pub resent: u64,
     /// Step by step, the times for which requests have been due without an answer at its end, if a threshold
     /// looks at them; not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -694,6 +697,7 @@ impl Interval {
         self.ttft = None;
         self.scheduled += next.scheduled;
         self.iterations += next.iterations;
+        self.resent += next.resent;
         self.marked |= next.marked;
         self.in_flight = next.in_flight;
         self.connections = next.connections;

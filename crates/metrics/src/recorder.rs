@@ -77,6 +77,8 @@ pub struct Gauges {
     pub scheduled: u64,
     /// Iterations started since then.
     pub iterations: u64,
+    /// Requests sent again since then, because their first attempt was lost.
+    pub resent: u64,
     /// Requests in flight now.
     pub in_flight: u64,
     /// Connections open now.
@@ -229,6 +231,7 @@ impl Recorder {
             drain: gauges.drain,
             scheduled: gauges.scheduled,
             iterations: gauges.iterations,
+            resent: gauges.resent,
             in_flight: gauges.in_flight,
             connections: gauges.connections,
             steps: self.steps.iter_mut().map(StepRecorder::news).collect(),

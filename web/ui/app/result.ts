@@ -199,6 +199,7 @@ export interface Fault {
   ok: number;
   failed: number;
   timed_out: number;
+  resent?: number;
   response_time: Summary;
 }
 

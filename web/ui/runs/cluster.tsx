@@ -63,6 +63,7 @@ function Faults({ faults }: { faults: Fault[] }) {
         { key: "ok", title: "ok", cell: ({ ok }) => count(ok) },
         { key: "failed", title: "failed", cell: ({ failed }) => count(failed) },
         { key: "timed", title: "timed out", cell: ({ timed_out }) => count(timed_out) },
+        { key: "resent", title: "sent again", cell: ({ resent = 0 }) => count(resent) },
         { key: "p99", title: "response p99", cell: ({ response_time }) => figureOf(response_time, "99") },
       ]}
     />

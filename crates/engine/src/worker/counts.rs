@@ -29,6 +29,8 @@ pub(super) struct Counts {
     new_scheduled: u64,
     /// Iterations started since then.
     new_iterations: u64,
+    /// Requests sent again since then.
+    new_resent: u64,
     /// Measured responses by protocol, in the order of [`PROTOCOLS`].
     answered: [u64; PROTOCOLS.len()],
     /// Requests of the warm-up that ended well.
@@ -186,6 +188,7 @@ impl Counts {
     /// Counts a request whose bytes were handed over once more, because the first attempt was lost.
     #[cold]
     pub(super) const fn resend(&mut self, request: &InFlight, loss: Loss) {
+        self.new_resent += 1;
         if request.measured {
             self.accounting.resent += 1;
             self.accounting.resent_closed += matches!(loss, Loss::Closed) as u64;
@@ -246,10 +249,12 @@ impl Counts {
         self.script_failures
     }
 
-    /// Arrivals scheduled since the last call, and iterations started since then.
+    /// Arrivals scheduled since the last call, iterations started, and requests sent again since then.
     #[inline]
-    pub(super) fn take_progress(&mut self) -> (u64, u64) {
-        (std::mem::take(&mut self.new_scheduled), std::mem::take(&mut self.new_iterations))
+    pub(super) fn take_progress(&mut self) -> (u64, u64, u64) {
+        let taken = [&mut self.new_scheduled, &mut self.new_iterations, &mut self.new_resent];
+        let [scheduled, iterations, resent] = taken.map(std::mem::take);
+        (scheduled, iterations, resent)
     }
 
     /// Requests started and not ended, warm-up included.

@@ -157,13 +157,14 @@ impl<B: Backend> Worker<'_, B> {
         let measure = self.clock.measure;
         let warmup = self.plan.warmup > Nanos::ZERO && (at < measure || (at == measure && !drain));
         self.exchanges.log.flush();
-        let (scheduled, iterations) = self.counts.take_progress();
+        let (scheduled, iterations, resent) = self.counts.take_progress();
         let gauges = Gauges {
             at: at.since(self.clock.start),
             warmup,
             drain,
             scheduled,
             iterations,
+            resent,
             in_flight: self.counts.in_flight(),
             connections: self.dialing.open(),
         };

@@ -474,6 +474,7 @@ impl IntervalResult {
             ok: interval.ok,
             failed: interval.failed,
             timed_out: interval.timed_out,
+            resent: interval.resent,
             in_flight: interval.in_flight,
             connections: interval.connections,
             achieved_per_s: per_second(interval.completed, interval.length),

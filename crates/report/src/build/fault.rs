@@ -5,7 +5,7 @@ use plimsoll_metrics::{Censored, Histogram, figure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::contract::result::IntervalResult;
+use crate::contract::result::{IntervalResult, is_zero};
 use crate::contract::summary::Summary;
 use crate::saved::SavedSlice;
 use crate::{RunResult, SavedRun};
@@ -42,6 +42,10 @@ pub struct FaultResult {
     pub failed: u64,
     /// Requests that timed out in it.
     pub timed_out: u64,
+    /// Requests that were sent again in it, because their connections ended before an answer. Left away if
+    /// there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resent: u64,
     /// Response times of what ended well or timed out in the slices of the run that the window touches.
     pub response_time: Summary,
 }
@@ -164,6 +168,7 @@ fn effect((result, slices): (&RunResult, &[SavedSlice]), fault: FaultMark, end: 
         ok: count(|interval| interval.ok),
         failed: count(|interval| interval.failed),
         timed_out: count(|interval| interval.timed_out),
+        resent: count(|interval| interval.resent),
         response_time: Summary::new(&times, censored),
     }
 }
@@ -203,6 +208,11 @@ impl FaultResult {
             0 => "requests stood still and none failed".to_owned(),
             _ => format!("{lost} failed"),
         });
+        let resent = match self.resent {
+            0 => None,
+            1 => Some("1 request was sent again".to_owned()),
+            resent => Some(format!("{} requests were sent again", figure::count(resent))),
+        };
         let p99 = self.response_time.p.p99.or(self.response_time.max);
         let name = if self.response_time.p.p99.is_some() { "p99" } else { "max" };
         let at_least = if self.response_time.is_at_least(if name == "p99" { "99" } else { "max" }) {
@@ -211,7 +221,7 @@ impl FaultResult {
             ""
         };
         let times = p99.map(|p99| format!("{name} {at_least}{}", figure::nanos(Nanos(p99))));
-        [first, recovery, failed, times].into_iter().flatten().collect::<Vec<_>>().join(", ")
+        [first, recovery, failed, resent, times].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -282,6 +292,24 @@ mod tests {
         run.result.faults = effects(&run, vec![fault(1.0, Some(1.5))]);
         assert_eq!(run.result.faults[0].effect, FaultEffect::Lasting);
         assert_eq!((outside(&run, 9), outside(&run, 1)), ((1, 10), (5, 19)));
+    }
+
+    #[test]
+    fn requests_that_had_to_be_sent_again_are_told_though_none_failed() {
+        let mut record = RunRecord::empty(Model::Open);
+        record.intervals = (1..4)
+            .map(|second| Interval {
+                at: Nanos::from_secs(second),
+                length: Nanos::from_secs(1),
+                ok: 9,
+                resent: if second == 2 { 8 } else { 0 },
+                ..Interval::default()
+            })
+            .collect();
+        let run = SavedRun::of_result(RunResult::new(&record, RunContext::default()));
+        let found = effects(&run, vec![fault(1.5, None)]).remove(0);
+        assert_eq!((found.effect, found.resent), (FaultEffect::None, 8));
+        assert_eq!(found.said(), "no request failed, 8 requests were sent again");
     }
 
     #[test]

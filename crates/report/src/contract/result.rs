@@ -533,7 +533,7 @@ pub struct Connections {
     pub opened: u64,
     /// Changes of a thread to the addresses of the other family, IPv4 or IPv6, because no connection could be
     /// made to those in use. Left away if there are none.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub family_switches: u64,
     /// Attempts that failed, by class.
     pub failed: BTreeMap<String, u64>,
@@ -542,7 +542,7 @@ pub struct Connections {
     /// Connections that were given up because of data that no request had asked for: more responses than
     /// requests, or bytes behind the end of one. Times of requests on them may be those of others. Left away
     /// if there are none.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unsolicited: u64,
     /// Largest number open at once, summed over workers.
     pub peak_open: u64,
@@ -570,7 +570,7 @@ pub struct Http2Result {
     pub stream_limit: Option<u64>,
     /// Connections on which a server allowed no streams (SETTINGS_MAX_CONCURRENT_STREAMS = 0), from the
     /// beginning or later; one on which it did so again counts again. Left away if there are none.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub barred: u64,
     /// Time in seconds for which due arrivals waited while a server allowed no streams, summed over workers.
     /// Left away if there was none.
@@ -667,6 +667,9 @@ pub struct IntervalResult {
     pub failed: u64,
     /// Requests that timed out in it.
     pub timed_out: u64,
+    /// Requests sent again in it, because their first attempt was lost. Left away if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resent: u64,
     /// Requests in flight at its end.
     pub in_flight: u64,
     /// Connections open at its end.
@@ -718,12 +721,8 @@ pub struct StreamIntervalResult {
     pub ttft: Option<[u64; 5]>,
 }
 
-const fn is_none(count: &u64) -> bool {
-    *count == 0
-}
-
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
+pub(crate) fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
+    *count == T::default()
 }
 
 impl IntervalResult {

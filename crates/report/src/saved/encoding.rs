@@ -168,12 +168,13 @@ pub fn interval_from_bytes(bytes: &[u8]) -> Result<Interval, ReadError> {
     let ToldInterval { interval } = from_compressed(bytes)?;
     let interval = interval.into_owned();
     interval.steps.iter().try_for_each(check_tally).map_err(broken)?;
-    let Interval { scheduled, iterations, in_flight, connections, .. } = interval;
+    let Interval { scheduled, iterations, resent, in_flight, connections, .. } = interval;
     let accounts = interval.worker_statuses.iter().flat_map(|status| {
         let accounts = &status.accounting;
         [accounts.scheduled, accounts.started, status.completed, status.waiting]
     });
-    possible([scheduled, iterations, in_flight, connections].into_iter().chain(accounts)).map_err(broken)?;
+    let counts = [scheduled, iterations, resent, in_flight, connections];
+    possible(counts.into_iter().chain(accounts)).map_err(broken)?;
     Ok(interval)
 }
 

@@ -466,6 +466,7 @@ fn interval(same: &[impl Borrow<IntervalResult>], slices: &[SavedSlice]) -> Inte
         ok,
         failed: sum(|one| one.failed),
         timed_out,
+        resent: sum(|one| one.resent),
         in_flight: sum(|one| one.in_flight),
         connections: sum(|one| one.connections),
         achieved_per_s: (longest.length_s > 0.0).then(|| completed / longest.length_s),
