@@ -40,6 +40,7 @@ mod interruption;
 mod live;
 mod llm;
 mod making;
+mod names;
 mod outcome;
 mod outputs;
 mod pool;

@@ -51,10 +51,35 @@ impl TargetAddress {
 /// lost when a connection to it could not be made.
 #[derive(Debug)]
 pub(crate) struct TargetAddresses {
-    all: Arc<[TargetAddress]>,
+    places: Vec<Place>,
     cursor: usize,
     pool: Option<Pool>,
     families: Option<Families>,
+}
+
+/// One address in use. Its number stays, whatever becomes of the others: connections are known by it.
+#[derive(Debug)]
+struct Place {
+    address: TargetAddress,
+    /// Connections to it.
+    open: u32,
+    /// Set once no connection could be made to it, until one is.
+    lost: bool,
+    /// When to probe it again; [`Nanos::MAX`] if there is no doubt that it is reachable.
+    ask: Nanos,
+    /// Set while its name does not lead to it any more: it gets no new connections.
+    gone: bool,
+}
+
+impl Place {
+    const fn new(address: TargetAddress) -> Self {
+        Self { address, open: 0, lost: false, ask: Nanos::MAX, gone: false }
+    }
+
+    /// Returns `true` if it is of this family and its name leads to it.
+    fn is_of(&self, family: Family) -> bool {
+        !self.gone && self.address.family() == Some(family)
+    }
 }
 
 /// The choice between the addresses of two families.
@@ -62,83 +87,101 @@ pub(crate) struct TargetAddresses {
 struct Families {
     /// The family in use.
     used: Family,
-    /// Addresses to which no connection could be made since the last one that was.
-    lost: Vec<bool>,
     /// Set when the family in use has changed, until that is taken note of.
     switched: bool,
 }
 
 impl Families {
     /// None, if the addresses are all of one family.
-    fn of(all: &[TargetAddress]) -> Option<Self> {
-        let used = all.first()?.family()?;
-        let both = all.iter().any(|address| address.family() != Some(used));
-        both.then(|| Self { used, lost: vec![false; all.len()], switched: false })
+    fn of(places: &[Place]) -> Option<Self> {
+        let used = places.iter().find(|place| !place.gone)?.address.family()?;
+        let both = places.iter().any(|place| !place.gone && place.address.family() != Some(used));
+        both.then_some(Self { used, switched: false })
     }
 
     /// Returns `true` if no address of a family takes connections.
-    fn is_dead(&self, all: &[TargetAddress], family: Family) -> bool {
-        let mut of_family =
-            all.iter().zip(&self.lost).filter(|(address, _)| address.family() == Some(family));
-        of_family.all(|(_, lost)| *lost)
+    fn is_dead(places: &[Place], family: Family) -> bool {
+        places.iter().filter(|place| place.is_of(family)).all(|place| place.lost)
     }
 
-    /// Notes that no connection could be made to an address. Returns `true` if its requests may go to one of
-    /// the other family.
-    fn lose(&mut self, all: &[TargetAddress], target_address: usize) -> bool {
-        self.lost[target_address] = true;
-        let Some(family) = all[target_address].family() else { return false };
+    /// Notes that no connection could be made to an address of this family. Returns `true` if its requests
+    /// may go to one of the other family.
+    fn lose(&mut self, places: &[Place], family: Family) -> bool {
         if family != self.used {
             // The attempt was made before the change.
-            return !self.is_dead(all, self.used);
+            return !Self::is_dead(places, self.used);
         }
-        if !self.is_dead(all, family) {
+        if !Self::is_dead(places, family) {
             return false;
         }
         // Where both are dead, they are tried in turn.
         self.used = if family == Family::V4 { Family::V6 } else { Family::V4 };
-        let elsewhere = !self.is_dead(all, self.used);
+        let elsewhere = !Self::is_dead(places, self.used);
         self.switched |= elsewhere;
         elsewhere
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Pool {
-    /// Connections by site.
-    open: Vec<u32>,
-    /// Sites that no connection can be made to.
-    lost: Vec<bool>,
-    /// When to probe each site again; [`Nanos::MAX`] if there is no doubt that it is reachable.
-    ask: Vec<Nanos>,
     fail_over: bool,
     fail_back: bool,
 }
 
 impl TargetAddresses {
     /// Workers begin with different addresses, so that all addresses are used from the start.
-    pub(crate) fn new(target: &Target, all: Arc<[TargetAddress]>, worker: u32) -> Self {
-        let pool = (target.pool.len() > 1).then(|| Pool {
-            open: vec![0; all.len()],
-            lost: vec![false; all.len()],
-            ask: vec![Nanos::MAX; all.len()],
-            fail_over: target.fail_over,
-            fail_back: target.fail_back,
-        });
-        let families = if target.pool.is_empty() { Families::of(&all) } else { None };
-        Self { all, cursor: worker as usize, pool, families }
+    pub(crate) fn new(target: &Target, all: &[TargetAddress], worker: u32) -> Self {
+        let Target { fail_over, fail_back, .. } = *target;
+        let pool = (target.pool.len() > 1).then_some(Pool { fail_over, fail_back });
+        let places: Vec<Place> = all.iter().cloned().map(Place::new).collect();
+        let families = if target.pool.is_empty() { Families::of(&places) } else { None };
+        Self { places, cursor: worker as usize, pool, families }
+    }
+
+    /// Takes the addresses to which the names of the target lead now. Connections to those that are gone
+    /// stay; new ones go to the others. `latest` is not empty.
+    pub(crate) fn replace(&mut self, target: &Target, latest: &[TargetAddress]) {
+        for place in &mut self.places {
+            place.gone = !latest.contains(&place.address);
+            if place.gone {
+                place.ask = Nanos::MAX;
+            }
+        }
+        for address in latest {
+            if self.places.iter().any(|place| place.address == *address) {
+                continue;
+            }
+            let new = Place::new(address.clone());
+            match self.places.iter_mut().find(|place| place.gone && place.open == 0) {
+                Some(place) => *place = new,
+                None => self.places.push(new),
+            }
+        }
+        if target.pool.is_empty() {
+            let used = self.families.as_ref().map(|families| families.used);
+            self.families = Families::of(&self.places);
+            if let (Some(families), Some(used)) = (&mut self.families, used) {
+                families.used = used;
+            }
+        }
     }
 
     /// The addresses in use, and those of the other family.
     pub(crate) fn by_use(&self) -> (Vec<String>, Vec<String>) {
-        let used = |address: &&TargetAddress| {
-            self.families.as_ref().is_none_or(|families| address.family() == Some(families.used))
-        };
-        let (used, unused): (Vec<_>, Vec<_>) = self.all.iter().partition(used);
-        let shown = |addresses: Vec<&TargetAddress>| {
-            addresses.into_iter().map(|address| address.endpoint.to_string()).collect()
+        let live = self.places.iter().filter(|place| !place.gone);
+        let (used, unused): (Vec<_>, Vec<_>) = live.partition(|place| self.is_used(place));
+        let shown = |places: Vec<&Place>| {
+            places.into_iter().map(|place| place.address.endpoint.to_string()).collect()
         };
         (shown(used), shown(unused))
+    }
+
+    /// Returns `true` if new connections may go to a place.
+    fn is_used(&self, place: &Place) -> bool {
+        match &self.families {
+            Some(families) => place.is_of(families.used),
+            None => !place.gone,
+        }
     }
 
     /// Returns `true` if there are addresses of both families, of which one is used.
@@ -153,116 +196,122 @@ impl TargetAddresses {
 
     /// The site for the next connection, which is opened to it.
     pub(crate) fn take(&mut self) -> (u32, Endpoint) {
-        let count = self.all.len();
-        let first = self.cursor % count;
+        let count = self.places.len();
+        let turn = self.cursor;
         self.cursor += 1;
-        let target_address = match (&self.pool, &self.families) {
-            (None, None) => first,
-            (None, Some(families)) => {
-                let is_used = |number: &usize| self.all[*number].family() == Some(families.used);
-                let used: Vec<usize> = (0..count).filter(is_used).collect();
-                used[(self.cursor - 1) % used.len()]
+        let numbered = || (0..count).filter(|&number| self.is_used(&self.places[number]));
+        let number = match self.pool {
+            None => {
+                let used = numbered().count().max(1);
+                numbered().nth(turn % used)
             }
-            (Some(pool), _) => {
-                let in_turn = (0..count).map(|offset| (first + offset) % count);
+            Some(_) => {
+                let in_turn = (0..count).map(|offset| (turn + offset) % count);
+                let live = in_turn.filter(|&number| !self.places[number].gone);
                 // Addresses that are not lost come first, for they are never tried again; then the one that
                 // was lost first.
-                let best = in_turn.min_by_key(|&target_address| {
-                    let lost = pool.lost[target_address];
-                    (lost, if lost { pool.ask[target_address].0 } else { 0 }, pool.open[target_address])
-                });
-                best.unwrap_or(first)
+                live.min_by_key(|&number| {
+                    let Place { lost, ask, open, .. } = self.places[number];
+                    (lost, if lost { ask.0 } else { 0 }, open)
+                })
             }
         };
-        self.take_at(target_address as u32)
+        self.take_at(number.unwrap_or(0) as u32)
     }
 
     /// The same for a site that was chosen.
     pub(crate) fn take_at(&mut self, target_address: u32) -> (u32, Endpoint) {
-        if let Some(pool) = &mut self.pool {
-            pool.open[target_address as usize] += 1;
-        }
-        (target_address, self.all[target_address as usize].endpoint.clone())
+        let place = &mut self.places[target_address as usize];
+        place.open += 1;
+        (target_address, place.address.endpoint.clone())
     }
 
     /// The address of the site.
     pub(crate) fn endpoint(&self, target_address: u32) -> &Endpoint {
-        &self.all[target_address as usize].endpoint
+        &self.places[target_address as usize].address.endpoint
     }
 
     /// The tunnel that a connection to the site needs.
     pub(crate) fn tunnel(&self, target_address: u32) -> Option<&Arc<TunnelRequest>> {
-        self.all[target_address as usize].tunnel.as_ref()
+        self.places[target_address as usize].address.tunnel.as_ref()
     }
 
     /// A connection to the site has ended.
     pub(crate) fn release(&mut self, target_address: u32) {
-        if let Some(pool) = &mut self.pool {
-            pool.open[target_address as usize] -= 1;
-        }
+        self.places[target_address as usize].open -= 1;
     }
 
     /// The member of the pool that a site belongs to.
     pub(crate) fn member(&self, target_address: u32) -> usize {
-        usize::from(self.all[target_address as usize].member)
+        usize::from(self.places[target_address as usize].address.member)
     }
 
     /// Notes that an open connection to the site has ended. If it was the last one, its server may be gone:
     /// that would go unnoticed while the other members carry the load, and no connection would go back to it.
     /// The address is therefore probed later.
     pub(crate) fn miss(&mut self, target_address: u32, now: Nanos) {
-        let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over && pool.fail_back) else { return };
-        let target_address = target_address as usize;
-        if pool.open[target_address] == 0 && !pool.lost[target_address] {
-            pool.ask[target_address] = now + PROBE_INTERVAL;
+        if !self.pool.is_some_and(|pool| pool.fail_over && pool.fail_back) {
+            return;
+        }
+        let place = &mut self.places[target_address as usize];
+        if place.open == 0 && !place.lost && !place.gone {
+            place.ask = now + PROBE_INTERVAL;
         }
     }
 
     /// Notes that a connection to the site could not be made. Returns `true` if its requests may go to
     /// another site.
     pub(crate) fn lose(&mut self, target_address: u32, now: Nanos) -> bool {
+        let place = &mut self.places[target_address as usize];
         if let Some(families) = &mut self.families {
-            return families.lose(&self.all, target_address as usize);
+            place.lost = true;
+            let family = place.address.family();
+            return family.is_some_and(|family| families.lose(&self.places, family));
         }
-        let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over) else { return false };
-        pool.lost[target_address as usize] = true;
-        pool.ask[target_address as usize] = now + PROBE_INTERVAL;
-        pool.lost.contains(&false)
+        if !self.pool.is_some_and(|pool| pool.fail_over) {
+            return false;
+        }
+        place.lost = true;
+        if !place.gone {
+            place.ask = now + PROBE_INTERVAL;
+        }
+        self.places.iter().any(|place| !place.gone && !place.lost)
     }
 
     /// Notes that a connection to the site was made. Returns `true` if the site had been lost or missed.
     pub(crate) fn find(&mut self, target_address: u32) -> bool {
-        if let Some(families) = &mut self.families {
-            families.lost[target_address as usize] = false;
-        }
-        let Some(pool) = &mut self.pool else { return false };
-        pool.lost[target_address as usize] = false;
-        std::mem::replace(&mut pool.ask[target_address as usize], Nanos::MAX) != Nanos::MAX
+        let place = &mut self.places[target_address as usize];
+        place.lost = false;
+        std::mem::replace(&mut place.ask, Nanos::MAX) != Nanos::MAX
     }
 
     /// Time of the next probe of a site; [`Nanos::MAX`] if none is in doubt.
     pub(crate) fn next_probe(&self) -> Nanos {
-        match &self.pool {
-            Some(pool) if pool.fail_back => pool.ask.iter().copied().min().unwrap_or(Nanos::MAX),
+        match self.pool {
+            Some(pool) if pool.fail_back => {
+                self.places.iter().map(|place| place.ask).min().unwrap_or(Nanos::MAX)
+            }
             _ => Nanos::MAX,
         }
     }
 
     /// Returns a site whose probe is due, and schedules its next one.
     pub(crate) fn probe(&mut self, now: Nanos) -> Option<u32> {
-        let pool = self.pool.as_mut().filter(|pool| pool.fail_back)?;
-        let target_address = pool.ask.iter().position(|&at| at <= now)?;
-        pool.ask[target_address] = now + PROBE_INTERVAL;
-        Some(target_address as u32)
+        self.pool.filter(|pool| pool.fail_back)?;
+        let number = self.places.iter().position(|place| place.ask <= now)?;
+        self.places[number].ask = now + PROBE_INTERVAL;
+        Some(number as u32)
     }
 
     /// Returns the number of the site's connections above an even share of all. They are to be closed, so
     /// that a server that is back gets its part.
     pub(crate) fn excess(&self, target_address: u32) -> u32 {
-        let Some(pool) = &self.pool else { return 0 };
-        let live = pool.lost.iter().filter(|lost| !**lost).count().max(1) as u32;
-        let share = pool.open.iter().sum::<u32>().div_ceil(live);
-        pool.open[target_address as usize].saturating_sub(share)
+        if self.pool.is_none() {
+            return 0;
+        }
+        let live = self.places.iter().filter(|place| !place.lost && !place.gone).count().max(1) as u32;
+        let share = self.places.iter().map(|place| place.open).sum::<u32>().div_ceil(live);
+        self.places[target_address as usize].open.saturating_sub(share)
     }
 }
 
@@ -272,13 +321,13 @@ mod tests {
 
     use super::*;
 
-    fn target_addresses(members: usize, fail_back: bool) -> TargetAddresses {
+    fn target(members: usize, fail_back: bool) -> Target {
         let member = |number: usize| PoolMember {
             authority: format!("h{number}"),
             address: Address::Fixed(Vec::new()),
             server_name: String::new(),
         };
-        let target = Target {
+        Target {
             authority: "h0".to_owned(),
             urls: Vec::new(),
             address: Address::Fixed(Vec::new()),
@@ -289,15 +338,18 @@ mod tests {
             tls: None,
             protocol: Protocol::Http1,
             book: None,
-        };
-        let all = (0..if members > 1 { members } else { 3 })
+        }
+    }
+
+    fn target_addresses(members: usize, fail_back: bool) -> TargetAddresses {
+        let all: Vec<TargetAddress> = (0..if members > 1 { members } else { 3 })
             .map(|number| TargetAddress {
                 endpoint: Endpoint::Unix(format!("{number}").into()),
                 tunnel: None,
                 member: if members > 1 { number as u16 } else { 0 },
             })
             .collect();
-        TargetAddresses::new(&target, all, 0)
+        TargetAddresses::new(&target(members, fail_back), &all, 0)
     }
 
     fn take(target_addresses: &mut TargetAddresses, count: usize) -> Vec<u32> {
@@ -316,12 +368,15 @@ mod tests {
         );
     }
 
+    fn addresses(texts: &[&str]) -> Vec<TargetAddress> {
+        let address = |text: &&str| Endpoint::Tcp(text.parse().expect("an address")).into();
+        texts.iter().map(address).collect()
+    }
+
     /// Two addresses of IPv6, and two of IPv4.
     fn of_both_families() -> TargetAddresses {
-        let address = |text: &str| Endpoint::Tcp(text.parse().expect("an address")).into();
-        let texts = ["[::1]:80", "192.0.2.1:80", "[::2]:80", "192.0.2.2:80"];
-        let all: Arc<[TargetAddress]> = texts.into_iter().map(address).collect();
-        TargetAddresses { all: Arc::clone(&all), families: Families::of(&all), ..target_addresses(1, false) }
+        let all = addresses(&["[::1]:80", "192.0.2.1:80", "[::2]:80", "192.0.2.2:80"]);
+        TargetAddresses::new(&target(1, false), &all, 0)
     }
 
     #[test]
@@ -349,6 +404,53 @@ mod tests {
         assert_eq!(take(&mut target_addresses, 1), [3]);
         target_addresses.find(3);
         assert_eq!(take(&mut target_addresses, 2), [1, 3]);
+    }
+
+    #[test]
+    fn addresses_that_are_gone_keep_their_numbers_until_no_connection_has_them() {
+        let target = target(1, false);
+        let mut in_use = TargetAddresses::new(&target, &addresses(&["192.0.2.1:80", "192.0.2.2:80"]), 0);
+        assert_eq!(take(&mut in_use, 2), [0, 1]);
+        in_use.replace(&target, &addresses(&["192.0.2.3:80", "192.0.2.2:80"]));
+        assert_eq!(take(&mut in_use, 4), [1, 2, 1, 2]);
+        assert_eq!(in_use.endpoint(0).to_string(), "192.0.2.1:80");
+        in_use.release(0);
+        in_use.replace(&target, &addresses(&["192.0.2.4:80"]));
+        assert_eq!((take(&mut in_use, 1), in_use.endpoint(0).to_string()), (vec![0], "192.0.2.4:80".into()));
+        // What comes back is as it was.
+        in_use.replace(&target, &addresses(&["192.0.2.2:80"]));
+        assert_eq!((take(&mut in_use, 2), in_use.places.len()), (vec![1, 1], 3));
+        assert_eq!(in_use.by_use(), (vec!["192.0.2.2:80".to_owned()], Vec::new()));
+    }
+
+    #[test]
+    fn the_family_in_use_stays_while_it_has_addresses() {
+        let target = target(1, false);
+        let mut in_use = of_both_families();
+        assert!(!in_use.lose(0, Nanos(1)) && in_use.lose(2, Nanos(1)) && in_use.take_switch());
+        in_use.replace(&target, &addresses(&["[::3]:80", "192.0.2.2:80"]));
+        assert_eq!(in_use.by_use().0, ["192.0.2.2:80"]);
+        in_use.replace(&target, &addresses(&["[::3]:80"]));
+        assert!(!in_use.has_families());
+        assert_eq!(in_use.take().1.to_string(), "[::3]:80");
+        in_use.replace(&target, &addresses(&["192.0.2.9:80", "[::3]:80"]));
+        assert_eq!(in_use.by_use().1.len(), 1);
+    }
+
+    #[test]
+    fn members_of_a_pool_may_move() {
+        let target = target(2, true);
+        let at = |texts: [&str; 2]| -> Vec<TargetAddress> {
+            let numbered = addresses(&texts).into_iter().zip(0..);
+            numbered.map(|(address, member)| TargetAddress { member, ..address }).collect()
+        };
+        let mut in_use = TargetAddresses::new(&target, &at(["192.0.2.1:80", "192.0.2.2:80"]), 0);
+        assert_eq!(take(&mut in_use, 2), [0, 1]);
+        assert!(in_use.lose(0, Nanos(1)));
+        in_use.replace(&target, &at(["192.0.2.3:80", "192.0.2.2:80"]));
+        assert_eq!(in_use.next_probe(), Nanos::MAX, "what is gone is not asked for");
+        assert_eq!(take(&mut in_use, 2), [2, 1], "the new one has none, then each has one");
+        assert_eq!((in_use.member(2), in_use.excess(1)), (0, 0));
     }
 
     #[test]

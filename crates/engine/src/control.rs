@@ -13,7 +13,9 @@ use plimsoll_monitor::Named;
 use plimsoll_plan::Plan;
 use plimsoll_schedule::Profile;
 
+use crate::addresses::TargetAddress;
 use crate::error::RunError;
+use crate::names::Names;
 use crate::run::WORKER_NAME;
 use steering::Steering;
 pub use steering::{RateCommand, Status, SteerError};
@@ -65,6 +67,7 @@ pub struct Control {
     /// When this process joins, in nanoseconds since the start.
     joins_at: Arc<AtomicU64>,
     fence: Arc<Fence>,
+    names: Arc<Names>,
 }
 
 /// The start of a run that waits until its instant is set.
@@ -344,6 +347,17 @@ impl Control {
     /// and the source of the stop.
     pub(crate) fn finish(&self, end: Nanos) -> (Vec<RateChange>, Option<SteeredBy>) {
         self.steering.finish(end)
+    }
+
+    /// The addresses of the targets as they change.
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Has new connections to a target of the plan go to these addresses, which are not empty, from an
+    /// instant of the driver's clock on. The thread that resolves names again does so, and simulated runs.
+    pub fn set_addresses(&self, target: usize, authority: &str, latest: &[TargetAddress], at: Nanos) {
+        self.names.note(target, authority, Ok(latest), at);
     }
 
     /// Returns the number of changes so far, without taking a lock.

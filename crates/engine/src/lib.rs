@@ -22,6 +22,7 @@ mod directory;
 mod error;
 mod event_stream;
 mod job;
+mod names;
 mod once;
 mod pacing;
 mod preflight;

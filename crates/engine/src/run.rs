@@ -25,6 +25,7 @@ use crate::crew::{Crew, Seat};
 use crate::directory::Directory;
 use crate::error::RunError;
 use crate::job::{Job, Message};
+use crate::names::Resolver;
 use crate::shutdown_watchdog::{LOOK, ShutdownWatchdog};
 use crate::supply::BodyQueues;
 use crate::watch::MachineWatch;
@@ -49,27 +50,51 @@ pub type Resolved = Vec<Arc<[TargetAddress]>>;
 /// # Errors
 /// [`RunError::Resolve`] for the first host without an address.
 pub fn resolve(plan: &Plan) -> Result<Resolved, RunError> {
-    let family = plan.connections.family;
-    let target_addresses_of = |target: &Target, (address, member): (&Address, u16), authority: &str| {
-        let of = || authority.to_owned();
-        target_addresses_of(target, address, member, family)
-            .map_err(|reason| RunError::Resolve { authority: of(), reason })
+    let addresses = |target| {
+        let found = addresses_of_target(plan, target, &[]);
+        found
+            .map(Into::into)
+            .map_err(|Unresolved { authority, reason }| RunError::Resolve { authority, reason })
     };
-    plan.targets
-        .iter()
-        .map(|target| {
-            if target.pool.is_empty() {
-                return Ok(target_addresses_of(target, (&target.address, 0), &target.authority)?.into());
-            }
-            let mut target_addresses = Vec::new();
-            for (number, member) in (0..).zip(&target.pool) {
-                // Every member has the same share, however many addresses its name has.
-                let all = target_addresses_of(target, (&member.address, number), &member.authority)?;
-                target_addresses.extend(all.into_iter().take(1));
-            }
-            Ok(target_addresses.into())
-        })
-        .collect()
+    plan.targets.iter().map(addresses).collect()
+}
+
+/// A server that has no address.
+pub(crate) struct Unresolved {
+    pub(crate) authority: String,
+    pub(crate) reason: String,
+}
+
+/// The addresses of a target, of which those in `known` are preferred. Blocks while a name is resolved.
+///
+/// # Errors
+/// The first server without an address.
+pub(crate) fn addresses_of_target(
+    plan: &Plan,
+    target: &Target,
+    known: &[TargetAddress],
+) -> Result<Vec<TargetAddress>, Unresolved> {
+    let of = |(address, member): (&Address, u16), authority: &str| {
+        target_addresses_of(target, address, member, plan.connections.family)
+            .map_err(|reason| Unresolved { authority: authority.to_owned(), reason })
+    };
+    if target.pool.is_empty() {
+        return of((&target.address, 0), &target.authority);
+    }
+    let mut addresses = Vec::new();
+    for (number, member) in (0..).zip(&target.pool) {
+        // Every member has the same share, however many addresses its name has.
+        let mut all = of((&member.address, number), &member.authority)?;
+        let place = all.iter().position(|address| known.contains(address)).unwrap_or(0);
+        addresses.push(all.swap_remove(place));
+    }
+    Ok(addresses)
+}
+
+/// Returns `true` if a host is a name, which may lead elsewhere later.
+pub(crate) fn is_name(host: &str) -> bool {
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    bare.parse::<IpAddr>().is_err()
 }
 
 /// The sites of one address of a target: its own or that of a member of its pool. Blocks while a name is
@@ -121,7 +146,7 @@ fn endpoints_of(address: &Address, family: Family) -> Result<Vec<Endpoint>, Stri
 fn destinations(address: &Address, proxy: &Proxy, family: Family) -> Result<Vec<Destination>, String> {
     if let Address::Host { host, port } = address
         && proxy.finds_names()
-        && host.parse::<IpAddr>().is_err()
+        && is_name(host)
     {
         return Ok(vec![Destination::Name(host.clone(), *port)]);
     }
@@ -192,6 +217,9 @@ impl Crew {
         let directory =
             Arc::new(Directory::new(plan.dynamic_origins.clone(), plan.connections.family, at_once));
         let shared = Arc::new(plan.clone());
+        // The run control begins with the addresses before any worker can ask for others.
+        control.names().begin(addresses);
+        let _resolver = if at_once { None } else { Resolver::start(&shared, control) };
         let mut seats = self.take_seats();
         let mut members = Vec::new();
         for ((index, shard), feeds) in (0..workers).zip(shards).zip(feeds) {
@@ -357,6 +385,7 @@ fn conduct(
         None => (earliest, latest_unix + earliest.since(latest)),
     };
     control.begin(plan, start);
+    control.names().start(start);
     for member in &team.members {
         let _ = member.start.send(start);
     }
@@ -434,6 +463,7 @@ fn conduct(
     record.phases = phases.finish(record.warmup + record.duration, target);
     record.timeline = timeline.finish();
     record.thresholds = watch.finish(&record);
+    record.connections.address_changes = control.names().finish();
     record.verdict = verdict::judge(&record);
     (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
     Ok((record, seats))

@@ -233,7 +233,7 @@ impl TargetPool {
                     names: Name::all(&plan.targets[target]),
                     target_addresses: TargetAddresses::new(
                         &plan.targets[target],
-                        addresses[target].clone(),
+                        &addresses[target],
                         worker.index,
                     ),
                     joinings: scenarios.iter().map(|s| plan.scenarios[*s as usize].start_after).collect(),
@@ -278,7 +278,7 @@ impl TargetPool {
             unfilled: 0,
             blocked: false,
             names: Name::all(&outline),
-            target_addresses: TargetAddresses::new(&outline, Arc::new([]), 0),
+            target_addresses: TargetAddresses::new(&outline, &[], 0),
             joinings: Vec::new(),
             scenarios: Vec::new(),
             round_robin: WeightedRoundRobin::new(&[]),
@@ -298,8 +298,7 @@ impl TargetPool {
     /// Its server was resolved, and may have up to `max` connections of this worker. It is the `peer` of this
     /// number.
     pub(crate) fn settle(&mut self, found: &ResolvedServer, peer: usize, max: u32, worker: u32) {
-        self.target_addresses =
-            TargetAddresses::new(&found.target, Arc::clone(&found.target_addresses), worker);
+        self.target_addresses = TargetAddresses::new(&found.target, &found.target_addresses, worker);
         self.server = Arc::clone(&found.target);
         (self.target, self.max) = (peer, max);
         self.resolve_state = ResolveState::Known;

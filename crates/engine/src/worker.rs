@@ -160,6 +160,10 @@ pub struct Worker<'p, B> {
     control: Control,
     /// Number of the control's changes that were taken up.
     heeded: u64,
+    /// Number of the changes of addresses that were taken up.
+    names_heeded: u32,
+    /// Set once the addresses of targets are not those of the start any more.
+    moved: bool,
     /// Pools of the plan's targets, in their order, followed by those of servers that came up during the run.
     pools: Vec<TargetPool>,
     routes: Routes,
@@ -221,7 +225,9 @@ impl<'p, B: Backend> Worker<'p, B> {
             io,
             plan,
             shard,
+            names_heeded: control.names().version(),
             control,
+            moved: false,
             heeded: 0,
             dialing: Dialing::new(plan, shard, &pools, peak),
             users: Users::new(&pools),

@@ -308,7 +308,15 @@ mod tests {
     }
 
     fn gauges(at: Nanos) -> Gauges {
-        Gauges { at, scheduled: 11, iterations: 5, resent: 2, in_flight: 3, connections: 4, ..Gauges::default() }
+        Gauges {
+            at,
+            scheduled: 11,
+            iterations: 5,
+            resent: 2,
+            in_flight: 3,
+            connections: 4,
+            ..Gauges::default()
+        }
     }
 
     fn recorder() -> Recorder {

@@ -39,8 +39,8 @@ pub use outline::{Outline, PhaseOutline, ScenarioOutline};
 pub use pace::{Pace, RateUnit};
 pub use plimsoll_statistics::samples_needed;
 pub use record::{
-    Accounting, Cell, Censored, ConnectionRecord, CoreUse, ErrorExample, FileUse, FoundBy, GroupLimits,
-    HelperCpu, Http2Record, Interval, IterationRecord, LogRecord, MachineFacts, MachineInterval,
+    Accounting, AddressChange, Cell, Censored, ConnectionRecord, CoreUse, ErrorExample, FileUse, FoundBy,
+    GroupLimits, HelperCpu, Http2Record, Interval, IterationRecord, LogRecord, MachineFacts, MachineInterval,
     MachineRecord, MemoryCourse, Model, NetworkUse, OtherUse, Peer, PhaseMerger, PhaseRecord, ProcessEvent,
     ProcessUse, RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord,
     TIMED_OUT, TargetProcess, ThreadUse, Throttling, WatchedProcess, WatchedUse, WebSocketRecord,

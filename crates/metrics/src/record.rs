@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos, Outcome};
 
 pub use self::accounting::{Accounting, IterationRecord};
-pub use self::connection::{ConnectionRecord, Http2Record};
+pub use self::connection::{AddressChange, ConnectionRecord, Http2Record};
 pub use self::machine::{
     CoreUse, GroupLimits, MachineFacts, MachineInterval, MachineRecord, NetworkUse, OtherUse, ProcessUse,
     TargetProcess, ThreadUse, Throttling,

@@ -2,6 +2,7 @@
 
 use core::net::IpAddr;
 
+use plimsoll_core::Nanos;
 use plimsoll_schedule::parse_rate;
 
 use crate::resolve::Resolver;
@@ -22,6 +23,9 @@ const MOST_CONNECTIONS: u32 = 10_000;
 /// Concurrent streams of an HTTP/2 connection in the open model, where they are a limit and not the number of
 /// users: the least that servers should allow (RFC 9113 section 6.5.2).
 const OPEN_STREAMS: u32 = 100;
+
+/// Interval at which names are resolved again: that of many load balancers, whose records live for 60 s.
+pub(crate) const RESOLVE_EVERY: Nanos = Nanos::from_secs(30);
 
 /// Most concurrent streams of a connection: as many as the largest depth of a pipeline. Servers allow 100 to
 /// 1000.
@@ -79,6 +83,7 @@ impl Resolver<'_> {
         let lifetime = self.read_duration(patch.connection_lifetime.as_ref());
         let inactivity = self.read_duration(patch.connection_inactivity.as_ref());
         let rate = self.read(patch.connection_rate.as_ref(), parse_rate);
+        let resolve_every = self.resolve_every(patch.resolve_every.as_ref());
         let sources = self.sources(patch);
         if !demand.open {
             self.only_open(patch.overload.as_ref())?;
@@ -86,6 +91,7 @@ impl Resolver<'_> {
         let (given, threads, depth) = (given?, threads?.unwrap_or(1), depth?.unwrap_or(1));
         let (max_requests, overload, (sources, family)) = (max_requests?, overload?, sources?);
         let (streams, lifetime, inactivity, rate) = (streams?, lifetime?, inactivity?, rate?);
+        let resolve_every = resolve_every?;
         let keep_alive = !patch.disable_keepalive.is_on() && !demand.closes;
         if demand.http2 == Some(true) {
             self.check_http2_reuse(patch, keep_alive, streams, max_requests)?;
@@ -134,6 +140,7 @@ impl Resolver<'_> {
             rate,
             sources,
             family,
+            resolve_every,
         };
         Some(Usage { connections, overload, threads })
     }
@@ -321,6 +328,15 @@ impl Resolver<'_> {
                 ))
             }
             _ => Some(streams),
+        }
+    }
+
+    /// Interval at which names are resolved again.
+    fn resolve_every(&mut self, given: Option<&RawValue>) -> Option<Option<Nanos>> {
+        match given {
+            None => Some(Some(RESOLVE_EVERY)),
+            Some(given) if given.text == "never" => Some(None),
+            Some(_) => self.read_duration(given),
         }
     }
 

@@ -6,6 +6,7 @@ use plimsoll_core::Nanos;
 use plimsoll_metrics::RateUnit;
 use plimsoll_schedule::{Population, Process};
 
+use crate::connections::RESOLVE_EVERY;
 use crate::{Connections, Dealing, Fingerprint, Load, Plan, Step, Target};
 
 impl Plan {
@@ -158,6 +159,9 @@ impl Plan {
         let nanos = |time: &Option<Nanos>| time.map(|time| time.0);
         let rate = rate.map(|rate| (rate.count(), rate.period().0));
         let _ = writeln!(text, "lifetime {:?} idle {:?} rate {rate:?}", nanos(lifetime), nanos(inactivity));
+        if connections.resolve_every != Some(RESOLVE_EVERY) {
+            let _ = writeln!(text, "resolve every {:?}", nanos(&connections.resolve_every));
+        }
         let http2 = &self.http2;
         let _ = writeln!(
             text,

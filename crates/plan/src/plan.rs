@@ -482,6 +482,8 @@ pub struct Connections {
     pub sources: Vec<IpAddr>,
     /// Use only addresses of this family.
     pub family: Family,
+    /// Interval at which names are resolved again while the run goes on; `None`: once, before it.
+    pub resolve_every: Option<Nanos>,
 }
 
 /// Address family to use.

@@ -579,6 +579,11 @@ settings! {
             source_ip: List = flag().value("IP"),
             /// Use these addresses for a host, repeatable
             resolve: List = flag().value("HOST:PORT:ADDR[,ADDR]"),
+            /// Resolve names again as often as this while the run goes on, or `never` [default: 30s]
+            ///
+            /// New connections go to the addresses to which a name leads then, those that are open stay where
+            /// they are (`--connection-lifetime` ends them). What changed is in the result.
+            resolve_every: Value = flag().value("TIME|never").number(),
             /// Connect to another host, repeatable; empty parts match everything
             connect_to: List = flag().value("HOST1:PORT1:HOST2:PORT2"),
             /// Connect to this unix socket

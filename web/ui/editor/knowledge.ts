@@ -180,6 +180,7 @@ export const UNITS: Record<string, Record<string, Unit>> = {
     connection_lifetime: "duration",
     connection_inactivity: "duration",
     connection_rate: "rate",
+    resolve_every: "duration",
     connect_timeout: "duration",
     window_bits: "count",
     connection_window_bits: "count",

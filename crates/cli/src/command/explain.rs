@@ -381,6 +381,10 @@ fn default_of(name: &str, plan: &Plan) -> Option<String> {
         "backend" => "auto".to_owned(),
         "max_head_bytes" => plan.limits.head_bytes.to_string(),
         "no_preflight" => (!plan.preflight).to_string(),
+        "resolve_every" => match plan.connections.resolve_every {
+            Some(every) => describe::span(every),
+            None => "never".to_owned(),
+        },
         "no_resend" => (!plan.resend).to_string(),
         _ => return None,
     })

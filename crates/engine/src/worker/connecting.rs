@@ -29,6 +29,9 @@ impl<B: Backend> Worker<'_, B> {
         {
             self.mark_draining(idle);
         }
+        if self.control.names().version() != self.names_heeded {
+            self.take_new_addresses();
+        }
         let (target_address, endpoint) = self.pools[pool as usize].target_addresses.take();
         let opened = self.open_connection_to(pool, target_address, &endpoint, now);
         match opened {
@@ -41,6 +44,18 @@ impl<B: Backend> Worker<'_, B> {
                 self.open_connection_to(pool, target_address, &endpoint, now)
             }
             opened => opened,
+        }
+    }
+
+    /// Lets new connections go where the names of the targets lead now.
+    #[cold]
+    fn take_new_addresses(&mut self) {
+        self.names_heeded = self.control.names().version();
+        self.moved = true;
+        let latest = self.control.names().latest();
+        for (pool, latest) in self.pools.iter_mut().zip(&latest) {
+            pool.target_addresses.replace(&pool.server, latest);
+            self.records.peers[pool.target].use_addresses(&pool.target_addresses.by_use().0);
         }
     }
 

@@ -511,6 +511,10 @@ impl<B: Backend> Worker<'_, B> {
             pacing_budget,
             log: self.exchanges.log.record(),
         };
-        (report, Kept { io: self.io, conns: self.conns })
+        let mut kept = Kept { io: self.io, conns: self.conns };
+        if self.moved {
+            kept.retire();
+        }
+        (report, kept)
     }
 }

@@ -17,6 +17,14 @@ impl<B> Kept<B> {
     pub(crate) const fn new(io: B) -> Self {
         Self { io, conns: Vec::new() }
     }
+
+    /// Lets none of the connections be taken over: their addresses have other numbers than in the next run,
+    /// which begins with those of the start of this one.
+    pub(crate) fn retire(&mut self) {
+        for conn in self.conns.iter_mut().filter(|conn| conn.state != State::Free) {
+            conn.state = State::Draining;
+        }
+    }
 }
 
 impl<B: Backend> Worker<'_, B> {

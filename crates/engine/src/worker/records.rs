@@ -36,7 +36,7 @@ impl Records {
         let names: Vec<String> = plan.steps.iter().map(|step| step.name.clone()).collect();
         let targets = plan.targets.iter().zip(addresses);
         let peers = targets.map(|(target, list)| {
-            let addresses = TargetAddresses::new(target, Arc::clone(list), 0);
+            let addresses = TargetAddresses::new(target, list, 0);
             Self::peer(target.authority.clone(), &addresses)
         });
         let peers = peers.collect();

@@ -14,6 +14,7 @@ mod growing;
 mod http1;
 mod http2;
 mod misbehaving;
+mod names;
 mod overload;
 mod owed;
 mod own_share;

@@ -9,6 +9,24 @@ use serde::{Deserialize, Serialize};
 use super::WebSocketRecord;
 use crate::Histogram;
 
+/// A change of the addresses to which the name of a target leads, while the run went on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressChange {
+    /// When it was seen, since the start of the run, warm-up included.
+    pub at: Nanos,
+    /// The server, `host[:port]`.
+    pub target: String,
+    /// Addresses that came up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<String>,
+    /// Addresses that it does not lead to any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+    /// Reason why it could not be resolved; the addresses stayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 /// Counts and times of connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionRecord {
@@ -20,6 +38,9 @@ pub struct ConnectionRecord {
     /// made to those in use.
     #[serde(default)]
     pub family_switches: u64,
+    /// Changes of the addresses of targets, and failures to resolve them again; the first of them.
+    #[serde(default)]
+    pub address_changes: Vec<AddressChange>,
     /// Attempts that failed, by class.
     #[serde(with = "crate::written::errors")]
     pub failed: ErrorCounts,
@@ -75,7 +96,8 @@ impl ConnectionRecord {
             ..Http2Record::default()
         };
         let (connect_time, tls_time, tls_hint) = (Histogram::new(), Histogram::new(), self.tls_hint.clone());
-        Self { connect_time, tls_time, tls_hint, http2: counted, ..*self }
+        let address_changes = Vec::new();
+        Self { address_changes, connect_time, tls_time, tls_hint, http2: counted, ..*self }
     }
 
     /// Adds another worker's connections; limits and peaks add up too.

@@ -9,9 +9,9 @@ use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::slice::{MOST_STEPS, Slice};
 use plimsoll_metrics::{
-    Accounting, Censored, Headline, HelperCpu, Histogram, Http2Record, Interval, LogRecord, MachineRecord,
-    Peer, RateChange, Reason, RunFacts, RunRecord, ScenarioInterval, StepRecord, Tally, ThresholdFacts,
-    ThresholdResult, figure,
+    Accounting, AddressChange, Censored, Headline, HelperCpu, Histogram, Http2Record, Interval, LogRecord,
+    MachineRecord, Peer, RateChange, Reason, RunFacts, RunRecord, ScenarioInterval, StepRecord, Tally,
+    ThresholdFacts, ThresholdResult, figure,
 };
 use plimsoll_statistics::Little;
 
@@ -23,11 +23,11 @@ use crate::contract::phase::PhaseResult;
 use crate::contract::probe::ProbeResult;
 use crate::contract::records::RecordsResult;
 use crate::contract::result::{
-    Bytes, Connections, CpuOfKind, Finding, Generator, Http2Result, InStall, IntervalPercentiles,
-    IntervalResult, IntervalTimes, LimitedByResult, LittleResult, Methods, ModelResult, Note, ObservedResult,
-    Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult, SteadyResult, SteadyState,
-    StepResult, StreamIntervalResult, Target, ThresholdOutcome, Thresholds, Tool, VerdictResult,
-    WindowsResult, Worker,
+    AddressChangeResult, Bytes, Connections, CpuOfKind, Finding, Generator, Http2Result, InStall,
+    IntervalPercentiles, IntervalResult, IntervalTimes, LimitedByResult, LittleResult, Methods, ModelResult,
+    Note, ObservedResult, Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult,
+    SteadyResult, SteadyState, StepResult, StreamIntervalResult, Target, ThresholdOutcome, Thresholds, Tool,
+    VerdictResult, WindowsResult, Worker,
 };
 use crate::contract::slices::SlicesResult;
 use crate::contract::slow::SlowClientsResult;
@@ -372,12 +372,25 @@ impl LittleResult {
     }
 }
 
+impl AddressChangeResult {
+    fn new(change: &AddressChange) -> Self {
+        Self {
+            at_s: change.at.as_secs_f64(),
+            target: change.target.clone(),
+            added: change.added.clone(),
+            removed: change.removed.clone(),
+            error: change.error.clone(),
+        }
+    }
+}
+
 impl Connections {
     fn new(record: &RunRecord) -> Self {
         let connections = &record.connections;
         Self {
             opened: connections.opened,
             family_switches: connections.family_switches,
+            address_changes: connections.address_changes.iter().map(AddressChangeResult::new).collect(),
             failed: by_class(&connections.failed),
             closed_idle: connections.closed_idle,
             unsolicited: connections.unsolicited,

@@ -526,6 +526,36 @@ pub struct Bytes {
     pub received: u64,
 }
 
+/// A change of the addresses to which the name of a target led, seen when it was resolved again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AddressChangeResult {
+    /// When it was seen, in seconds since the start of the run, warm-up included.
+    pub at_s: f64,
+    /// The server, `host[:port]`.
+    pub target: String,
+    /// Addresses that new connections went to from then on. Left away if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<String>,
+    /// Addresses that no new connections went to from then on. Left away if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+    /// Reason why the name could not be resolved: its addresses stayed. Left away if it could.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl AddressChangeResult {
+    /// `a.test:80 at 30.0 s: 192.0.2.2:80 added, 192.0.2.1:80 removed`
+    pub(crate) fn said(&self) -> String {
+        let of = |addresses: &[String], word: &str| {
+            (!addresses.is_empty()).then(|| format!("{} {word}", addresses.join(", ")))
+        };
+        let parts = [of(&self.added, "added"), of(&self.removed, "removed"), self.error.clone()];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        format!("{} at {:.1} s: {}", self.target, self.at_s, parts.join(", "))
+    }
+}
+
 /// Events on connections in the whole run, warm-up included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
@@ -535,6 +565,10 @@ pub struct Connections {
     /// made to those in use. Left away if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub family_switches: u64,
+    /// Changes of the addresses to which names led while the run went on, in their order, the first hundred.
+    /// Left away if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub address_changes: Vec<AddressChangeResult>,
     /// Attempts that failed, by class.
     pub failed: BTreeMap<String, u64>,
     /// Connections that the target closed while it owed no response.

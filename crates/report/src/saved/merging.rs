@@ -144,6 +144,7 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     let (sum, more) = (&mut mine.connections, &theirs.connections);
     sum.opened = sum.opened.saturating_add(more.opened);
     sum.family_switches = sum.family_switches.saturating_add(more.family_switches);
+    sum.address_changes.extend(more.address_changes.iter().cloned());
     add_map(&mut sum.failed, &more.failed);
     sum.closed_idle = sum.closed_idle.saturating_add(more.closed_idle);
     sum.unsolicited = sum.unsolicited.saturating_add(more.unsolicited);

@@ -69,7 +69,7 @@ scenarios:
 const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
 
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
-const SETTINGS: [(&str, &str); 74] = [
+const SETTINGS: [(&str, &str); 76] = [
     ("connections", "--connections 7"),
     ("connections", "-c 128"),
     ("iterations", "--iterations 900"),
@@ -109,6 +109,8 @@ const SETTINGS: [(&str, &str); 74] = [
     ("connection_lifetime", "--connection-lifetime 1s"),
     ("connection_inactivity", "--connection-inactivity 1s"),
     ("connection_rate", "--connection-rate 10"),
+    ("resolve_every", "--resolve-every 5s"),
+    ("resolve_every", "--resolve-every never"),
     ("unix_socket", "--unix-socket /tmp/none.sock"),
     ("proxy", "--proxy http://127.0.0.1:3128"),
     ("proxy", "--proxy socks5h://127.0.0.1:1080"),

@@ -7,7 +7,7 @@ use crate::contract::result::{IterationResult, ModelKind, RateChangeResult, RunR
 use crate::render::layout::Emphasis;
 
 /// Changes of the rate that are listed in a text.
-const CHANGES_SHOWN: usize = 8;
+pub(super) const CHANGES_SHOWN: usize = 8;
 
 pub(super) fn pace(result: &RunResult) -> Vec<Fact> {
     let model = match result.model.kind {

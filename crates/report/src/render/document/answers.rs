@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use plimsoll_metrics::figure;
 
+use super::accounts::CHANGES_SHOWN;
 use super::{Fact, Line, Shown, Span, Table, count, length, line, pointer};
-use crate::contract::result::{Http2Result, RunResult};
+use crate::contract::result::{AddressChangeResult, Http2Result, RunResult};
 use crate::render::layout::Emphasis;
 
 /// The name of HTTP/1.1 among the protocols.
@@ -90,6 +91,11 @@ pub(super) fn connections(result: &RunResult) -> Vec<Fact> {
         line.push(" of it at the limit");
     }
     let mut facts = vec![Fact::new("connections", line)];
+    let changes = &connections.address_changes;
+    let more = changes.len().saturating_sub(CHANGES_SHOWN);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let texts = changes.iter().take(CHANGES_SHOWN).map(AddressChangeResult::said).chain(more);
+    facts.extend(texts.map(|text| Fact::new("addresses", text)));
     facts.extend(result.http2.iter().flat_map(http2));
     facts.extend(
         result.websocket.iter().flat_map(|record| super::websocket::facts(record, result.duration_s)),
