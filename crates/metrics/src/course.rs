@@ -97,6 +97,9 @@ pub fn growth(record: &RunRecord) -> Option<Growth> {
     if record.model != Model::Open || !is_constant(record, &intervals) {
         return None;
     }
+    if fills_up(record, &intervals) {
+        return None;
+    }
     let first = record.intervals.iter().rfind(|interval| interval.warmup);
     let mut counts = vec![first.map_or(0.0, |interval| interval.in_flight as f64)];
     // The arrivals of an interval can be compared with its requests only if each arrival is one request and
@@ -114,6 +117,45 @@ pub fn growth(record: &RunRecord) -> Option<Growth> {
     let length = intervals.iter().map(|interval| interval.length.as_secs_f64()).sum::<f64>();
     let spacing = length / intervals.len().max(1) as f64;
     plimsoll_statistics::growth(&counts, spacing, scheduled as f64 / length)
+}
+
+/// Returns `true` if the requests in flight may only have grown because the slowest answers had not come yet:
+/// they take more than half of the run, and the median of the times does not rise.
+pub(crate) fn fills_up(record: &RunRecord, intervals: &[&Interval]) -> bool {
+    let slow = slow_answer(record).unwrap_or(0).saturating_mul(2);
+    slow > (record.warmup + record.duration).0 && !rises(intervals)
+}
+
+/// Returns `true` if the median of the response times doubles from the first third of some intervals to the
+/// last, and rises in at least half of the steps.
+pub(crate) fn rises(intervals: &[&Interval]) -> bool {
+    let medians: Vec<u64> =
+        intervals.iter().filter_map(|interval| interval.response_time.map(|[p50, ..]| p50)).collect();
+    let third = medians.len().div_ceil(3);
+    let mean = |part: &[u64]| part.iter().sum::<u64>() / part.len().max(1) as u64;
+    let (first, last) = (mean(&medians[..third]), mean(&medians[medians.len() - third..]));
+    let up = medians.windows(2).filter(|pair| pair[1] > pair[0]).count();
+    medians.len() >= 2 && last >= first.saturating_mul(2) && up * 2 >= medians.len() - 1
+}
+
+/// Number of answers among the service times: the others are lower bounds, timeouts and waits to the end. Those
+/// are longer than nearly every answer.
+pub(crate) fn answered(record: &RunRecord) -> u64 {
+    record.total.service_time.count().min(record.total.ok)
+}
+
+/// The time within which 99 % of the answers came, in nanoseconds; `None` without an answer.
+pub(crate) fn slow_answer(record: &RunRecord) -> Option<u64> {
+    let times = &record.total.service_time;
+    let answered = answered(record);
+    if answered == 0 { None } else { times.value_at((answered as f64 * 0.99).ceil() as u64) }
+}
+
+/// The longest time between a request and its answer, in nanoseconds; `None` without an answer.
+pub(crate) fn longest_answer(record: &RunRecord) -> Option<u64> {
+    let times = &record.total.service_time;
+    let answered = answered(record);
+    if answered == 0 { None } else { times.value_at(answered) }
 }
 
 /// Mean number of requests in flight over the measured part, by Little's law: the times that they spent

@@ -753,6 +753,12 @@ impl RunRecord {
         ends.map(Interval::whole).filter(|interval| !interval.warmup && !interval.drain)
     }
 
+    /// The cells of the load, warm-up included.
+    pub fn load_cells(&self) -> impl Iterator<Item = &Interval> {
+        let ends = self.intervals.iter().filter(|interval| interval.cell != Cell::Part);
+        ends.map(Interval::whole).filter(|interval| !interval.drain)
+    }
+
     /// Requests of the warm-up that were still in flight at the end of a measured part in which no other was
     /// started: the target kept all that it got. Where it took none, because it allowed no streams of HTTP/2,
     /// the arrivals that were not started. Zero if one was started.

@@ -1,17 +1,20 @@
 //! The verdict on the instrument: whether the numbers of a run can be believed.
 
 mod attribution;
+mod backlog;
 mod causes;
 mod connections;
 mod reason;
 
 use plimsoll_core::{ErrorClass, Nanos};
 
+use self::connections::Blocking;
 pub use self::reason::{Limitation, LimitedBy, Reason, ReasonCode, Verdict};
 use crate::course::{self, Steadiness};
 use crate::threshold::Shown;
 use crate::{
-    EVENT_TIME_LIMIT, MachineInterval, Model, RunRecord, Stall, ThresholdResult, WorkerRecord, figure,
+    EVENT_TIME_LIMIT, MachineInterval, Model, RunRecord, Stall, Standstill, ThresholdResult, WorkerRecord,
+    figure,
 };
 
 /// Share of the service time's median up to which a start lag is taken as harmless.
@@ -146,7 +149,14 @@ impl Judge<'_> {
             let hint = "response times of such a run grow with its length and are not the target's: use a lower rate";
             self.find(Finding::Doubtful, ReasonCode::Overloaded, evidence, hint);
         } else if let Steadiness::Never { evidence } = course::steadiness(self.record) {
-            let hint = "percentiles depend on when such a run ends: run longer, and leave the beginning out (--warmup)";
+            let hint = match Standstill::longest(self.record) {
+                Some(_) => {
+                    "look at the target in the time without an answer: it is no beginning to be left out"
+                }
+                None => {
+                    "percentiles depend on when such a run ends: run longer, and leave the beginning out (--warmup)"
+                }
+            };
             self.find(Finding::Doubtful, ReasonCode::NotSteady, evidence, hint);
         }
     }
@@ -214,8 +224,8 @@ impl Judge<'_> {
         // Arrivals without data could not be started by any generator.
         let arrivals = self.record.arrivals() - accounting.without_data;
         let share = ratio(started, arrivals).unwrap_or(1.0);
-        // What a server does not let in is no failure of the generator.
-        if share >= RATE_SHARE || self.is_barred() {
+        // What a server does not let in, or does not answer, is no failure of the generator.
+        if share >= RATE_SHARE || self.is_barred() || self.blocking() == Blocking::Target {
             return Finding::Good;
         }
         let evidence = format!(
@@ -248,11 +258,12 @@ impl Judge<'_> {
 
     /// Judges the punctuality of starts. Requests that waited for a connection at the limit are late because
     /// of that limit, which [`connection_limit`](Self::connection_limit) states. Those that waited for a
-    /// server to allow streams are late because of the server.
+    /// server to allow streams, or for one that its unanswered requests hold, are late because of the server.
     fn start_lag(&mut self) -> Finding {
         let record = self.record;
         let lag = &record.total.start_lag;
-        let Some(p99) = lag.percentile(99.0).filter(|_| !self.is_barred()) else { return Finding::Good };
+        let by_target = self.is_barred() || self.blocking() == Blocking::Target;
+        let Some(p99) = lag.percentile(99.0).filter(|_| !by_target) else { return Finding::Good };
         let paced = if record.precise { LAG_FLOOR } else { record.pacing_budget + PACING_SLACK };
         let late_limit = self.arrival_interval().max(paced);
         let late = ratio(lag.count_above(late_limit.0), lag.count()).unwrap_or(0.0);

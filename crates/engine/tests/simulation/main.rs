@@ -26,6 +26,7 @@ mod resending;
 mod scenarios;
 mod sending;
 mod shards;
+mod situations;
 mod steering;
 mod supply;
 mod throughput;

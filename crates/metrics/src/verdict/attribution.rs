@@ -1,16 +1,22 @@
 //! Limiting factor of a run: the target, the generator, the network, the limit of connections, or nothing.
 //!
 //! The rules are asked in the order of how surely their evidence speaks. First come faults of the generator
-//! itself, for then nothing can be said of anyone else; then the counters of the system (lost segments, a
-//! full accept queue, a target without CPU time); then the shape of the times, which distinguishes a target
-//! that queues from one that is only far away.
+//! itself, for then nothing can be said of anyone else; then what the target owed and did not give (no answer
+//! at all, failures); then the counters of the system (a full accept queue, lost segments, a target without
+//! CPU time), which are those of a whole machine: they count where our own connections felt it; then the
+//! shape of the times, which distinguishes a target that queues from one that is only far away.
+//!
+//! A sentence states what was tested. Where a run cannot show something, it says so.
+
+use core::net::SocketAddr;
 
 use plimsoll_core::{ErrorClass, Nanos};
 
+use super::backlog::Backlog;
 use super::connections::Blocking;
 use super::{Judge, Limitation, LimitedBy, Reason, ReasonCode, ratio};
-use crate::course::mean_in_flight;
-use crate::{Interval, MachineInterval, Model, ProcessUse, figure};
+use crate::course::{answered, fills_up, longest_answer, mean_in_flight};
+use crate::{Interval, MachineInterval, Model, ProcessUse, Standstill, figure};
 
 /// Share of segments sent again from which the network shapes the times: a tenth of it moves the p99.9.
 const LOSS_SHARE: f64 = 0.01;
@@ -18,6 +24,8 @@ const LOSS_SHARE: f64 = 0.01;
 /// send again.
 const CUT_SHARE: f64 = 0.05;
 const LOSS_COUNT: u64 = 10;
+/// A connect that takes longer has asked twice: the first attempt is repeated after a second (RFC 6298).
+const ASKED_TWICE: Nanos = Nanos::from_millis(900);
 /// Share of an interval's processor from which a thread of the target has none left.
 const BUSY_SHARE: f64 = 0.95;
 /// Share of the time for which a thread of the target may have been ready to run without a processor.
@@ -43,13 +51,10 @@ const PERHAPS_SHARE: f64 = 0.5;
 const TRANSFER_SHARE: f64 = 0.5;
 /// Bytes of a response below which its transfer time is negligible.
 const TRANSFER_BYTES: u64 = 16 << 10;
-/// By how much the time that is owed to requests in flight may grow per time in a run that is stable. At
-/// ρ = 1.05 it is 5 %; at ρ = 0.9 chance makes 0.2 % in 10 s (M/M/1, μ = 1,000/s).
-const GROWTH_SHARE: f64 = 0.006;
 /// An interval whose p90 is this multiple of the usual one was slow.
-const SLOW_FACTOR: u64 = 10;
+pub(super) const SLOW_FACTOR: u64 = 10;
 /// Below this no interval is slow: a wake-up may cost as much.
-const SLOW_FLOOR: Nanos = Nanos::from_millis(5);
+pub(super) const SLOW_FLOOR: Nanos = Nanos::from_millis(5);
 /// Open files of the generator beside its connections, at most: the number that is kept free for them.
 const DESCRIPTORS_BESIDE: u64 = 64;
 /// Share of the users that have a request in flight, on average, below which the average is told: the others
@@ -67,13 +72,16 @@ pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
         .plan_fails()
         .or_else(|| judge.generator())
         .or_else(|| judge.barred())
+        .or_else(|| judge.standstill())
+        .or_else(|| judge.failures())
+        .or_else(|| judge.unanswered())
         .or_else(|| judge.accept_queue())
         .or_else(|| judge.loss())
-        .or_else(|| judge.failures())
         .or_else(|| if suffers { judge.busy_target() } else { None })
         .or_else(|| if suffers { judge.in_flight_limit() } else { None })
         .or_else(|| judge.growth())
         .or_else(|| judge.slow_intervals())
+        .or_else(|| judge.bulge())
         .unwrap_or_else(|| judge.rest(suffers))
 }
 
@@ -134,28 +142,49 @@ impl Judge<'_> {
         let own = |reason: &Reason| {
             matches!(reason.code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit | ReasonCode::StartLag)
         };
-        self.reasons.iter().any(own) || self.lacks_connections() || self.growth_per_second().is_some()
+        self.reasons.iter().any(own)
+            || self.blocking() != Blocking::None
+            || matches!(self.backlog(), Backlog::Grew { .. })
     }
 
-    /// A target on this machine that did not accept as fast as connections came.
+    /// A target on this machine that did not accept as fast as connections came. The counters are those of
+    /// all servers of the machine: they count if our own connections had to ask twice.
     fn accept_queue(&self) -> Option<Limitation> {
         let machine = self.machine.as_ref()?;
         machine.target?;
+        let connections = &self.record.connections;
+        let gave_up = connections.failed[ErrorClass::ConnectTimeout as usize];
+        if connections.connect_time.count_above(ASKED_TWICE.0) + gave_up == 0 {
+            return None;
+        }
         let refused = machine.network.listen_overflows?.max(machine.network.listen_drops?);
         let resent = machine.network.retransmitted.unwrap_or(0);
         if refused < LOSS_COUNT || refused * 10 < resent {
             return None;
         }
         let evidence = format!(
-            "the target's accept queue was full: {} connections were turned away by its system",
-            figure::count(refused)
+            "the target's accept queue was full: its system turned away {} connections, of any server, and ours \
+             took up to {}",
+            figure::count(refused),
+            match (gave_up, connections.connect_time.max()) {
+                (0, Some(longest)) => figure::nanos(Nanos(longest)),
+                _ => "their time limit".to_owned(),
+            },
         );
         let hint = "raise the target's backlog (and net.core.somaxconn), or open connections more slowly (--connection-rate)";
         Some(limited(LimitedBy::Target, evidence, hint))
     }
 
-    /// Segments that had to be sent again.
+    /// Segments that had to be sent again. The counters are those of the whole machine: a load that did not
+    /// leave it, where nothing is lost, has no part in them.
     fn loss(&self) -> Option<Limitation> {
+        let addresses = || self.record.peers.iter().flat_map(|peer| &peer.addresses);
+        let is_local = |address: &String| {
+            address.parse::<SocketAddr>().map_or(true, |address| address.ip().is_loopback())
+        };
+        if addresses().count() > 0 && addresses().all(is_local) {
+            return None;
+        }
         let share_of = |part: &MachineInterval| {
             let resent = part.network.retransmitted?;
             let share = ratio(resent, part.network.segments_sent?)?;
@@ -208,9 +237,12 @@ impl Judge<'_> {
         let failed: u64 = classes.clone().map(|class| total.errors[*class as usize]).sum();
         let share = ratio(failed + total.timed_out, record.accounting.started)?;
         if share <= FAILED_SHARE {
-            return None;
+            return self.refused();
         }
         let most = classes.max_by_key(|class| total.errors[**class as usize])?;
+        if let Some(refused) = self.refused() {
+            return Some(refused);
+        }
         let timed_out = total.timed_out > total.errors[*most as usize];
         let name = if timed_out { "timed out" } else { most.name() };
         let evidence =
@@ -226,6 +258,50 @@ impl Judge<'_> {
             false => "look at the errors below and at the target's own log",
         };
         Some(limited(LimitedBy::Target, evidence, hint))
+    }
+
+    /// Requests that the target turned away because there were too many: 429, and 503.
+    fn refused(&self) -> Option<Limitation> {
+        let total = &self.record.total;
+        let of = |status: u16, class: ErrorClass| {
+            total.statuses.get(&status).copied().unwrap_or(0).min(total.errors[class as usize])
+        };
+        let (many, unavailable) = (of(429, ErrorClass::Status4xx), of(503, ErrorClass::Status5xx));
+        let refused = many + unavailable;
+        let others = (total.failed + total.timed_out).saturating_sub(refused);
+        let share = ratio(refused, self.record.accounting.started)?;
+        if share <= FAILED_SHARE || others > refused {
+            return None;
+        }
+        let counts = [(many, "429"), (unavailable, "503")];
+        let statuses: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, status)| format!("{} with {status}", figure::count(*count)))
+            .collect();
+        let evidence =
+            format!("the target refused {} of the requests ({})", figure::share(share), statuses.join(", "));
+        let hint = "it limits its load: ask for less, or raise that limit";
+        Some(limited(LimitedBy::Target, evidence, hint))
+    }
+
+    /// Requests that the target never answered, though it had more time than any answer took.
+    fn unanswered(&self) -> Option<Limitation> {
+        let record = self.record;
+        let waiting = record.accounting.in_flight_at_stop;
+        let share = ratio(waiting, record.accounting.started + record.accounting.since_warmup)?;
+        let longest = longest_answer(record)?;
+        if share <= FAILED_SHARE || record.drain.0 < longest.saturating_mul(2) {
+            return None;
+        }
+        let evidence = format!(
+            "{} of the requests were never answered, though those that were took {} at most and the run waited {} for \
+             the others",
+            figure::share(share),
+            figure::nanos(Nanos(longest)),
+            figure::nanos(record.drain),
+        );
+        Some(limited(LimitedBy::Target, evidence, "look at the target's own log"))
     }
 
     /// A target on this machine that had no CPU time left.
@@ -281,6 +357,9 @@ impl Judge<'_> {
     /// All places for requests in flight were taken (always so in the closed model): by whose fault?
     fn in_flight_limit(&self) -> Option<Limitation> {
         let open = self.record.model == Model::Open;
+        if open && self.blocking() == Blocking::Target {
+            return self.one_freeze().or_else(|| Some(self.held_connections()));
+        }
         if open && !self.lacks_connections() {
             return None;
         }
@@ -316,21 +395,32 @@ impl Judge<'_> {
         let total = &self.record.total;
         let longest = Nanos(total.service_time.max()?);
         let usual = total.service_time.percentile(50.0)?;
-        let workers = self.record.workers.len().max(1) as u64;
-        let blocked = Nanos(self.record.connections.blocked_at_limit.0 / workers);
-        if longest < SLOW_FLOOR
-            || longest.0 < usual.saturating_mul(SLOW_FACTOR)
-            || blocked.0 > longest.0 / 2 * 3
-        {
+        let blocked = self.blocked_per_worker();
+        if !self.is_one_freeze() {
             return None;
         }
         let evidence = format!(
-            "the target kept requests for up to {}, usually for {}; arrivals waited {} for it to free a connection",
+            "the target kept requests for up to {}, usually for {}; {}",
             figure::nanos(longest),
             figure::nanos(Nanos(usual)),
-            figure::nanos(blocked),
+            match self.record.accounting.dropped {
+                0 => format!("arrivals waited {} for it to free a connection", figure::nanos(blocked)),
+                dropped => format!("{} arrivals found no free connection", figure::count(dropped)),
+            },
         );
         Some(limited(LimitedBy::Target, evidence, "look at the target at that time: the intervals say when"))
+    }
+
+    /// Requests without an answer that hold connections.
+    fn held_connections(&self) -> Limitation {
+        let waiting = self.record.total.service_time.count() - answered(self.record);
+        let evidence = format!(
+            "{} requests without an answer held connections, of which there are {}; arrivals waited {} for one",
+            figure::count(waiting),
+            figure::count(self.record.connections.limit),
+            figure::nanos(self.blocked_per_worker()),
+        );
+        limited(LimitedBy::Target, evidence, "look at the target's own log, or give up earlier (--timeout)")
     }
 
     /// Nearly all requests took many times the time of the fastest: they waited for one another.
@@ -417,55 +507,48 @@ impl Judge<'_> {
         Some(limited(LimitedBy::ConnectionLimit, evidence, hint))
     }
 
+    /// A target that owed answers and gave none for a while.
+    fn standstill(&self) -> Option<Limitation> {
+        let longest = Standstill::longest(self.record)?;
+        let others = Standstill::all(self.record).iter().filter(|one| one.since != longest.since).count();
+        let more = match others {
+            0 => String::new(),
+            1 => ", and once more".to_owned(),
+            _ => format!(", and {} times more", figure::count(others as u64)),
+        };
+        // If the system shows why, that is worth a word.
+        let shown = self.busy_target().map_or(String::new(), |limit| format!("; {}", limit.evidence));
+        let evidence = format!("{}{more}{shown}", longest.words());
+        Some(limited(LimitedBy::Target, evidence, "look at the target and its log at that time"))
+    }
+
     /// Requests in flight that grew all the time.
     fn growth(&self) -> Option<Limitation> {
-        let growth = self.growth_per_second()?;
+        let Backlog::Grew { per_second, to } = self.backlog() else { return None };
         if let Some(transfer) = self.transfer() {
             return Some(transfer);
         }
-        let last = self.measured_intervals().last().map_or(0, |interval| interval.in_flight);
         let evidence = format!(
             "requests in flight grew by {} to {}, with the generator on time: the target answers fewer than arrive",
-            figure::per_second(growth),
-            figure::count(last),
+            figure::per_second(per_second),
+            figure::count(to),
         );
         let hint =
             "the target is overloaded, and the percentiles depend on the length of the run: use a lower rate";
         Some(limited(LimitedBy::Target, evidence, hint))
     }
 
-    /// By how much the requests in flight grew per second; `None` if they did not.
-    ///
-    /// A rate that rises has more in flight, too. So the fitted quantity, by least squares, is the time that
-    /// those in flight will take at the interval's own rate of responses (Little's law): level in a stable
-    /// run.
-    ///
-    /// The test of [`course::growth`](crate::course::growth) is not a substitute. It asks whether a warning
-    /// is due, at a known share of false ones: for that it needs ten whole intervals of a constant load. Here
-    /// surer evidence was asked for before, a run of four intervals or a ramp wants an answer too, and a
-    /// false alarm only names the target where no other cause is left.
-    fn growth_per_second(&self) -> Option<f64> {
-        if self.record.model == Model::Closed {
-            return None;
-        }
-        let answered = || self.measured_intervals().filter(|interval| interval.completed > 0);
-        let points: Vec<(f64, f64)> = answered()
-            .map(|interval| {
-                let owed = interval.in_flight as f64 * interval.length.as_secs_f64();
-                (interval.at.as_secs_f64(), owed / interval.completed as f64)
-            })
-            .collect();
-        if points.len() < 4 {
-            return None;
-        }
-        // A single outlier at the end makes a slope, too, so half of the steps have to go up.
-        let rises = points.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
-        if slope(&points) <= GROWTH_SHARE || rises * 2 < points.len() - 1 {
-            return None;
-        }
-        let in_flight: Vec<(f64, f64)> =
-            answered().map(|interval| (interval.at.as_secs_f64(), interval.in_flight as f64)).collect();
-        Some(slope(&in_flight)).filter(|growth| *growth > 0.0)
+    /// Requests in flight that grew, and fell again.
+    fn bulge(&self) -> Option<Limitation> {
+        let Backlog::Bulged { most, at, left } = self.backlog() else { return None };
+        let evidence = format!(
+            "requests in flight grew to {} until {}, with the generator on time, and fell to {} again: for that \
+             time the target answered fewer than arrived",
+            figure::count(most),
+            figure::nanos(at),
+            figure::count(left),
+        );
+        Some(limited(LimitedBy::Target, evidence, "look at the target at that time"))
     }
 
     /// Intervals whose responses were many times slower than usual, though the generator was on time.
@@ -477,11 +560,23 @@ impl Judge<'_> {
         let limit = usual.saturating_mul(SLOW_FACTOR).max(usual + SLOW_FLOOR.0);
         let slow = || self.measured_intervals().filter(|interval| p90(interval) > Some(limit));
         let first = slow().next()?;
+        // Where some answers are always slow, chance decides in which intervals their share is a tenth; and the
+        // first ones of them come late.
+        let others: Vec<u64> = self
+            .measured_intervals()
+            .filter(|interval| p90(interval).is_some_and(|p90| p90 <= limit))
+            .filter_map(|interval| interval.response_time.map(|[_, _, p99, ..]| p99))
+            .collect();
+        let spread = others.iter().filter(|p99| **p99 > limit).count();
+        let cells: Vec<&Interval> = self.measured_intervals().collect();
+        if spread * 4 > others.len() || fills_up(self.record, &cells) {
+            return None;
+        }
         let worst = slow().filter_map(p90).max()?;
         let evidence = format!(
             "in {} of {} intervals, first in the one that ended at {}, the p90 was up to {}; usually it is {}, and the generator was on time",
             figure::count(slow().count() as u64),
-            figure::count(values.len() as u64),
+            figure::count(self.measured_intervals().count() as u64),
             figure::nanos(first.at),
             figure::nanos(Nanos(worst)),
             figure::nanos(Nanos(usual)),
@@ -514,26 +609,22 @@ impl Judge<'_> {
         let late = lag.filter(|lag| *lag > self.lag_limit()).map_or("on time".to_owned(), |lag| {
             format!("with a start lag of up to {} (p99)", figure::nanos(lag))
         });
-        let evidence =
-            format!("the load that was asked for was delivered {late}, and requests in flight did not grow");
-        limited(LimitedBy::None, evidence, "")
+        let delivered = format!("the load that was asked for was delivered {late}");
+        match self.backlog() {
+            Backlog::Unknown(why) => {
+                let evidence = format!("{delivered}; whether requests in flight grew does not show: {why}");
+                limited(LimitedBy::Unknown, evidence, "run longer (-d)")
+            }
+            _ => {
+                let evidence = format!("{delivered}, and requests in flight did not grow");
+                limited(LimitedBy::None, evidence, "")
+            }
+        }
     }
 
     fn measured_intervals(&self) -> impl Iterator<Item = &Interval> {
         self.record.measured_cells()
     }
-}
-
-/// The slope of the line through some points, by least squares.
-fn slope(points: &[(f64, f64)]) -> f64 {
-    let count = points.len().max(1) as f64;
-    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
-    let (mut along, mut squares) = (0.0, 0.0);
-    for point in points {
-        along += (point.0 - x) * (point.1 - y);
-        squares += (point.0 - x).powi(2);
-    }
-    if squares > 0.0 { along / squares } else { 0.0 }
 }
 
 /// Share of the periods in which the control group of a process had used up its CPU time.

@@ -56,7 +56,7 @@ impl Judge<'_> {
         let connections_follow = match self.blocking() {
             Blocking::SlowMoments => true,
             Blocking::TooFew => saturated && self.needs_too_many(),
-            Blocking::None | Blocking::Generator => false,
+            Blocking::None | Blocking::Target | Blocking::Generator => false,
         };
         for reason in self.reasons.iter_mut().chain(&mut self.warnings) {
             let follows = CONSEQUENCES.contains(&reason.code)

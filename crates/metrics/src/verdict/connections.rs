@@ -2,7 +2,9 @@
 
 use plimsoll_core::Nanos;
 
+use super::attribution::{SLOW_FACTOR, SLOW_FLOOR};
 use super::{Finding, Judge, LIMIT_SHARE, Reason, ReasonCode, ratio};
+use crate::course::answered;
 use crate::figure;
 
 /// Connections beyond which more of them do not help: a target that needs this many stood still.
@@ -21,6 +23,9 @@ pub(super) enum Blocking {
     TooFew,
     /// On average there are enough; while the target was slow there were not.
     SlowMoments,
+    /// There are enough for the target as it answers: requests that it has not answered, or not for once, hold
+    /// them.
+    Target,
     /// Even the slowest reply leaves enough of them free: the generator was late itself.
     Generator,
 }
@@ -87,7 +92,8 @@ impl Judge<'_> {
     pub(super) fn connection_limit(&mut self, harmed: bool) {
         let finding = if harmed { Finding::Invalid } else { Finding::Doubtful };
         match self.blocking() {
-            Blocking::None => {}
+            // The attribution tells it: the measurement is none the worse.
+            Blocking::None | Blocking::Target => {}
             Blocking::Generator => {
                 // The cause in the generator is among the reasons already, or else only its lag shows.
                 let known =
@@ -106,8 +112,11 @@ impl Judge<'_> {
 
     /// Reason why due arrivals had to wait for a free connection, or stream.
     pub(super) fn blocking(&self) -> Blocking {
-        if self.blocked_at_limit() <= LIMIT_SHARE {
+        if self.blocked_at_limit() <= LIMIT_SHARE && self.dropped_share() <= LIMIT_SHARE {
             return Blocking::None;
+        }
+        if self.is_held_by_target() {
+            return Blocking::Target;
         }
         // Without times or a rate, only the limit is known, and it was reached.
         let Some(demand) = self.demand() else { return Blocking::TooFew };
@@ -116,9 +125,61 @@ impl Judge<'_> {
             Blocking::TooFew
         } else if demand.at_worst > places {
             Blocking::SlowMoments
+        } else if self.blocked_at_limit() <= LIMIT_SHARE {
+            Blocking::None
         } else {
             Blocking::Generator
         }
+    }
+
+    /// Returns `true` if the connections suffice for the target as it usually answers, and arrivals waited
+    /// because it did not answer some requests, or stood still once.
+    fn is_held_by_target(&self) -> bool {
+        let Some(target) = self.record.target_per_second else { return false };
+        let places = self.places() as f64;
+        let suffice = |time_ns: f64| {
+            let in_flight = target * self.record.requests_per_arrival() * time_ns / 1e9;
+            in_flight + RESERVE * in_flight.sqrt() <= places
+        };
+        let service = &self.record.total.service_time;
+        let answered = answered(self.record);
+        let (mut left, mut answers_ns, mut waits_ns) = (answered, 0.0, 0.0);
+        for bucket in service.buckets() {
+            let value = (bucket.lowest as f64 + bucket.highest as f64) / 2.0;
+            let of_answers = bucket.count.min(left);
+            left -= of_answers;
+            answers_ns += value * of_answers as f64;
+            waits_ns += value * (bucket.count - of_answers) as f64;
+        }
+        let held = places * self.blocked_per_worker().0 as f64;
+        let hangs = waits_ns >= held / 2.0 && (answered == 0 || suffice(answers_ns / answered as f64));
+        let usual = service.percentile(50.0).unwrap_or(0);
+        (service.count() > answered && hangs) || (self.is_one_freeze() && suffice(usual as f64))
+    }
+
+    /// Returns `true` if arrivals waited no longer for a connection than the target once stood still.
+    pub(super) fn is_one_freeze(&self) -> bool {
+        let service = &self.record.total.service_time;
+        // Only if they hold most of the places, others have to wait.
+        let rank = service.count().saturating_sub(self.places() / 2);
+        let (Some(slow), Some(usual)) = (service.value_at(rank), service.percentile(50.0)) else {
+            return false;
+        };
+        let longest = service.max().unwrap_or(slow);
+        Nanos(slow) >= SLOW_FLOOR
+            && slow >= usual.saturating_mul(SLOW_FACTOR)
+            && self.blocked_per_worker().0 <= longest / 2 * 3
+    }
+
+    /// Time for which arrivals waited at the limit of connections, as a mean of the workers. Those that were
+    /// dropped would have waited for the time between two arrivals.
+    pub(super) fn blocked_per_worker(&self) -> Nanos {
+        let workers = self.record.workers.len().max(1) as u64;
+        let dropped = match self.record.target_per_second {
+            Some(target) if target > 0.0 => self.record.accounting.dropped as f64 / target,
+            _ => 0.0,
+        };
+        Nanos(self.record.connections.blocked_at_limit.0 / workers) + Nanos::from_secs_f64(dropped)
     }
 
     /// Returns `true` if arrivals waited because there were too few connections, always or in slow moments.
@@ -150,11 +211,20 @@ impl Judge<'_> {
                 None => more_streams = ", more streams on each (-m)",
             }
         }
-        let waited = format!(
-            "due arrivals waited for a free {} during {} of the time",
-            self.place(),
-            figure::share(self.blocked_at_limit())
-        );
+        let waited = match self.record.accounting.dropped {
+            dropped if dropped == 0 || self.blocked_at_limit() > LIMIT_SHARE => format!(
+                "due arrivals waited for a free {} during {} of the time",
+                self.place(),
+                figure::share(self.blocked_at_limit())
+            ),
+            dropped => {
+                format!(
+                    "{} arrivals were dropped because no {} was free",
+                    figure::count(dropped),
+                    self.place()
+                )
+            }
+        };
         let Some(demand) = self.demand() else {
             return (
                 format!("the limit of {connections} was reached; {waited}"),
@@ -308,6 +378,15 @@ impl Judge<'_> {
         );
         let hint = "use more connections (-c), with no more streams on each (-m) than are allowed";
         (evidence, hint.to_owned())
+    }
+
+    /// Share of the arrivals that were dropped because no connection was free. Where a server allowed no
+    /// streams, more connections have none either.
+    fn dropped_share(&self) -> f64 {
+        if self.record.connections.http2.barred > 0 {
+            return 0.0;
+        }
+        ratio(self.record.accounting.dropped, self.record.arrivals()).unwrap_or(0.0)
     }
 
     /// Share of the workers' time for which arrivals waited because of the limit of connections.

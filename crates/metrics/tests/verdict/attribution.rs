@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::{
-    CoreUse, Interval, LimitedBy, MachineInterval, Model, NetworkUse, ProcessUse, RunRecord, Stall,
+    CoreUse, Interval, LimitedBy, MachineInterval, Model, NetworkUse, Peer, ProcessUse, RunRecord, Stall,
     TargetProcess, Throttling, judge,
 };
 
@@ -90,7 +90,14 @@ fn queueing(record: &mut RunRecord) {
 fn a_run_that_got_what_it_asked_for_is_limited_by_nothing() {
     check(Model::Open, &[("quiet", |_| {}, LimitedBy::None, "on time")]);
     // Without the machine as well.
-    assert_eq!(judge(&good(Model::Open)).limited_by.what, LimitedBy::None);
+    let mut record = good(Model::Open);
+    watched(&mut record);
+    record.machine = plimsoll_metrics::MachineRecord::default();
+    assert_eq!(judge(&record).limited_by.what, LimitedBy::None);
+    // Without intervals there is nothing to tell growth by.
+    let limit = judge(&good(Model::Open)).limited_by;
+    assert_eq!(limit.what, LimitedBy::Unknown);
+    assert!(limit.evidence.ends_with("does not show: there is no interval"), "{limit:?}");
 }
 
 #[test]
@@ -173,6 +180,7 @@ fn connections_are_the_limit_if_a_request_takes_as_long_alone() {
                 |r| {
                     five_connections(r);
                     r.connections.blocked_at_limit = ms(3_100);
+                    r.total.ok = 10_005;
                     r.total.service_time = filled(&[(us(100), 10_000), (ms(1_000), 5)]);
                 },
                 LimitedBy::ConnectionLimit,
@@ -329,9 +337,39 @@ fn lost_segments_are_the_networks() {
                     every_second(r, |part| {
                         (part.network.listen_drops, part.network.retransmitted) = (Some(50), Some(60));
                     });
+                    r.connections.connect_time = filled(&[(us(50), 90), (ms(1_040), 10)]);
                 },
                 LimitedBy::Target,
-                "500 connections were turned away",
+                "its system turned away 500 connections, of any server, and ours took up to 1.04 s",
+            ),
+            (
+                "another server's queue was full",
+                |r| {
+                    every_second(r, |part| part.network.listen_drops = Some(50));
+                    r.connections.connect_time = filled(&[(us(50), 100)]);
+                },
+                LimitedBy::None,
+                "",
+            ),
+            (
+                "lost on the way of others, as ours does not leave this machine",
+                |r| {
+                    every_second(r, |part| part.network.retransmitted = Some(40));
+                    let addresses = vec!["127.0.0.1:80".to_owned(), "[::1]:80".to_owned()];
+                    r.peers = vec![Peer { addresses, ..Peer::default() }];
+                },
+                LimitedBy::None,
+                "",
+            ),
+            (
+                "lost on the way to one of two",
+                |r| {
+                    every_second(r, |part| part.network.retransmitted = Some(40));
+                    let addresses = vec!["127.0.0.1:80".to_owned(), "192.0.2.1:80".to_owned()];
+                    r.peers = vec![Peer { addresses, ..Peer::default() }];
+                },
+                LimitedBy::Network,
+                "1.0 % of the TCP segments",
             ),
         ],
     );

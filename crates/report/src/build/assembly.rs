@@ -10,8 +10,8 @@ use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::slice::{MOST_STEPS, Slice};
 use plimsoll_metrics::{
     Accounting, AddressChange, Censored, Headline, HelperCpu, Histogram, Http2Record, Interval, LogRecord,
-    MachineRecord, Peer, RateChange, Reason, RunFacts, RunRecord, ScenarioInterval, StepRecord, Tally,
-    ThresholdFacts, ThresholdResult, figure,
+    MachineRecord, Peer, RateChange, Reason, RunFacts, RunRecord, ScenarioInterval, Standstill, StepRecord,
+    Tally, ThresholdFacts, ThresholdResult, figure,
 };
 use plimsoll_statistics::Little;
 
@@ -26,8 +26,8 @@ use crate::contract::result::{
     AddressChangeResult, Bytes, Connections, CpuOfKind, Finding, Generator, Http2Result, InStall,
     IntervalPercentiles, IntervalResult, IntervalTimes, LimitedByResult, LittleResult, Methods, ModelResult,
     Note, ObservedResult, Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult,
-    SteadyResult, SteadyState, StepResult, StreamIntervalResult, Target, ThresholdOutcome, Thresholds, Tool,
-    VerdictResult, WindowsResult, Worker,
+    StandstillResult, SteadyResult, SteadyState, StepResult, StreamIntervalResult, Target, ThresholdOutcome,
+    Thresholds, Tool, VerdictResult, WindowsResult, Worker,
 };
 use crate::contract::slices::SlicesResult;
 use crate::contract::slow::SlowClientsResult;
@@ -98,6 +98,7 @@ impl RunResult {
             methods: Methods::used(),
             notes: notes(record, context.repeated, &passed_over),
             verdict: VerdictResult::new(record, facts),
+            standstills: StandstillResult::all(record),
             little: course::little(record).map(LittleResult::new),
             steady: SteadyResult::new(&steadiness),
             accounting: Accounting {
@@ -369,6 +370,22 @@ impl LittleResult {
             rate_times_time: rounded(little.product),
             holds: little.holds,
         }
+    }
+}
+
+impl StandstillResult {
+    fn all(record: &RunRecord) -> Vec<Self> {
+        let mut all = Standstill::all(record);
+        if let Some(last) = Standstill::at_end(record) {
+            all.retain(|one| one.until <= last.since);
+            all.push(last);
+        }
+        let of = |one: Standstill| Self {
+            from_s: one.since.as_secs_f64(),
+            to_s: one.until.as_secs_f64(),
+            in_flight: one.in_flight,
+        };
+        all.into_iter().map(of).collect()
     }
 }
 

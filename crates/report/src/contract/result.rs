@@ -53,6 +53,9 @@ pub struct RunResult {
     /// it.
     #[serde(default)]
     pub steady: SteadyResult,
+    /// Times in which the target owed answers and gave none, in their order. Left away if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standstills: Vec<StandstillResult>,
     /// Little's law as a check of the generator's own bookkeeping; null in the closed model, and for runs
     /// of fewer than 5 intervals.
     #[serde(default)]
@@ -524,6 +527,18 @@ pub struct Bytes {
     pub sent: u64,
     /// Of responses.
     pub received: u64,
+}
+
+/// A time in which the target owed answers and gave none.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StandstillResult {
+    /// End of the last interval with an answer before it, in seconds since the start of the run, warm-up
+    /// included.
+    pub from_s: f64,
+    /// Begin of the first interval with an answer after it; the end of the run without any.
+    pub to_s: f64,
+    /// Largest number of requests in flight at the end of an interval.
+    pub in_flight: u64,
 }
 
 /// A change of the addresses to which the name of a target led, seen when it was resolved again.

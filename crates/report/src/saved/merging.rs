@@ -549,6 +549,8 @@ fn judgement(result: &mut RunResult, runs: &[SavedRun]) {
     result.notes.push(Note { code: "merged".to_owned(), text });
     let reason = Some("several runs together have no course of their own".to_owned());
     result.steady = SteadyResult { state: SteadyState::Unknown, from_s: None, reason };
+    // Runs that went on at other times have none in common.
+    result.standstills.clear();
     result.little = None;
     result.log = None;
     result.rate.changes.clear();

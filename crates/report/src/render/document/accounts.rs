@@ -50,6 +50,15 @@ pub(super) fn pace(result: &RunResult) -> Vec<Fact> {
 fn steady(result: &RunResult) -> Vec<Fact> {
     let page = |text: String| Fact::new("steady", text).on(Shown::Page);
     match (result.steady.from_s, &result.steady.reason) {
+        // To leave an outage out is no advice.
+        (Some(from), _) if from > result.warmup_s && !result.standstills.is_empty() => {
+            let times = result
+                .standstills
+                .iter()
+                .map(|one| format!("from {} to {}", seconds(one.from_s), seconds(one.to_s)));
+            let text = format!("not steady: no answer {}", times.collect::<Vec<_>>().join(" and "));
+            vec![Fact::new("", text.clone()).on(Shown::Text), page(text)]
+        }
         (Some(from), _) if from > result.warmup_s => {
             let text = format!(
                 "steady from {} on: --warmup {}s would leave out the time before",

@@ -1,0 +1,163 @@
+//! Requests in flight of an open run: whether they grew, and whether the run can show that.
+
+use plimsoll_core::Nanos;
+
+use super::Judge;
+use crate::course::{rises, slow_answer};
+use crate::{Interval, Model, figure};
+
+/// By how much the time that is owed to requests in flight may grow per time in a run that is stable. At
+/// ρ = 1.05 it is 5 %; at ρ = 0.9 chance makes 0.2 % in 10 s (M/M/1, μ = 1,000/s).
+const GROWTH_SHARE: f64 = 0.006;
+/// Intervals that a slope takes.
+const FEWEST: usize = 4;
+/// Standard deviations by which the mean number in flight has to differ from the first third to the last.
+const CHANCE: f64 = 4.0;
+/// Requests in flight that are none to speak of, at any rate.
+const FEW: u64 = 3;
+/// The same as a share of all that were started.
+const FEW_SHARE: f64 = 0.01;
+/// Requests in flight that have piled up: fewer are a matter of chance.
+const PILED: u64 = 10;
+/// The same as a share of all that were started.
+const PILED_SHARE: f64 = 0.05;
+/// While requests piled up, the median of their times was this multiple of the least one.
+const BULGE_FACTOR: u64 = 3;
+
+/// Result of the test of requests in flight. The default load of a closed run has nothing to test.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Backlog {
+    /// They grew all the time.
+    Grew {
+        /// By how many per second.
+        per_second: f64,
+        /// How many there were at the end.
+        to: u64,
+    },
+    /// They grew, and fell again.
+    Bulged {
+        /// The largest number.
+        most: u64,
+        /// End of the interval that had it.
+        at: Nanos,
+        /// How many there were at the end.
+        left: u64,
+    },
+    /// They did not grow.
+    Level,
+    /// The run does not show it; the reason as the end of a sentence.
+    Unknown(String),
+}
+
+impl Judge<'_> {
+    /// Tests whether the requests in flight grew.
+    ///
+    /// A rate that rises has more in flight, too. So the quantity that is fitted by least squares is the time
+    /// that those in flight will take at the interval's own rate of responses (Little's law): level in a
+    /// stable run. Growth within the time that the slowest answers take is filling up, and shows nothing,
+    /// unless the median of the times rises with it: then requests wait for one another.
+    ///
+    /// The test of [`course::growth`](crate::course::growth) is not a substitute. It asks whether a warning
+    /// is due, at a known share of false ones: for that it needs ten whole intervals of a constant load. Here
+    /// surer evidence was asked for before, a run of four intervals or a ramp wants an answer too, and a
+    /// false alarm only names the target where no other cause is left.
+    pub(super) fn backlog(&self) -> Backlog {
+        if self.record.model == Model::Closed {
+            return Backlog::Level;
+        }
+        let cells: Vec<&Interval> = self.record.measured_cells().collect();
+        let started = cells.iter().map(|cell| cell.started).sum::<u64>();
+        let share = |share: f64| (started as f64 * share) as u64;
+        let most = cells.iter().max_by_key(|cell| cell.in_flight);
+        let (Some(last), Some(most)) = (cells.last(), most) else {
+            return Backlog::Unknown("there is no interval".to_owned());
+        };
+        let answered: Vec<&Interval> = cells.iter().copied().filter(|cell| cell.completed > 0).collect();
+        let filled = self.filled();
+        let settled: Vec<&Interval> =
+            answered.iter().copied().filter(|cell| cell.at.since(cell.length) >= filled).collect();
+        let piled = PILED.max(share(PILED_SHARE));
+        if let Some(per_second) = growth(&settled) {
+            return Backlog::Grew { per_second, to: last.in_flight };
+        }
+        let load: Vec<&Interval> = self.record.load_cells().filter(|cell| cell.completed > 0).collect();
+        if rises(&load) && last.in_flight >= piled && last.in_flight == most.in_flight {
+            let first = load[0];
+            let time = last.at.since(first.at).as_secs_f64();
+            let grown = last.in_flight.saturating_sub(first.in_flight) as f64;
+            return Backlog::Grew { per_second: grown / time, to: last.in_flight };
+        }
+        if most.in_flight <= FEW.max(share(FEW_SHARE)) {
+            return Backlog::Level;
+        }
+        let medians = || answered.iter().filter_map(|cell| cell.response_time.map(|[p50, ..]| p50));
+        let (least, largest) = (medians().min().unwrap_or(0), medians().max().unwrap_or(0));
+        if most.in_flight >= piled
+            && last.in_flight < most.in_flight / 2
+            && largest >= least.saturating_mul(BULGE_FACTOR)
+        {
+            return Backlog::Bulged { most: most.in_flight, at: most.at, left: last.in_flight };
+        }
+        if settled.len() >= FEWEST {
+            return Backlog::Level;
+        }
+        Backlog::Unknown(match slow_answer(self.record) {
+            Some(slow) if answered.len() >= FEWEST => {
+                format!(
+                    "the p99 of the answers is {}, too long for a run of this length",
+                    figure::nanos(Nanos(slow))
+                )
+            }
+            _ => match answered.len() {
+                1 => "1 interval with answers is too few".to_owned(),
+                count => format!("{count} intervals with answers are too few"),
+            },
+        })
+    }
+
+    /// From when on the requests in flight show what the target carries, since the start of the run: nearly
+    /// all answers to the first requests could have come.
+    fn filled(&self) -> Nanos {
+        Nanos(slow_answer(self.record).unwrap_or(0)).max(self.record.warmup)
+    }
+}
+
+/// By how much the requests in flight grew per second; `None` if they did not, or it does not show.
+fn growth(cells: &[&Interval]) -> Option<f64> {
+    if cells.len() < FEWEST {
+        return None;
+    }
+    let owed = |cell: &&Interval| {
+        let owed = cell.in_flight as f64 * cell.length.as_secs_f64();
+        (cell.at.as_secs_f64(), owed / cell.completed as f64)
+    };
+    let points: Vec<(f64, f64)> = cells.iter().map(owed).collect();
+    // A single outlier at the end makes a slope, too, so half of the steps have to go up.
+    let rises = points.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
+    if slope(&points) <= GROWTH_SHARE || rises * 2 < points.len() - 1 {
+        return None;
+    }
+    // Where nothing waits the number in flight has the variance of its mean, whatever the times are (M/G/∞).
+    let third = cells.len().div_ceil(3);
+    let mean =
+        |part: &[&Interval]| part.iter().map(|cell| cell.in_flight as f64).sum::<f64>() / part.len() as f64;
+    let (first, last) = (mean(&cells[..third]), mean(&cells[cells.len() - third..]));
+    if last - first <= CHANCE * (first.max(1.0) * 2.0 / third as f64).sqrt() {
+        return None;
+    }
+    let in_flight: Vec<(f64, f64)> =
+        cells.iter().map(|cell| (cell.at.as_secs_f64(), cell.in_flight as f64)).collect();
+    Some(slope(&in_flight)).filter(|growth| *growth > 0.0)
+}
+
+/// The slope of the line through some points, by least squares.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = points.len().max(1) as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
+    let (mut along, mut squares) = (0.0, 0.0);
+    for point in points {
+        along += (point.0 - x) * (point.1 - y);
+        squares += (point.0 - x).powi(2);
+    }
+    if squares > 0.0 { along / squares } else { 0.0 }
+}
