@@ -115,6 +115,8 @@ struct Connection {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Connecting,
+    /// The connect call has ended: when that was seen.
+    Reached(Nanos),
     /// The connect call failed with this error at once.
     Refused(i32),
     Open,
@@ -232,7 +234,7 @@ impl Backend for Epoll {
                     socket::give_up_after(&connection.fd, socket::STALLED);
                 }
             }
-            (Close::AfterSend, Phase::Connecting) if unsent => {
+            (Close::AfterSend, Phase::Connecting | Phase::Reached(_)) if unsent => {
                 // Sends when connected: `edge` looks at the expired id.
                 socket::give_up_after(&connection.fd, socket::STALLED);
                 self.slots.expire(conn);

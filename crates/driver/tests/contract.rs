@@ -191,6 +191,24 @@ fn refused_connections_are_told<O: Open>(open: &O) {
     }
 }
 
+fn a_connect_ends_when_it_was_seen_and_not_when_its_turn_comes<O: Open>(open: &O) {
+    let mut bench = Bench::open(open);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("listens");
+    let to = Endpoint::Tcp(listener.local_addr().expect("an address"));
+    for _ in 0..2 {
+        bench.connect(&to);
+    }
+    let until = bench.backend.now() + PATIENCE;
+    bench.backend.wait(Wait { until, want: 2, floor: Nanos::from_secs(1), spin: Nanos::ZERO });
+    let seen = bench.backend.now();
+    for _ in 0..2 {
+        let Some(Event::Connected { at, .. }) = bench.backend.next_event() else { panic!("not connected") };
+        assert!(at <= seen, "{:?} late", at.since(seen));
+        // The owner takes its time, for a handshake.
+        clock::sleep_until(bench.backend.now() + Nanos::from_millis(2));
+    }
+}
+
 fn echo(bench: &mut Bench<impl Backend>, client: ConnId, server: ConnId) {
     for (index, length) in [1_usize, 100, 3_000, 70_000].into_iter().enumerate() {
         let sent = pattern(length);
@@ -954,6 +972,7 @@ fn uring() -> bool {
 
 contract!(
     refused_connections_are_told,
+    a_connect_ends_when_it_was_seen_and_not_when_its_turn_comes,
     bytes_come_as_they_were_sent,
     what_is_written_while_connecting_is_sent,
     large_transfers_go_both_ways_at_once,

@@ -276,24 +276,28 @@ impl<'p, B: Backend> Worker<'p, B> {
             let is_cut = patience < self.plan.connect_timeout;
             let latest = if is_cut { self.io.now() + patience } else { Nanos::MAX };
             loop {
-                for (index, left) in missing.iter_mut().enumerate() {
-                    while *left > 0 && self.dialing.connecting() < CONNECTING_AT_ONCE {
-                        *left -= 1;
-                        let now = self.io.now();
-                        // A connection that fails is counted, and tried again under load.
-                        let _ = self.open_connection(index as u32, now);
-                    }
+                let has_room = self.dialing.connecting() < CONNECTING_AT_ONCE;
+                let next = missing.iter().position(|left| *left > 0).filter(|_| has_room);
+                if let Some(index) = next {
+                    missing[index] -= 1;
+                    let now = self.io.now();
+                    // A connection that fails is counted, and tried again under load.
+                    let _ = self.open_connection(index as u32, now);
                 }
-                let is_over = self.dialing.connecting() == 0 || self.io.now() >= latest;
+                let all_ended = next.is_none() && self.dialing.connecting() == 0;
+                let is_over = all_ended || self.io.now() >= latest;
                 if is_over || self.control.requested_stop() == Stop::Now {
                     break;
                 }
                 self.flush();
                 let now = self.io.now();
-                let until = self.timers.next_due().min(now + LONGEST_WAIT).min(latest);
-                // Handshakes of many connections share wake-ups; one alone is not kept waiting.
-                let want = self.dialing.connecting() / 2;
-                self.io.wait(Wait { until, want, floor: Nanos::from_millis(1), spin: Nanos::ZERO });
+                // The end of a connect has no stamp of the kernel: it is awaited at once, and looked for between
+                // two connects, so that those that follow are not in its time.
+                let until = match next {
+                    Some(_) => Nanos::ZERO,
+                    None => self.timers.next_due().min(now + LONGEST_WAIT).min(latest),
+                };
+                self.io.wait(wait_for_one(until));
                 self.handle_events();
                 let now = self.io.now();
                 self.expire(now);

@@ -96,7 +96,11 @@ impl Epoll {
         connection.hangup |= mask & END != 0;
         let writable = mask & (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) != 0;
         match connection.phase {
-            Phase::Connecting if writable => self.list(token),
+            Phase::Connecting if writable => {
+                // The events before this one may take their time.
+                connection.phase = Phase::Reached(clock::monotonic());
+                self.list(token);
+            }
             Phase::Lingering => self.discard(token),
             Phase::Open if connection.readable => {
                 if writable && connection.blocked {

@@ -52,7 +52,7 @@ impl Epoll {
         let connection = self.slots.by_token(token)?;
         connection.listed = false;
         match connection.phase {
-            Phase::Connecting => {
+            Phase::Reached(at) => {
                 if let Some(error) = socket::connect_error(&connection.fd) {
                     return self.connect_failed(token, error);
                 }
@@ -62,7 +62,7 @@ impl Epoll {
                         self.list(token);
                     }
                     self.send_unless_dirty(token);
-                    Some(Event::Connected { conn: token.conn(), at: clock::monotonic() })
+                    Some(Event::Connected { conn: token.conn(), at })
                 } else {
                     self.finish(token, false);
                     None

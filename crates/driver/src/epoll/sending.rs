@@ -15,7 +15,9 @@ impl Epoll {
     /// Gives the kernel the queued bytes, as far as it takes them.
     pub(super) fn send(&mut self, token: Token) {
         let Some(connection) = self.slots.by_token(token) else { return };
-        if connection.blocked || matches!(connection.phase, Phase::Connecting | Phase::Refused(_)) {
+        if connection.blocked
+            || matches!(connection.phase, Phase::Connecting | Phase::Reached(_) | Phase::Refused(_))
+        {
             return;
         }
         let most = allowance(self.pace.as_ref(), connection.send_at);

@@ -85,6 +85,8 @@ impl<B: Backend> Worker<'_, B> {
     ) -> Result<u32, ErrorClass> {
         let pool = &mut self.pools[pool_index as usize];
         let options = self.dialing.begin(self.plan);
+        // The pass that began at `now` may have done much since: other connects, and handshakes.
+        let since = self.io.now().max(now);
         match self.io.connect(endpoint, &options) {
             Ok(id) => {
                 let slot = id.slot();
@@ -103,7 +105,7 @@ impl<B: Backend> Worker<'_, B> {
                     pool: pool_index,
                     target_address,
                     state: State::Connecting,
-                    since: now,
+                    since,
                     number: self.dialing.ramp.opened(),
                     ..Conn::free()
                 };

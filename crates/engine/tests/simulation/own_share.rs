@@ -120,6 +120,20 @@ fn cells() -> impl Iterator<Item = (String, &'static Shape, Vec<(&'static str, &
 }
 
 #[test]
+fn a_connect_ends_at_once_while_others_wait_for_ever() {
+    for seed in 0..20 {
+        let mut behaviour = plain();
+        behaviour.faults.silent_connect = 0.75;
+        let flags = [("--rate", "200"), ("-d", "500ms"), ("-c", "16"), ("--connect-timeout", "300ms")];
+        let (record, _) = carry_out(&plan(&flags), SimOptions { latency: LATENCY, seed, ..world(behaviour) });
+        let connect = &record.connections.connect_time;
+        assert!(connect.count() > 0);
+        let longest = Nanos(connect.max().unwrap_or(0));
+        assert!(longest <= LATENCY * 2 + OURS, "{seed}: {longest:?}");
+    }
+}
+
+#[test]
 fn times_are_those_of_the_server_and_the_network() {
     let mut wrong = Vec::new();
     let mut count = 0;
