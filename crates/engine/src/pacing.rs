@@ -171,8 +171,10 @@ struct Lead {
 impl Lead {
     /// Shortest step: each is a sixteenth shorter than the one before, down to this.
     const STEP: Nanos = Nanos(250);
-    /// The first steps are long, since at 100/s a second has no more than 100 of them.
+    /// The first steps are long, since at 100/s a second has no more than 100 of them; at lower rates they are
+    /// longer in the same measure, up to [`LONGER`](Self::LONGER) times.
     const FIRST_STEP: Nanos = Nanos::from_micros(8);
+    const LONGER: f64 = 4.0;
     const PARTS: u64 = 8;
     /// Longest lead for the 80th percentile; for the median, too, where a longer one costs too much.
     const MAX: Nanos = Nanos::from_micros(100);
@@ -186,7 +188,9 @@ impl Lead {
 
     fn new(peak_per_second: f64) -> Self {
         let [median, p80] = Self::FIRST;
-        Self { median, p80, step: Self::FIRST_STEP, max_median: Self::max_median(peak_per_second) }
+        let longer = (100.0 / peak_per_second.max(1.0)).clamp(1.0, Self::LONGER);
+        let step = Nanos((Self::FIRST_STEP.0 as f64 * longer) as u64);
+        Self { median, p80, step, max_median: Self::max_median(peak_per_second) }
     }
 
     /// The longest lead for the median at this rate.
@@ -751,5 +755,9 @@ mod tests {
         assert_eq!(rare.get(Lead::PARTS), rare.median, "more would cost too much");
         (0..10_000).for_each(|_| rare.learn(Nanos::from_millis(1)));
         assert_eq!(rare.get(Lead::PARTS), Lead::MAX_MEDIAN);
+        // At a lower rate, whose core sleeps more deeply, half a second does.
+        let mut rarer = Lead::new(20.0);
+        (0..10).for_each(|n: u64| rarer.learn(Nanos::from_micros(120 + n * 37 % 20)));
+        assert!(rarer.median > Nanos::from_micros(110), "{rarer:?}");
     }
 }
