@@ -13,6 +13,7 @@ mod rate;
 mod resource;
 mod scenario;
 mod scripts;
+mod shapes;
 mod streams;
 mod truth;
 
@@ -65,7 +66,9 @@ pub(crate) enum Case {
     Attack,
     /// Figures of runs beside the server's own log, over shapes of connections, behaviours and loads
     Truth,
-    /// All of these but attack and truth
+    /// Our own share in the times of each shape of connections: the open model beside the closed one
+    Shapes,
+    /// All of these but attack, truth and shapes
     All,
 }
 
@@ -73,7 +76,9 @@ impl Case {
     /// The cases that are asked for, each once, in the order of their definition.
     pub(crate) fn expand(asked: &[Self]) -> Vec<Self> {
         let single = Self::value_variants().iter().filter(|case| **case != Self::All);
-        let all = |case: &Self| asked.contains(&Self::All) && !matches!(case, Self::Attack | Self::Truth);
+        let all = |case: &Self| {
+            asked.contains(&Self::All) && !matches!(case, Self::Attack | Self::Truth | Self::Shapes)
+        };
         single.copied().filter(|case| asked.contains(case) || all(case)).collect()
     }
 
@@ -82,6 +87,7 @@ impl Case {
         match self {
             Self::Attack => attack::measure(session),
             Self::Truth => truth::measure(session),
+            Self::Shapes => shapes::measure(session),
             Self::Rate => rate::measure(session),
             Self::Cache => cache::measure(session),
             Self::Resource => resource::measure(session),

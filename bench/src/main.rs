@@ -17,10 +17,12 @@ mod ledger;
 mod machine;
 mod options;
 mod reading;
+mod relay;
 mod report;
 mod run;
 mod server;
 mod session;
+mod shape;
 mod statistic;
 mod worlds;
 
@@ -77,6 +79,9 @@ fn main() -> ExitCode {
 fn carry_out(task: &Task) -> ExitCode {
     let findings = match task {
         Task::Fuzz(options) => fuzzing::run(options, &mut |text| print(text)),
+        Task::Relay { to } => {
+            relay::serve(to, |address| complain(&format!("relay: listening on {address}"))).map(|()| 0)
+        }
         Task::Worlds { worlds, profile } => worlds::simulate(*worlds, profile, &mut |text| print(text)),
     };
     match findings {

@@ -39,8 +39,8 @@ pub(crate) struct Options {
     /// Damaged requests of the case attack
     #[arg(long, value_name = "N", default_value = "280000")]
     pub(crate) damaged: u64,
-    /// Hostile servers of the case attack, and cells of the case truth, whose name contains this; outputs of
-    /// the case observers that are measured: all, ui, page
+    /// Hostile servers of the case attack, cells of the case truth, and rows of the case shapes whose name
+    /// contains this; outputs of the case observers that are measured: all, ui, page
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) only: String,
     /// Core of the server
@@ -71,6 +71,12 @@ pub(crate) struct Options {
 pub(crate) enum Task {
     /// Run the fuzz targets, and add what came of them to docs/assurance.md
     Fuzz(FuzzOptions),
+    /// Relay connections to a server, as a part of a case
+    #[command(hide = true)]
+    Relay {
+        /// Host and port of the server
+        to: String,
+    },
     /// Simulate worlds whose seeds were not tried before, and add them to docs/assurance.md
     Worlds {
         /// Number of worlds
@@ -131,8 +137,8 @@ mod tests {
 
     #[test]
     fn all_is_every_case_once() {
-        assert_eq!(Case::expand(&[Case::All, Case::H1]).len(), Case::value_variants().len() - 3);
-        assert_eq!(Case::expand(&[Case::All, Case::Attack]).len(), Case::value_variants().len() - 2);
+        assert_eq!(Case::expand(&[Case::All, Case::H1]).len(), Case::value_variants().len() - 4);
+        assert_eq!(Case::expand(&[Case::All, Case::Attack]).len(), Case::value_variants().len() - 3);
         assert_eq!(Case::expand(&[Case::Tls, Case::H1, Case::Tls]), [Case::H1, Case::Tls]);
     }
 }

@@ -31,6 +31,8 @@ pub(crate) enum Serves {
     Nghttpd,
     /// redis-server, which writes nothing to disk.
     Redis,
+    /// This program's relay to a server, named by host and port.
+    Relay(String),
 }
 
 /// A running server; it ends when this is dropped.
@@ -65,6 +67,7 @@ impl Server {
             Serves::NginxH2c => nginx(session, Listens::H2c),
             Serves::Nghttpd => nghttpd(session),
             Serves::Redis => redis(session),
+            Serves::Relay(to) => relay(session, to),
         }
     }
 
@@ -99,7 +102,9 @@ impl Server {
 
 fn own(session: &Session, command: &[&str], flags: &[String], scheme: &str) -> Result<Server> {
     let mut args: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-    args.extend(["--listen", "127.0.0.1:0"].map(str::to_owned));
+    if !flags.iter().any(|flag| flag == "--listen") {
+        args.extend(["--listen", "127.0.0.1:0"].map(str::to_owned));
+    }
     // A node of the reference cluster has one for its API, and cannot have more.
     if !command.contains(&"crud-node") {
         args.extend(["--threads", "1"].map(str::to_owned));
@@ -108,14 +113,24 @@ fn own(session: &Session, command: &[&str], flags: &[String], scheme: &str) -> R
     let pinned = session.on_server_core(&session.plimsoll, &args);
     // It says on stderr which port it was given.
     let log = session.directory().join("own.log");
-    start(session, &pinned, &log, || {
-        let text = fs::read_to_string(&log).unwrap_or_default();
-        // The line is complete when there is another one, or its end.
-        let (_, rest) = text.split_once("listening on ")?;
-        let (authority, _) = rest.split_once('\n')?;
-        let authority = authority.trim_start_matches("https://").trim_start_matches("http://");
-        Some(format!("{scheme}://{}/", authority.trim_end_matches('/')))
-    })
+    start(session, &pinned, &log, || said(&log, scheme))
+}
+
+/// The relay of this program, before the server at `to`.
+fn relay(session: &Session, to: &str) -> Result<Server> {
+    let own = std::env::current_exe().map_err(|error| Failure::because("cannot find this program", error))?;
+    let log = session.directory().join("relay.log");
+    start(session, &session.on_server_core(&own, &["relay", to]), &log, || said(&log, "http"))
+}
+
+/// The URL of a server that says in `log` where it listens.
+fn said(log: &Path, scheme: &str) -> Option<String> {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    // The line is complete when there is another one, or its end.
+    let (_, rest) = text.split_once("listening on ")?;
+    let (authority, _) = rest.split_once('\n')?;
+    let authority = authority.trim_start_matches("https://").trim_start_matches("http://");
+    Some(format!("{scheme}://{}/", authority.trim_end_matches('/')))
 }
 
 /// Protocol that nginx speaks.
