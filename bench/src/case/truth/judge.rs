@@ -1,0 +1,242 @@
+//! Comparison of a result with the server's log of the same run.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::behaviour::Beside;
+use crate::failure::{Failure, Result};
+use crate::shape::{Kind, Shape};
+
+/// A time may be more than the server's by this much, and by [`SHARE`] of it.
+pub(super) const OURS_NS: f64 = 300_000.0;
+pub(super) const SHARE: f64 = 0.01;
+/// And less by the width of a bucket, and by what the server takes between its stamps and the kernel's.
+const LESS_NS: f64 = 60_000.0;
+/// A run that opens connections may take this much longer for each handshake.
+pub(super) const HANDSHAKE_NS: f64 = 700_000.0;
+/// A relay that opens a connection to the server for each request has three changes of threads and a connect
+/// on the server's core before the server has the request, and two changes behind its answer.
+pub(super) const RELAY_NS: f64 = 500_000.0;
+/// The fewest values of a percentile that is compared.
+const FEWEST: f64 = 10.0;
+/// The earliest end of a request that the time limit of 300 ms has ended.
+const TIMED_OUT_NS: f64 = 290e6;
+
+/// One request as its server saw it, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    received: u64,
+    replied: Option<u64>,
+    good: bool,
+    /// `true` for the answer to a message of a WebSocket, and to a request that is none.
+    is_message: bool,
+}
+
+/// The server's own account of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Account {
+    /// Each request.
+    Log(Vec<Row>),
+    /// The number of requests.
+    Count(u64),
+}
+
+impl Account {
+    /// Reads what the server of a shape has left: its logs, or what it `said` when it ended.
+    pub(super) fn read(shape: &Shape, logs: &[impl AsRef<Path>], said: &str) -> Result<Self> {
+        if shape.kind == Kind::Cache {
+            let count = operations(said);
+            return count.map(Self::Count).ok_or_else(|| Failure::because("the cache counted nothing", said));
+        }
+        let mut rows = Vec::new();
+        for log in logs {
+            let log = log.as_ref();
+            let text = fs::read_to_string(log).map_err(|error| Failure::because(log.display(), error))?;
+            let read = if shape.kind == Kind::Llm { completion } else { request };
+            rows.extend(text.lines().skip(1).filter_map(read));
+        }
+        Ok(Self::Log(rows))
+    }
+}
+
+/// The number in `target cache: 5,267 operations on 103 connections`.
+fn operations(said: &str) -> Option<u64> {
+    let (front, _) = said.rsplit_once(" operations on ")?;
+    front.rsplit(' ').next()?.replace(',', "").parse().ok()
+}
+
+/// A line of the sink's log: id, received, replied, action, status, number.
+fn request(line: &str) -> Option<Row> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let &[_, received, replied, action, status, ..] = &fields[..] else { return None };
+    Some(Row {
+        received: received.parse().ok()?,
+        replied: replied.parse().ok(),
+        good: action == "replied",
+        is_message: status != "101",
+    })
+}
+
+/// A line of the log of the target of language models: id, number, received, begun, end, tokens of the prompt
+/// and of the answer, and when each content left.
+fn completion(line: &str) -> Option<Row> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let &[_, _, received, _, end, .., contents] = &fields[..] else { return None };
+    let last = contents.split(' ').next_back().and_then(|last| last.parse().ok());
+    Some(Row {
+        received: received.parse().ok()?,
+        replied: last.filter(|_| end != "stalled"),
+        good: end == "whole",
+        is_message: true,
+    })
+}
+
+/// Returns the differences between a result and the server's account, in words.
+pub(super) fn compare(shape: &Shape, beside: Beside, result: &Value, account: &Account) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let counts = Counts::of(shape, beside, result);
+    let logged = match account {
+        Account::Log(rows) => rows.len() as u64,
+        Account::Count(count) => *count,
+    };
+    if !(counts.delivered.saturating_sub(counts.unread)..=counts.delivered).contains(&logged) {
+        wrong.push(format!("{} requests were sent, the server has {logged}", counts.delivered));
+    }
+    let Account::Log(rows) = account else { return wrong };
+    let start = result["run"]["started_at_monotonic_ns"].as_u64().unwrap_or(0) as f64;
+    let measured_from = start + result["warmup_s"].as_f64().unwrap_or(0.0) * 1e9;
+    let rows: Vec<Row> = rows.iter().copied().filter(|row| row.received as f64 >= measured_from).collect();
+    let answered = rows.iter().filter(|row| row.good && row.replied.is_some()).count() as u64;
+    let most = counts.ok + counts.border + counts.unreceived;
+    if !(counts.ok.saturating_sub(counts.border)..=most).contains(&answered) {
+        wrong.push(format!("{} ok, the server has answered {answered}", counts.ok));
+    }
+    let never = f64::INFINITY;
+    let time = |row: &Row| match row.replied {
+        Some(replied) if row.good => Some((replied - row.received) as f64),
+        Some(_) => None,
+        None => Some(never),
+    };
+    let mut truth: Vec<f64> = rows.iter().filter(|row| row.is_message).filter_map(time).collect();
+    // A server that stood still has not logged those who wait for it.
+    let unlogged = counts.delivered.saturating_sub(logged).max(counts.unreached) as usize;
+    if matches!(beside, Beside::Frozen | Beside::Full) {
+        truth.extend(std::iter::repeat_n(never, unlogged));
+    }
+    truth.sort_by(f64::total_cmp);
+    wrong.extend(times(shape, &counts, result, &truth));
+    wrong
+}
+
+/// Counts of a result, as they are held against those of the server.
+struct Counts {
+    ok: u64,
+    /// Requests that were sent.
+    delivered: u64,
+    /// The most of them that the server may not have read.
+    unread: u64,
+    /// The most of the server's answers that may not have come.
+    unreceived: u64,
+    /// Requests that timed out before they were sent.
+    unreached: u64,
+    /// At the end of a warm-up one may have been due before it, and have come after it.
+    border: u64,
+}
+
+impl Counts {
+    fn of(shape: &Shape, beside: Beside, result: &Value) -> Self {
+        let count = |name: &str| result["accounting"][name].as_u64().unwrap_or(0);
+        // The close of a WebSocket is a step of its own, and no request to the server.
+        let closes = step(shape, result, "close");
+        let of_close = |name: &str| closes.and_then(|step| step[name].as_u64()).unwrap_or(0);
+        let of_closes = of_close("ok") + of_close("failed") + of_close("timed_out");
+        let sent = count("started") - count("undelivered")
+            + count("unmeasured")
+            + count("redirects_followed")
+            + count("polls")
+            + count("resent");
+        let lost = count("failed") + count("timed_out");
+        // An attempt that met the end of its connection may have been read by nobody.
+        let unread = count("resent_closed")
+            + match beside {
+                Beside::Frozen | Beside::Restart => lost,
+                Beside::Nothing | Beside::Dead | Beside::Full => 0,
+            };
+        Self {
+            ok: count("ok") - of_close("ok"),
+            delivered: sent.saturating_sub(of_closes),
+            unread,
+            unreceived: if beside == Beside::Restart { lost } else { 0 },
+            unreached: if beside == Beside::Full { count("undelivered").min(count("timed_out")) } else { 0 },
+            border: if count("unmeasured") > 0 { 2 } else { 0 },
+        }
+    }
+}
+
+/// A step of the iterations of a WebSocket.
+fn step<'r>(shape: &Shape, result: &'r Value, name: &str) -> Option<&'r Value> {
+    let steps = result["by_step"].as_array().filter(|_| shape.is_websocket())?;
+    steps.iter().find(|step| step["step"] == name)
+}
+
+/// Returns the percentiles that differ from those of the server's times, which are in order.
+fn times(shape: &Shape, counts: &Counts, result: &Value, truth: &[f64]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    // In the open model a response counts from when it was due, and waits for its connection.
+    let is_open = result["model"]["kind"] == "open";
+    let kinds: &[(&str, bool)] = if is_open {
+        &[("service_time", false), ("response_time", true)]
+    } else {
+        &[("service_time", false)]
+    };
+    let figures = step(shape, result, "message").unwrap_or(result);
+    for (kind, connects) in kinds {
+        for p in ["50", "90", "99"] {
+            let Some(shown) = figures[*kind]["p"][p].as_f64() else { continue };
+            let share = p.parse::<f64>().unwrap_or(0.0) / 100.0;
+            if truth.len() as f64 * (1.0 - share) < FEWEST {
+                continue;
+            }
+            let rank = ((share * truth.len() as f64).ceil() as usize).clamp(1, truth.len());
+            let at_least = figures[*kind]["at_least"].as_array();
+            let marked = at_least.is_some_and(|all| all.iter().any(|name| name == p));
+            let border = counts.border as usize;
+            let near = [rank.saturating_sub(border + 1), (rank + border).min(truth.len() - 1)];
+            let [least, most] = near.map(|place| truth[place.saturating_sub(usize::from(place == rank))]);
+            if most == f64::INFINITY {
+                if !marked && shown < TIMED_OUT_NS {
+                    wrong.push(format!("{kind} p{p} is {shown} ns, the server never answered"));
+                }
+                continue;
+            }
+            // A request that is sent again counts from its first attempt.
+            let ways = if shape.connects && (*connects || counts.unread > 0) { HANDSHAKE_NS } else { 0.0 };
+            let relay = if shape.connects && shape.relayed { RELAY_NS } else { 0.0 };
+            let above = OURS_NS + ways + relay;
+            if shown < least * (1.0 - SHARE) - LESS_NS || shown > most * (1.0 + SHARE) + above {
+                wrong.push(format!("{kind} p{p} is {shown} ns, the server has {least} to {most}"));
+            }
+        }
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_both_logs() {
+        let row = |received, replied, good, is_message| Some(Row { received, replied, good, is_message });
+        assert_eq!(request("0,10,30,replied,101,0"), row(10, Some(30), true, false));
+        assert_eq!(request("1,10,30,status,503,1"), row(10, Some(30), false, true));
+        assert_eq!(request("2,10,,dropped,,2"), row(10, None, false, true));
+        assert_eq!(completion("0,0,10,10,whole,128,2,30 40"), row(10, Some(40), true, true));
+        assert_eq!(completion("0,0,10,10,cut,128,1,30"), row(10, Some(30), false, true));
+        assert_eq!(completion("0,0,10,10,stalled,128,1,30"), row(10, None, false, true));
+        assert_eq!(operations("target cache: 5,267 operations on 103 connections\n"), Some(5_267));
+        assert_eq!(operations("no"), None);
+    }
+}
