@@ -207,6 +207,11 @@ impl<B: Backend> Worker<'_, B> {
         self.unlink_websocket(slot, first);
         self.release(slot, close);
         let mut class = first;
+        if !lost.is_empty() {
+            // The end of a connection has no stamp, and perhaps a request follows from it: the next one is seen
+            // at once.
+            self.pools[pool as usize].awaiting.received(false);
+        }
         while let Some(request) = lost.pop() {
             if request.is_given_up() {
                 continue;

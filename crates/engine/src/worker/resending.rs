@@ -18,6 +18,7 @@ use super::Worker;
 use crate::capture::Detour;
 use crate::connection::{Client, InTurn};
 use crate::request::{InFlight, Intent, Loss, NO_SESSION};
+use crate::target_pool::TargetPool;
 
 /// Facts about the requests on a connection of HTTP/1.1 that was lost, none of which has got a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +93,9 @@ impl<B: Backend> Worker<'_, B> {
         let mut again = InFlight { intent: Intent::SendAgain(loss), ..*request };
         self.exchanges.captures.renew(&mut again.capture);
         let deadline = again.deadline(self.plan);
-        let waiting = &mut self.pools[pool as usize].waiting;
+        let TargetPool { awaiting, waiting, .. } = &mut self.pools[pool as usize];
+        // A request follows from what came, and will from the next of its kind.
+        awaiting.received(false);
         let place = waiting.iter().position(|(later, _)| *later > deadline).unwrap_or(waiting.len());
         waiting.insert(place, (deadline, again));
     }

@@ -134,6 +134,21 @@ fn a_connect_ends_at_once_while_others_wait_for_ever() {
 }
 
 #[test]
+fn what_is_sent_again_does_not_wait_for_the_next_arrival() {
+    for seed in 0..5 {
+        let mut behaviour = plain();
+        behaviour.faults.reset = 0.2;
+        let flags = [("--rate", "20"), ("-d", "10s")];
+        let (record, _) = carry_out(&plan(&flags), SimOptions { latency: LATENCY, seed, ..world(behaviour) });
+        assert!(record.accounting.resent > 20, "{:?}", record.accounting);
+        // Two attempts, and perhaps a connection between them.
+        let truth = (SERVICE + LATENCY * 2) * 2 + LATENCY * 2;
+        let slow = percentile(&record, 90.0);
+        assert!(slow <= truth + OURS + OURS, "{seed}: {slow:?} where {truth:?} is true");
+    }
+}
+
+#[test]
 fn times_are_those_of_the_server_and_the_network() {
     let mut wrong = Vec::new();
     let mut count = 0;
