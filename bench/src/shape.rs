@@ -54,11 +54,23 @@ impl Shape {
         self.load[0] == "run"
     }
 
+    /// `true` if the kernel stamps each request for the server: one of HTTP/1.1 over TCP, which is sent as soon
+    /// as there is a connection. Several streams of a connection that are read together have the stamp of the
+    /// last, and a unix socket has none.
+    pub(crate) fn is_stamped_singly(&self) -> bool {
+        self.load[0] == "run" && ["--http2", "--unix-socket"].iter().all(|flag| !self.load.contains(flag))
+    }
+
     /// `true` if the load can go to another address, too: the relay knows of one server only.
     pub(crate) fn takes_another(&self) -> bool {
         self.load[0] == "run" && !self.relayed && !self.load.contains(&"--unix-socket")
     }
 }
+
+/// The part of the sink's service of gRPC that is used, for without it the sink would be asked, and have a
+/// request more in its log.
+const PROTO: &str = "syntax = \"proto3\"; package plimsoll.sink.v1; message Payload { string text = 1; } \
+                     service Sink { rpc Echo(Payload) returns (Payload); }";
 
 /// Connections that are kept open one after the other. A tunnel needs two connects, four threads and as many
 /// changes between them, all on the core of the server: sixteen at once would wait for each other there, which
@@ -125,7 +137,11 @@ pub(crate) const SHAPES: [Shape; 18] = [
     Shape {
         ..each("WebSocket of one message", &["--websocket"], &["ws", "ws://{server}/", "--messages", "1"])
     },
-    kept("gRPC", &["--grpc"], &["grpc", "{server}", "plimsoll.sink.v1.Sink/Echo"]),
+    kept(
+        "gRPC",
+        &["--grpc"],
+        &["grpc", "{server}", "plimsoll.sink.v1.Sink/Echo", "--proto", "{directory}/sink.proto"],
+    ),
     Shape {
         kind: Kind::Llm,
         ..kept("LLM stream", &[], &["llm", "http://{server}/", "--model", "plimsoll", "--output-tokens", "4"])
@@ -149,6 +165,8 @@ pub(crate) struct Stand {
 impl Stand {
     /// Starts the server of a shape with further flags, and its relay.
     pub(crate) fn start<S: AsRef<str>>(session: &Session, shape: &Shape, flags: &[S]) -> Result<Self> {
+        let proto = session.directory().join("sink.proto");
+        fs::write(&proto, PROTO).map_err(|error| Failure::because(proto.display(), error))?;
         let server = serve(session, shape, flags, None)?;
         let relay = || Server::start(session, &Serves::Relay(server.authority().to_owned()));
         let relay = shape.relayed.then(relay).transpose()?;

@@ -20,6 +20,8 @@ pub(super) struct Behaviour {
     pub(super) beside: Beside,
     /// `true` if bodies are sent slowly, which messages of gRPC and WebSockets are not.
     drips: bool,
+    /// `true` if requests wait unread, so that the log has when they came from the stamps of the kernel alone.
+    thaws: bool,
 }
 
 /// An event beside the flags.
@@ -37,7 +39,7 @@ pub(super) enum Beside {
 }
 
 const fn of(name: &'static str, sink: &'static [&'static str]) -> Behaviour {
-    Behaviour { name, sink, llm: None, beside: Beside::Nothing, drips: false }
+    Behaviour { name, sink, llm: None, beside: Beside::Nothing, drips: false, thaws: false }
 }
 
 pub(super) const BEHAVIOURS: [Behaviour; 16] = [
@@ -66,7 +68,7 @@ pub(super) const BEHAVIOURS: [Behaviour; 16] = [
         ..of("resets", &["--delay", "1ms", "--reset", "20%"])
     },
     of("refusals", &["--delay", "1ms", "--refuse", "20%"]),
-    of("thaw", &["--delay", "1ms", "--freeze", "500ms+200ms"]),
+    Behaviour { thaws: true, ..of("thaw", &["--delay", "1ms", "--freeze", "500ms+200ms"]) },
     Behaviour { beside: Beside::Frozen, ..of("frozen", &["--delay", "1ms", "--freeze", "600ms+1h"]) },
     Behaviour {
         drips: true,
@@ -84,7 +86,7 @@ impl Behaviour {
             Beside::Dead | Beside::Full => shape.takes_another(),
             Beside::Nothing | Beside::Frozen | Beside::Restart => true,
         };
-        if !is_possible || self.drips && !shape.has_bodies() {
+        if !is_possible || self.drips && !shape.has_bodies() || self.thaws && !shape.is_stamped_singly() {
             return None;
         }
         match shape.kind {

@@ -30,6 +30,8 @@ pub(super) struct Row {
     received: u64,
     replied: Option<u64>,
     good: bool,
+    /// `true` if it was ended in another way than by an answer: by a reset.
+    is_broken: bool,
     /// `true` for the answer to a message of a WebSocket, and to a request that is none.
     is_message: bool,
 }
@@ -61,9 +63,9 @@ impl Account {
     }
 }
 
-/// The number in `target cache: 5,267 operations on 103 connections`.
+/// The number in `target cache: 5,267 PUT, 0 GET of which 0 found`.
 fn operations(said: &str) -> Option<u64> {
-    let (front, _) = said.rsplit_once(" operations on ")?;
+    let (front, _) = said.rsplit_once(" PUT, ")?;
     front.rsplit(' ').next()?.replace(',', "").parse().ok()
 }
 
@@ -75,6 +77,7 @@ fn request(line: &str) -> Option<Row> {
         received: received.parse().ok()?,
         replied: replied.parse().ok(),
         good: action == "replied",
+        is_broken: ["reset", "refused"].contains(&action),
         is_message: status != "101",
     })
 }
@@ -89,6 +92,7 @@ fn completion(line: &str) -> Option<Row> {
         received: received.parse().ok()?,
         replied: last.filter(|_| end != "stalled"),
         good: end == "whole",
+        is_broken: end == "cut",
         is_message: true,
     })
 }
@@ -117,16 +121,19 @@ pub(super) fn compare(shape: &Shape, beside: Beside, result: &Value, account: &A
     let time = |row: &Row| match row.replied {
         Some(replied) if row.good => Some((replied - row.received) as f64),
         Some(_) => None,
-        None => Some(never),
+        None => (!row.is_broken).then_some(never),
     };
     let mut truth: Vec<f64> = rows.iter().filter(|row| row.is_message).filter_map(time).collect();
     // A server that stood still has not logged those who wait for it.
-    let unlogged = counts.delivered.saturating_sub(logged).max(counts.unreached) as usize;
-    if matches!(beside, Beside::Frozen | Beside::Full) {
-        truth.extend(std::iter::repeat_n(never, unlogged));
+    if beside == Beside::Frozen {
+        truth.extend(std::iter::repeat_n(never, counts.delivered.saturating_sub(logged) as usize));
     }
     truth.sort_by(f64::total_cmp);
-    wrong.extend(times(shape, &counts, result, &truth));
+    // An upgrade that was not answered has no status, so that it cannot be told from a message.
+    let is_told = !shape.is_websocket() || truth.last() != Some(&never);
+    if is_told {
+        wrong.extend(times(shape, &counts, result, &truth));
+    }
     wrong
 }
 
@@ -141,6 +148,8 @@ struct Counts {
     unreceived: u64,
     /// Requests that timed out before they were sent.
     unreached: u64,
+    /// `true` if requests were sent again.
+    resent: bool,
     /// At the end of a warm-up one may have been due before it, and have come after it.
     border: u64,
 }
@@ -170,6 +179,7 @@ impl Counts {
             unread,
             unreceived: if beside == Beside::Restart { lost } else { 0 },
             unreached: if beside == Beside::Full { count("undelivered").min(count("timed_out")) } else { 0 },
+            resent: count("resent") > 0,
             border: if count("unmeasured") > 0 { 2 } else { 0 },
         }
     }
@@ -193,6 +203,9 @@ fn times(shape: &Shape, counts: &Counts, result: &Value, truth: &[f64]) -> Vec<S
     };
     let figures = step(shape, result, "message").unwrap_or(result);
     for (kind, connects) in kinds {
+        // Who has timed out before it was sent has waited, and was not served.
+        let unreached = if *connects { counts.unreached as usize } else { 0 };
+        let truth = [truth, &vec![f64::INFINITY; unreached]].concat();
         for p in ["50", "90", "99"] {
             let Some(shown) = figures[*kind]["p"][p].as_f64() else { continue };
             let share = p.parse::<f64>().unwrap_or(0.0) / 100.0;
@@ -214,7 +227,11 @@ fn times(shape: &Shape, counts: &Counts, result: &Value, truth: &[f64]) -> Vec<S
             // A request that is sent again counts from its first attempt.
             let ways = if shape.connects && (*connects || counts.unread > 0) { HANDSHAKE_NS } else { 0.0 };
             let relay = if shape.connects && shape.relayed { RELAY_NS } else { 0.0 };
-            let above = OURS_NS + ways + relay;
+            // It has the times of two attempts, of which the log does not say that they are of one request, and
+            // perhaps that of a connection between them.
+            let most = if counts.resent { most * 2.0 } else { most };
+            let again = if counts.resent { HANDSHAKE_NS } else { 0.0 };
+            let above = OURS_NS + ways + relay + again;
             if shown < least * (1.0 - SHARE) - LESS_NS || shown > most * (1.0 + SHARE) + above {
                 wrong.push(format!("{kind} p{p} is {shown} ns, the server has {least} to {most}"));
             }
@@ -229,14 +246,17 @@ mod tests {
 
     #[test]
     fn lines_of_both_logs() {
-        let row = |received, replied, good, is_message| Some(Row { received, replied, good, is_message });
+        let row = |received, replied, good, is_message| {
+            Some(Row { received, replied, good, is_broken: false, is_message })
+        };
         assert_eq!(request("0,10,30,replied,101,0"), row(10, Some(30), true, false));
         assert_eq!(request("1,10,30,status,503,1"), row(10, Some(30), false, true));
         assert_eq!(request("2,10,,dropped,,2"), row(10, None, false, true));
         assert_eq!(completion("0,0,10,10,whole,128,2,30 40"), row(10, Some(40), true, true));
-        assert_eq!(completion("0,0,10,10,cut,128,1,30"), row(10, Some(30), false, true));
+        assert!(completion("0,0,10,10,cut,128,1,30").is_some_and(|row| row.is_broken && !row.good));
+        assert!(request("3,10,,reset,,3").is_some_and(|row| row.is_broken && !row.good));
         assert_eq!(completion("0,0,10,10,stalled,128,1,30"), row(10, None, false, true));
-        assert_eq!(operations("target cache: 5,267 operations on 103 connections\n"), Some(5_267));
+        assert_eq!(operations("target cache: 5,267 PUT, 0 GET of which 0 found\n"), Some(5_267));
         assert_eq!(operations("no"), None);
     }
 }
