@@ -54,9 +54,9 @@ impl Shape {
         self.load[0] == "run"
     }
 
-    /// `true` if the kernel stamps each request for the server: one of HTTP/1.1 over TCP, which is sent as soon
-    /// as there is a connection. Several streams of a connection that are read together have the stamp of the
-    /// last, and a unix socket has none.
+    /// `true` if the kernel stamps each request for the server: one of HTTP/1.1 over TCP, which is sent as
+    /// soon as there is a connection. Several streams of a connection that are read together have the stamp
+    /// of the last, and a unix socket has none.
     pub(crate) fn is_stamped_singly(&self) -> bool {
         self.load[0] == "run" && ["--http2", "--unix-socket"].iter().all(|flag| !self.load.contains(flag))
     }
@@ -73,8 +73,8 @@ const PROTO: &str = "syntax = \"proto3\"; package plimsoll.sink.v1; message Payl
                      service Sink { rpc Echo(Payload) returns (Payload); }";
 
 /// Connections that are kept open one after the other. A tunnel needs two connects, four threads and as many
-/// changes between them, all on the core of the server: sixteen at once would wait for each other there, which
-/// is no time of the generator.
+/// changes between them, all on the core of the server: sixteen at once would wait for each other there,
+/// which is no time of the generator.
 const IN_TURN: &[&str] = &["--connection-rate", "200"];
 
 /// A shape over connections that are kept.

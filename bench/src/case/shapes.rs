@@ -57,8 +57,8 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
     }
     let mut section = Section::titled("Our own share in the times of each shape");
     section.text.push_str(&format!(
-        "p50 in µs of the closed model with one connection, and of the open model, which is at most {} µs + {} % \
-         away from it.\n",
+        "p50 in µs of the closed model with one connection, and of the open model, which is at most {} µs \
+         + {} % away from it.\n",
         OURS_NS / 1e3,
         SHARE * 100.0,
     ));

@@ -171,8 +171,8 @@ struct Lead {
 impl Lead {
     /// Shortest step: each is a sixteenth shorter than the one before, down to this.
     const STEP: Nanos = Nanos(250);
-    /// The first steps are long, since at 100/s a second has no more than 100 of them; at lower rates they are
-    /// longer in the same measure, up to [`LONGER`](Self::LONGER) times.
+    /// The first steps are long, since at 100/s a second has no more than 100 of them; at lower rates they
+    /// are longer in the same measure, up to [`LONGER`](Self::LONGER) times.
     const FIRST_STEP: Nanos = Nanos::from_micros(8);
     const LONGER: f64 = 4.0;
     const PARTS: u64 = 8;

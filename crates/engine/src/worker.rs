@@ -291,8 +291,8 @@ impl<'p, B: Backend> Worker<'p, B> {
                 }
                 self.flush();
                 let now = self.io.now();
-                // The end of a connect has no stamp of the kernel: it is awaited at once, and looked for between
-                // two connects, so that those that follow are not in its time.
+                // The end of a connect has no stamp of the kernel: it is awaited at once, and looked for
+                // between two connects, so that those that follow are not in its time.
                 let until = match next {
                     Some(_) => Nanos::ZERO,
                     None => self.timers.next_due().min(now + LONGEST_WAIT).min(latest),

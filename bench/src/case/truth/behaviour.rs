@@ -12,15 +12,16 @@ const UNANSWERED: Duration = Duration::from_millis(50);
 /// Something that makes a server slow, faulty or absent.
 pub(super) struct Behaviour {
     pub(super) name: &'static str,
-    /// Flags of the sink. No share of slow or lost requests equals the part above a compared percentile, where
-    /// chance would decide on which side its value lies.
+    /// Flags of the sink. No share of slow or lost requests equals the part above a compared percentile,
+    /// where chance would decide on which side its value lies.
     sink: &'static [&'static str],
     /// Flags of the target of language models; none if it cannot behave like this.
     llm: Option<&'static [&'static str]>,
     pub(super) beside: Beside,
     /// `true` if bodies are sent slowly, which messages of gRPC and WebSockets are not.
     drips: bool,
-    /// `true` if requests wait unread, so that the log has when they came from the stamps of the kernel alone.
+    /// `true` if requests wait unread, so that the log has when they came from the stamps of the kernel
+    /// alone.
     thaws: bool,
 }
 

@@ -227,8 +227,8 @@ fn times(shape: &Shape, counts: &Counts, result: &Value, truth: &[f64]) -> Vec<S
             // A request that is sent again counts from its first attempt.
             let ways = if shape.connects && (*connects || counts.unread > 0) { HANDSHAKE_NS } else { 0.0 };
             let relay = if shape.connects && shape.relayed { RELAY_NS } else { 0.0 };
-            // It has the times of two attempts, of which the log does not say that they are of one request, and
-            // perhaps that of a connection between them.
+            // It has the times of two attempts, of which the log does not say that they are of one request,
+            // and perhaps that of a connection between them.
             let most = if counts.resent { most * 2.0 } else { most };
             let again = if counts.resent { HANDSHAKE_NS } else { 0.0 };
             let above = OURS_NS + ways + relay + again;

@@ -208,8 +208,8 @@ impl<B: Backend> Worker<'_, B> {
         self.release(slot, close);
         let mut class = first;
         if !lost.is_empty() {
-            // The end of a connection has no stamp, and perhaps a request follows from it: the next one is seen
-            // at once.
+            // The end of a connection has no stamp, and perhaps a request follows from it: the next one is
+            // seen at once.
             self.pools[pool as usize].awaiting.received(false);
         }
         while let Some(request) = lost.pop() {
