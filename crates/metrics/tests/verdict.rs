@@ -482,10 +482,14 @@ fn connections_that_carry_more_than_is_asked_for_are_no_limit() {
     // A single slow reply is not a slow moment of the target.
     record.total.service_time = filled(&[(us(563), 9_990), (ms(2_000), 10)]);
     assert_eq!(codes(&record), "start_lag");
-    // No number of connections helps if the target stands still for seconds.
+    // If it stands still once, that is its own doing, and the measurement is none the worse.
     record.total.service_time = filled(&[(us(563), 100_000), (ms(1_000), 60)]);
+    assert_eq!(codes(&record), "valid");
+    // No number of connections helps if it does so again and again.
+    record.total.service_time = filled(&[(us(563), 100_000), (ms(600), 60)]);
+    record.connections.blocked_at_limit = ms(4_000);
     let hint = &judge(&record).reasons[0].hint;
-    assert_eq!(hint, "look at the target in its slow moments: 20,000 connections would be needed");
+    assert_eq!(hint, "look at the target in its slow moments: 12,000 connections would be needed");
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn a_target_with_one_queue() {
 #[test]
 fn a_target_that_refuses() {
     let script = "sink --fail 20%:503; load --rate 500 -d 1s";
-    assert_limited(Needs::Nothing, script, "target", "status_5xx");
+    assert_limited(Needs::Nothing, script, "target", "with 503");
 }
 
 /// Commands that have to work for the part of the firewall.

@@ -24,6 +24,8 @@ const LOSS_SHARE: f64 = 0.01;
 /// send again.
 const CUT_SHARE: f64 = 0.05;
 const LOSS_COUNT: u64 = 10;
+/// A segment is sent again after 200 ms at the earliest, where no other one tells that it is missing.
+const SENT_AGAIN: Nanos = Nanos::from_millis(190);
 /// A connect that takes longer has asked twice: the first attempt is repeated after a second (RFC 6298).
 const ASKED_TWICE: Nanos = Nanos::from_millis(900);
 /// Share of an interval's processor from which a thread of the target has none left.
@@ -175,14 +177,15 @@ impl Judge<'_> {
         Some(limited(LimitedBy::Target, evidence, hint))
     }
 
-    /// Segments that had to be sent again. The counters are those of the whole machine: a load that did not
-    /// leave it, where nothing is lost, has no part in them.
+    /// Segments that had to be sent again. The counters are those of the whole machine. Nothing is lost on its
+    /// own interfaces, unless someone has it lost on purpose: a load that did not leave it has felt that, if it
+    /// was its own.
     fn loss(&self) -> Option<Limitation> {
         let addresses = || self.record.peers.iter().flat_map(|peer| &peer.addresses);
         let is_local = |address: &String| {
             address.parse::<SocketAddr>().map_or(true, |address| address.ip().is_loopback())
         };
-        if addresses().count() > 0 && addresses().all(is_local) {
+        if addresses().count() > 0 && addresses().all(is_local) && !self.has_waited_for_segments() {
             return None;
         }
         let share_of = |part: &MachineInterval| {
@@ -212,6 +215,15 @@ impl Judge<'_> {
         let hint =
             "look for loss on the way (ip -s link, nstat, tc -s qdisc): the slow responses are the network's";
         Some(limited(LimitedBy::Network, evidence, hint))
+    }
+
+    /// Returns `true` if requests or connects took so long as if a segment had been sent again, and usually do
+    /// not.
+    fn has_waited_for_segments(&self) -> bool {
+        let (total, connects) = (&self.record.total, &self.record.connections.connect_time);
+        let usual = total.service_time.percentile(50.0).unwrap_or(0);
+        let slow = total.service_time.count_above(SENT_AGAIN.0) + connects.count_above(SENT_AGAIN.0);
+        usual < SENT_AGAIN.0 / 2 && slow >= LOSS_COUNT
     }
 
     /// Requests that the target did not serve.
