@@ -506,7 +506,7 @@ impl Agent {
             }
             Order::Values { number } => session.take_values(number, body, actions),
             Order::Cede if matches!(session.stage, Stage::Begun | Stage::Orphaned | Stage::Ended) => {
-                session.stop(actions);
+                session.stop(SteerCommand::Stop, actions);
                 None
             }
             Order::Cede => {
@@ -762,9 +762,9 @@ impl Session {
     }
 
     /// Stops the load. Its result is sent as that of any other end.
-    fn stop(&mut self, actions: &mut Vec<AgentAction>) {
+    fn stop(&mut self, command: SteerCommand, actions: &mut Vec<AgentAction>) {
         if self.stage == Stage::Begun {
-            let steer = Steer { number: u64::MAX, at_ns: 0, command: SteerCommand::Stop };
+            let steer = Steer { number: u64::MAX, at_ns: 0, command };
             actions.push(AgentAction::Steer { run: self.name.clone(), steer });
         }
     }
@@ -791,7 +791,7 @@ impl Session {
         let silence = now.monotonic.since(self.heard);
         match self.stage {
             Stage::Begun if silence > self.orphan => {
-                self.stop(actions);
+                self.stop(SteerCommand::StopOrphaned, actions);
                 self.stage = Stage::Orphaned;
                 true
             }

@@ -371,6 +371,7 @@ impl Process {
             SteerCommand::Resume => ("/rate", json!({"rate": "resume", "at_ns": at_ns})),
             SteerCommand::Stop => ("/stop", json!({})),
             SteerCommand::StopNow => ("/stop", json!({"now": true})),
+            SteerCommand::StopOrphaned => ("/stop", json!({"orphaned": true})),
         };
         self.post(path, &body.to_string()).await
     }

@@ -401,12 +401,14 @@ pub enum SteerCommand {
     Stop,
     /// Report at once.
     StopNow,
+    /// As `Stop`, since the coordinator is silent. An agent says that to itself.
+    StopOrphaned,
 }
 
 impl SteerCommand {
     /// Returns `true` if nothing is started after it.
     pub const fn is_stop(self) -> bool {
-        matches!(self, Self::Stop | Self::StopNow)
+        matches!(self, Self::Stop | Self::StopNow | Self::StopOrphaned)
     }
 }
 

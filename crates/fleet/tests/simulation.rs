@@ -73,7 +73,7 @@ fn due(changes: &[Steer], until: Nanos) -> u64 {
             }
             SteerCommand::Pause => 0,
             SteerCommand::Resume => base,
-            SteerCommand::Stop | SteerCommand::StopNow => rate,
+            SteerCommand::Stop | SteerCommand::StopNow | SteerCommand::StopOrphaned => rate,
         };
     }
     ((sum + u128::from(rate) * u128::from(until.since(since).0)) / 1_000_000_000) as u64

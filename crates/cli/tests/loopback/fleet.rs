@@ -438,6 +438,11 @@ fn without_its_coordinator_a_fleet_stops_and_its_result_can_be_collected() {
     let collected =
         run_beside(&format!("fleet collect {id} {} -o json", broker.own_flags("coordinator.key")));
     let result = parsed(&collected);
+    // Symptom: it was DONE and valid, with exit code 0, though nobody had ended it.
+    assert_eq!(collected.code, Some(3), "{:#}", result["verdict"]);
+    let reasons = result["verdict"]["invalid_reasons"].as_array().expect("a list");
+    assert!(reasons.contains(&"unfinished".into()), "{:#}", result["verdict"]);
+    assert_eq!(result["run"]["stopped_by"], "orphaned");
     assert_fleet_balances(&result);
     // The first contact of a process that was cut short is in no figure.
     let saw = sink.stop().requests;

@@ -12,6 +12,8 @@ pub enum SteeredBy {
     Http,
     /// A key on the terminal.
     Key,
+    /// The agent that carried it out for a fleet, whose coordinator was silent.
+    Orphaned,
 }
 
 impl SteeredBy {
@@ -21,6 +23,7 @@ impl SteeredBy {
             Self::File => "file",
             Self::Http => "http",
             Self::Key => "key",
+            Self::Orphaned => "orphaned",
         }
     }
 }

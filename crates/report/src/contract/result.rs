@@ -283,7 +283,8 @@ pub struct Run {
     #[serde(default)]
     pub ended_by_threshold: Option<String>,
     /// Source that ended the run before its time, other than a signal: "http" for the control port, "key" for
-    /// a key on the terminal; null without one.
+    /// a key on the terminal, "orphaned" for the agent of a fleet whose coordinator was silent; null without
+    /// one.
     #[serde(default)]
     pub stopped_by: Option<String>,
 }

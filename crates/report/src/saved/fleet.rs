@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_metrics::{Reason, ReasonCode, figure};
+use plimsoll_core::Nanos;
+use plimsoll_metrics::{Reason, ReasonCode, SteeredBy, figure};
 
 use super::SavedRun;
 use super::merging::MergeError;
@@ -89,7 +90,10 @@ impl SavedRun {
         let is_lost = |agent: &&AgentResult| agent.state == AgentState::Lost;
         let agents = || shares.iter().map(|share| &share.agent);
         let missed = agents().filter(|agent| agent.missed_changes > 0).map(change_missed);
-        for finding in agents().filter(is_lost).map(lost).chain(missed) {
+        let was_orphaned =
+            |run: &&Self| run.result.run.stopped_by.as_deref() == Some(SteeredBy::Orphaned.name());
+        let unfinished = runs.iter().find(was_orphaned).map(|run| orphaned(run.result.duration_s));
+        for finding in agents().filter(is_lost).map(lost).chain(missed).chain(unfinished) {
             result.verdict.valid = false;
             if !result.verdict.invalid_reasons.contains(&finding.code) {
                 result.verdict.invalid_reasons.push(finding.code.clone());
@@ -162,6 +166,18 @@ fn lost(agent: &AgentResult) -> Finding {
         evidence: format!("agent {} was lost while the load went on{unknown}", agent.name),
         hint: "see why on its machine; `plimsoll fleet collect` collects its saved parts, once it is back"
             .to_owned(),
+    }
+}
+
+/// The finding about a load whose agents ended it by themselves.
+fn orphaned(duration_s: f64) -> Finding {
+    Finding {
+        code: ReasonCode::Unfinished.name().to_owned(),
+        evidence: format!(
+            "the coordinator was silent, so that the agents ended the load by themselves, after {}",
+            figure::nanos(Nanos::from_secs_f64(duration_s))
+        ),
+        hint: "see why the coordinator ended or was cut off, and make the run again".to_owned(),
     }
 }
 

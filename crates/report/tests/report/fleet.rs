@@ -169,3 +169,19 @@ fn a_shard_that_is_not_there_belongs_to_a_lost_agent_or_is_an_error() {
     let nobody = FleetShare { run: None, ..share(1, 1, AgentState::Lost, 5) };
     assert_eq!(SavedRun::merge_fleet(vec![nobody]), Err(MergeError::Nothing));
 }
+
+/// Symptom: what `fleet collect` made of a run whose coordinator was killed was DONE and valid.
+#[test]
+fn a_load_that_its_agents_ended_by_themselves_is_unfinished() {
+    let shares = (1..=2).map(|number| {
+        let mut share = share(number, 2, AgentState::Finished, 0);
+        share.run.as_mut().expect("it has a run").result.run.stopped_by = Some("orphaned".to_owned());
+        share
+    });
+    let merged = SavedRun::merge_fleet(shares.collect()).unwrap();
+    let verdict = &merged.result.verdict;
+    assert_eq!((verdict.valid, verdict.outcome.word()), (false, "NO VERDICT"));
+    assert!(verdict.invalid_reasons.contains(&"unfinished".to_owned()), "{verdict:?}");
+    let page = text(&merged);
+    assert!(page.contains("the coordinator was silent"), "{page}");
+}

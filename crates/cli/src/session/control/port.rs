@@ -251,8 +251,9 @@ impl RequestHandler {
     }
 
     fn stop(&self, body: &str) -> ControlReply {
-        self.controller.control.stop_by(SteeredBy::Http);
         let asked: Value = serde_json::from_str(body).unwrap_or_default();
+        let by = if asked["orphaned"] == true { SteeredBy::Orphaned } else { SteeredBy::Http };
+        self.controller.control.stop_by(by);
         if asked["now"] == true {
             self.controller.control.stop(Stop::Now);
         }

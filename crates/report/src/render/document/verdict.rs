@@ -1,7 +1,7 @@
 //! The opening of the report: the outcome, the validity of the measurement, the factor that limited the run,
 //! and the most important figures.
 
-use plimsoll_metrics::{RateUnit, figure};
+use plimsoll_metrics::{RateUnit, SteeredBy, figure};
 
 use super::times::main_time;
 use super::{Line, Span, Unit, figure_of, per_second, seconds, words};
@@ -75,6 +75,8 @@ fn ended_early(run: &Run) -> Option<String> {
         format!("ended early by the threshold {threshold}")
     } else if let Some(signal) = run.interrupted_by_signal {
         format!("interrupted by signal {signal}")
+    } else if run.stopped_by.as_deref() == Some(SteeredBy::Orphaned.name()) {
+        "ended early, since the coordinator of the fleet was silent".to_owned()
     } else {
         format!("stopped by {}", run.stopped_by.as_ref()?)
     };
