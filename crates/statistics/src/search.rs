@@ -92,7 +92,8 @@ const PLAIN: f64 = 0.999;
 const FAR: f64 = 1.2;
 /// Length of the confirmation and of a trial from above.
 const CONFIRMATION: u32 = 3;
-/// Confirmations that break, after which the lower end is not confirmed.
+/// Confirmations that break, or have more bad samples than may be, after which the lower end is not
+/// confirmed.
 const REFUSALS: u32 = 2;
 /// The rate before a trial from above, by the upper end: a real overload, not a rate that only breaks a
 /// condition.
@@ -276,6 +277,8 @@ pub struct Search {
     /// Both ends and why, once they are as narrow as was asked for or the time is over.
     decided: Option<Decision>,
     confirmed: Option<f64>,
+    /// The rate whose confirmations are summed up, and their samples by condition.
+    confirming: (f64, Vec<SliceCount>),
     refusals: u32,
     descents: u32,
     from_above: Option<f64>,
@@ -316,6 +319,7 @@ impl Search {
             accidents: 0,
             decided: None,
             confirmed: None,
+            confirming: (0.0, Vec::new()),
             refusals: 0,
             descents: 0,
             from_above: None,
@@ -438,10 +442,32 @@ impl Search {
                     self.decided = None;
                 }
             }
+            // Evidence of the capacity as any other, if there is time; else one more trial, which counts
+            // together with this one.
+            Purpose::Confirmation if self.contradicts(trial.rate, &outcome) => {
+                self.refusals += 1;
+                let has_time = self.decided.is_some_and(|decided| decided.end == End::Narrow);
+                if self.refusals < REFUSALS && has_time {
+                    self.decided = None;
+                }
+            }
             Purpose::Confirmation => self.confirmed = Some(trial.rate),
             Purpose::Ramp | Purpose::Bisection | Purpose::Estimation => {}
         }
         self.add(trial, length, outcome)
+    }
+
+    /// Returns `true` if more samples are bad in the confirmations of this rate, with this one, than may be,
+    /// by whatever margin.
+    fn contradicts(&mut self, rate: f64, outcome: &Outcome) -> bool {
+        let Outcome::Measured(portions) = outcome else { return false };
+        if self.confirming.0 != rate {
+            self.confirming = (rate, vec![SliceCount { count: 0, marked: 0 }; portions.len()]);
+        }
+        let sums = &mut self.confirming.1;
+        sums.iter_mut().zip(portions).for_each(|(sum, slices)| sum.merge(SliceCount::sum(slices)));
+        let mut all = sums.iter().zip(&self.settings.limits);
+        all.any(|(SliceCount { count, marked }, limit)| *marked as f64 > *limit * *count as f64)
     }
 
     /// Returns the answer so far. Set `stopped` if the caller ends the search while there still is a next

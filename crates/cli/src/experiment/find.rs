@@ -8,7 +8,7 @@ use plimsoll_plan::{Disk, Files, Plan, Problem, TrialLoad};
 use plimsoll_report::capacity::{Capacity, CapacityResult, LevelResult, ShareResult, TrialResult};
 use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Style, TableFormat, render_capacity};
 use plimsoll_statistics::{
-    Answer, End, Finding, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
+    Answer, End, Finding, Level, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
 };
 
 use crate::args::control::ControlSpec;
@@ -90,6 +90,8 @@ struct Finder<'a, T: Trials> {
     unit: Nanos,
     lead: Nanos,
     trials: Vec<TrialResult>,
+    /// The rate of the last confirmation that contradicted the lower end, and how.
+    contradiction: Option<(f64, String)>,
     begun: Begun,
     quiet: bool,
 }
@@ -127,6 +129,7 @@ impl<'a, T: Trials> Finder<'a, T> {
             unit,
             lead,
             trials: Vec::new(),
+            contradiction: None,
             begun: Begun::now(),
             quiet,
         }
@@ -152,6 +155,9 @@ impl<'a, T: Trials> Finder<'a, T> {
             }
             let measured = measured?;
             let outcome = self.outcome(&measured);
+            if let (Purpose::Confirmation, Outcome::Measured(portions)) = (trial.purpose, &outcome) {
+                self.contradiction = self.missed(portions).map(|missed| (trial.rate, missed));
+            }
             // A trial whose outcome was clear ends early.
             let carried_out = measured.run.record.duration.as_secs_f64() / length.as_secs_f64();
             let finding = self.search.note(&trial, carried_out, outcome);
@@ -235,6 +241,32 @@ impl<'a, T: Trials> Finder<'a, T> {
         Outcome::Measured(measured.portions.clone())
     }
 
+    /// The objective of which more requests are bad than may be, in words.
+    fn missed(&self, portions: &[Vec<SliceCount>]) -> Option<String> {
+        self.objectives.iter().zip(portions).find_map(|(objective, portions)| {
+            let SliceCount { count, marked } = SliceCount::sum(portions);
+            let is_missed = marked as f64 > objective.limit * count as f64;
+            let share = |part: f64| figure::share(part / count.max(1) as f64);
+            is_missed.then(|| format!("{} of its requests broke {}", share(marked as f64), objective.spec))
+        })
+    }
+
+    /// The lowest rate that breaks an objective, if none that was tried may hold: each of the others has more
+    /// bad requests than may be, too, or so few requests that they say nothing.
+    fn lowest_breaking(&self) -> Option<f64> {
+        let may_hold = |level: &Level| {
+            let mut all = self.objectives.iter().zip(level.portions());
+            level.finding != Finding::Breaks
+                && all.all(|(Objective { limit, .. }, portions)| {
+                    let SliceCount { count, marked } = SliceCount::sum(portions);
+                    count as f64 * limit >= 1.0 && marked as f64 <= limit * count as f64
+                })
+        };
+        let levels = self.search.levels();
+        let breaking = levels.iter().find(|level| level.finding == Finding::Breaks)?;
+        (!levels.iter().any(may_hold)).then_some(breaking.rate)
+    }
+
     fn add_trial(&mut self, trial: &Trial, begun: Nanos, measured: &Measured, finding: Finding) {
         self.trials.push(TrialResult {
             purpose: match trial.purpose {
@@ -304,7 +336,7 @@ impl<'a, T: Trials> Finder<'a, T> {
         })
     }
 
-    fn level(&self, level: &plimsoll_statistics::Level) -> LevelResult {
+    fn level(&self, level: &Level) -> LevelResult {
         let share = |(objective, portions): (&Objective, &Vec<SliceCount>)| {
             let interval = share_interval(portions, self.search.settings().confidence);
             let all = SliceCount::sum(portions);
@@ -353,26 +385,40 @@ impl<'a, T: Trials> Finder<'a, T> {
             _ => {}
         }
         if answer.low.is_some() && !answer.confirmed {
-            notes.push("the lower end was not confirmed by another trial".to_owned());
+            let contradiction = self.contradiction.as_ref().filter(|(rate, _)| Some(*rate) == answer.low);
+            notes.push(match contradiction {
+                Some((_, missed)) => {
+                    format!("the lower end was not confirmed: in a trial of its own {missed}")
+                }
+                None => "the lower end was not confirmed by another trial".to_owned(),
+            });
         }
         let limit = self.trials.iter().rev().find(|trial| trial.finding == finding_name(Finding::NotApplied));
         if let (End::Generator, Some(found)) = (answer.end, limit.and_then(|trial| trial.figures.cause())) {
             notes.push(found.in_words());
         }
         let width = answer.low.zip(answer.high).map(|(low, high)| high / low - 1.0);
+        let used = figure::nanos(clock::monotonic() - self.begun.at);
         let statement = match answer.end {
             End::Narrow => "the lower rate meets the objectives, the upper one does not".to_owned(),
             End::Unclear => match width {
                 Some(width) => format!(
-                    "the capacity lies between them, {} wide: that is the precision of {}; a longer \
+                    "the capacity lies between them, {} wide: that is the precision of {used}; a longer \
                      --max-time narrows it",
                     figure::share(width),
-                    figure::nanos(self.spec.max_time),
                 ),
-                None => format!(
-                    "rates beside it were tried for {} and stayed unclear: give a longer --max-time",
-                    figure::nanos(self.spec.max_time),
-                ),
+                None => match self.lowest_breaking().filter(|_| answer.low.is_none()) {
+                    Some(rate) => {
+                        let is_lowest = self.search.levels().first().is_some_and(|level| level.rate == rate);
+                        let rest =
+                            if is_lowest { "" } else { ", and lower ones have too few requests to tell" };
+                        let rate = figure::per_second(rate);
+                        format!("no rate that was tried meets the objectives: {rate} breaks them{rest}")
+                    }
+                    None => format!(
+                        "rates beside it were tried for {used} and stayed unclear: give a longer --max-time"
+                    ),
+                },
             },
             End::Highest => "the highest rate that may be tried does not break it".to_owned(),
             End::Generator if answer.high.is_some() => {

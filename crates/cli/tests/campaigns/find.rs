@@ -79,6 +79,35 @@ fn what_breaks_everywhere_has_no_capacity() {
     assert_eq!(result["capacity"]["end"], "lowest");
 }
 
+/// Symptom: a search of 7 s said that rates "were tried for 2m00s and stayed unclear: give a longer --max-time",
+/// where half of all requests fail at any rate.
+#[test]
+fn where_half_of_all_requests_fail_no_time_is_too_short() {
+    let sink = Sink::measured(&["--fail", "50%:503"]);
+    let output = find(&[
+        &sink.url,
+        "--slo",
+        "p99<1s",
+        "--from",
+        "400",
+        "-d",
+        "500ms",
+        "--max-time",
+        "15s",
+        "-o",
+        "json",
+        "--quiet",
+    ]);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    let capacity = &result["capacity"];
+    assert!(matches!(output.status.code(), Some(3 | 99)), "{capacity:#}");
+    // On a machine that has no time for it, the generator says so.
+    if capacity["end"] != "generator" {
+        let statement = capacity["statement"].as_str().expect("a sentence");
+        assert!(statement.starts_with("no rate that was tried meets the objectives"), "{result:#}");
+    }
+}
+
 #[test]
 fn a_highest_rate_is_kept() {
     let sink = Sink::start(&[]);
