@@ -21,6 +21,8 @@ const MOST_ALIKE: f64 = 0.95;
 /// Smallest square of a difference to be prepared for, in events: so the share of errors of targets that had
 /// none has an interval, too.
 const FEWEST_EVENTS: f64 = 2.0;
+/// Share of the probability of an error that the interval by the dealing has; the one by blocks has the rest.
+const BY_DEALING: f64 = 0.1;
 /// Share of a target's values in one range from which they are not taken to be spread evenly in it: a server
 /// that always takes about as long.
 const CONCENTRATED: f64 = 0.25;
@@ -161,11 +163,21 @@ pub struct SequentialComparison {
     /// All of them together.
     total: Block,
     count: usize,
+    /// Requests that are dealt to a side together, at most; `None` if nothing bounds their number.
+    dealt_together: Option<f64>,
+    /// Requests that ended in the first [`FEWEST_BLOCKS`].
+    first_ended: f64,
 }
 
 impl Default for SequentialComparison {
     fn default() -> Self {
-        Self { blocks: SliceKeeper::keeping(MOST_BLOCKS), total: Block::default(), count: 0 }
+        Self {
+            blocks: SliceKeeper::keeping(MOST_BLOCKS),
+            total: Block::default(),
+            count: 0,
+            dealt_together: None,
+            first_ended: 0.0,
+        }
     }
 }
 
@@ -175,8 +187,17 @@ impl SequentialComparison {
         Self::default()
     }
 
+    /// The same for requests of which at most so many are dealt to a side together: those of an iteration.
+    #[must_use]
+    pub fn dealing(self, together: u32) -> Self {
+        Self { dealt_together: Some(f64::from(together.max(1))), ..self }
+    }
+
     /// Takes the next block.
     pub fn add(&mut self, block: Block) {
+        if self.count < FEWEST_BLOCKS {
+            self.first_ended += block.a.ended() + block.b.ended();
+        }
         self.total.join(block.clone());
         self.blocks.add(block);
         self.count += 1;
@@ -320,10 +341,37 @@ impl SequentialComparison {
         }
     }
 
-    /// The difference of the shares of errors. Its interval takes the squares of the differences as they are,
-    /// without the difference that is asked about: with few errors they are not symmetric around another one
-    /// than zero.
+    /// The difference of the shares of errors, by the narrower of two intervals.
     fn errors(&self, alpha: f64) -> Option<Shift> {
+        let Some(together) = self.dealt_together else { return self.errors_by_blocks(alpha) };
+        let by_blocks = self.errors_by_blocks(alpha * (1.0 - BY_DEALING))?;
+        if self.count < FEWEST_BLOCKS {
+            return Some(by_blocks);
+        }
+        let width = self.width_by_dealing(together, alpha * BY_DEALING);
+        if 2.0 * width >= by_blocks.high - by_blocks.low {
+            return Some(by_blocks);
+        }
+        let Shift { estimate, .. } = by_blocks;
+        Some(Shift { estimate, low: (estimate - width).max(-1.0), high: (estimate + width).min(1.0) })
+    }
+
+    /// Half the width of the interval of the difference of the shares of errors in this run, by the chance of
+    /// the dealing alone: whenever its requests failed, and however they depend on each other, those that are
+    /// dealt together were as likely to be A's as B's. So the sum of A's and B's failures, with opposite
+    /// signs, is made of independent parts no larger than `together` (Hoeffding 1963).
+    fn width_by_dealing(&self, together: f64, alpha: f64) -> f64 {
+        let Block { a, b } = &self.total;
+        let squares = together * f64::midpoint(a.ended(), b.ended());
+        let scale = (together * self.first_ended / 2.0).max(FEWEST_EVENTS);
+        let spread = Spread { sum: 0.0, squares, scale };
+        spread.limit(alpha) / f64::midpoint(a.ended(), b.ended())
+    }
+
+    /// The difference of the shares of errors, by how it varies from block to block. Its interval takes the
+    /// squares of the differences as they are, without the difference that is asked about: with few errors
+    /// they are not symmetric around another one than zero.
+    fn errors_by_blocks(&self, alpha: f64) -> Option<Shift> {
         let Block { a, b } = &self.total;
         let (value_of_a, value_of_b) = (Self::value(Figure::Errors, a)?, Self::value(Figure::Errors, b)?);
         let estimate = value_of_b - value_of_a;

@@ -244,3 +244,57 @@ fn a_shift_of_three_percent_under_a_drift_of_twenty_is_found_where_runs_by_turns
     println!("by turns: found in {by_turns} of {runs} runs");
     assert!(by_turns * 10 <= runs, "{by_turns} of {runs}");
 }
+
+/// Symptom: of two targets of which one broke halfway, the difference of errors was [-100, +100] points: one
+/// lasting change counted as noise between blocks. Which requests are whose is dealt at random, whatever
+/// happens when.
+#[test]
+fn a_side_that_breaks_halfway_is_told_by_the_dealing() {
+    let block = |failed: u64| Block {
+        a: Side { ok: 37, ..Side::default() },
+        b: Side { ok: 37 - failed, failed, ..Side::default() },
+    };
+    let of = |comparison: SequentialComparison| {
+        let mut comparison = comparison;
+        (0..120).for_each(|number| comparison.add(block(if number < 60 { 0 } else { 37 })));
+        comparison.change(Figure::Errors, 0.05 / 3.0).expect("an interval")
+    };
+    let by_blocks = of(SequentialComparison::new());
+    assert!(by_blocks.low < 0.0, "{by_blocks:?}");
+    let dealt = of(SequentialComparison::new().dealing(1));
+    assert_eq!(dealt.estimate, 0.5);
+    assert!(dealt.low > 0.4 && dealt.high < 0.6, "{dealt:?}");
+    // Iterations of nine requests are fewer dealings.
+    let together = of(SequentialComparison::new().dealing(9));
+    assert!(together.low < dealt.low && together.low > 0.25, "{together:?}");
+}
+
+/// Targets that fail together, for half of the run, are not called different: at no look of 400 runs in more
+/// than the share that was asked for.
+#[test]
+fn targets_that_fail_together_do_not_differ() {
+    let mut alarms = 0;
+    for seed in 0..400 {
+        let mut random = Random::new(seed, 0);
+        let mut comparison = SequentialComparison::new().dealing(1);
+        let mut is_alarm = false;
+        for number in 0..120_u64 {
+            let mut block = Block::default();
+            for _ in 0..20 {
+                // A pair of arrivals, of which one is A's; each fails by its time, whoever has it.
+                let chance = if number % 40 < 20 { 0.9 } else { 0.02 };
+                for side in [&mut block.a, &mut block.b] {
+                    let fails = random.unit() < chance;
+                    side.ok += u64::from(!fails);
+                    side.failed += u64::from(fails);
+                }
+            }
+            comparison.add(block);
+            if number >= 39 {
+                is_alarm |= comparison.excludes(Figure::Errors, 0.0, 0.05);
+            }
+        }
+        alarms += usize::from(is_alarm);
+    }
+    assert!(alarms <= 20, "{alarms} of 400");
+}

@@ -96,6 +96,12 @@ fn carry_out(sides: Sides, question: Question, args: &AbArgs) -> Result<(Compari
         let NotInterleaved(why) = refused;
         Failure::usage(Problem::new(format!("--metric: {why}")))
     })?;
+    // Without loops and conditions an iteration has each of its steps once.
+    let longest = plan.scenarios.iter().map(|scenario| scenario.steps.len() as u32).max();
+    if let Some(longest) = longest.filter(|_| !plan.paces_requests() && plan.requests_per_arrival().is_some())
+    {
+        interleaving = interleaving.dealing(longest);
+    }
     let campaign = campaign::watching(&args.watch, &mut plan, args.output.quiet)?;
     let started_at = rfc3339(clock::unix());
     let (mut decided, mut known) = (false, None);

@@ -202,6 +202,11 @@ impl Note {
     pub(crate) fn new(code: &str, text: impl Into<String>) -> Self {
         Self { code: code.to_owned(), text: text.into() }
     }
+
+    /// That runs were judged which prove nothing, for this reason.
+    pub(crate) fn allowed(doubt: &str) -> Self {
+        Self::new("allow_invalid", format!("judged all the same, as --allow-invalid asks: {doubt}"))
+    }
 }
 
 /// One figure in both groups.
@@ -294,7 +299,11 @@ impl Comparison {
         } else if !reasons.is_empty() {
             return Err(Incomparable(reasons));
         }
-        let refused = grounds::doubt(a, b).filter(|_| !question.allow_invalid);
+        let doubt = grounds::doubt(a, b);
+        if let Some(doubt) = doubt.as_deref().filter(|_| question.allow_invalid) {
+            notes.insert(0, Note::allowed(doubt));
+        }
+        let refused = doubt.filter(|_| !question.allow_invalid);
         let mut metrics = judging::metrics(a, b, question, &mut notes);
         let verdict = if refused.is_some() {
             metrics.iter_mut().for_each(|metric| metric.verdict = None);
@@ -335,6 +344,7 @@ impl Comparison {
         let is_valid = refused.is_none();
         let broken = run.broken();
         // That nothing succeeded is a fact, even if the measurement is invalid.
+        let allowed = refused.as_deref().filter(|_| question.allow_invalid).map(Note::allowed);
         let refused = refused.filter(|_| !question.allow_invalid && broken.is_none());
         let mut metrics = interleaving.metrics();
         if broken.is_some() {
@@ -352,12 +362,13 @@ impl Comparison {
         let statement = match (&refused, run.failures()) {
             (Some(_), _) => "no verdict: the measurement is invalid".to_owned(),
             (None, Some(failures)) => failures,
-            (None, None) => statement(&metrics, verdict, run.after_s),
+            (None, None) => {
+                let statement = statement(&metrics, verdict, run.after_s);
+                run.breaks().map_or_else(|| statement.clone(), |breaks| format!("{breaks}; {statement}"))
+            }
         };
-        let notes = match broken {
-            None => interleaving.shares_of_errors().map(|text| Note::new("errors", text)),
-            Some(_) => None,
-        };
+        let shares = interleaving.shares_of_errors().filter(|_| broken.is_none());
+        let notes = allowed.into_iter().chain(shares.map(|text| Note::new("errors", text)));
         let group = |name| GroupResult {
             name,
             runs: vec![RunLabel {
@@ -378,7 +389,7 @@ impl Comparison {
             settings: Settings { effect, error_effect, confidence },
             a,
             b,
-            notes: notes.into_iter().collect(),
+            notes: notes.collect(),
             metrics,
             interleaved: Some(InterleavedResult { statement, ..run }),
         }

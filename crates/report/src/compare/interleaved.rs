@@ -19,6 +19,11 @@ use crate::render::text::comparison::{amount, change_interval, short};
 /// Looks that a result keeps at most. Of a longer run every second one is kept, and so on.
 const MOST_LOOKS: usize = 240;
 
+/// Failures in a row from which on a side that answered before is broken.
+const BROKEN_REQUESTS: u64 = 10;
+/// Seconds of them.
+const BROKEN_SECONDS: f64 = 2.0;
+
 /// The run in which A and B had one load at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct InterleavedResult {
@@ -57,7 +62,7 @@ pub struct InterleavedResult {
 }
 
 /// Requests of one side of an interleaved comparison.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SideResult {
     /// Requests that ended well.
     pub ok: u64,
@@ -65,6 +70,42 @@ pub struct SideResult {
     pub failed: u64,
     /// What became of its requests if none succeeded, and the generator is not the cause; null otherwise.
     pub failure: Option<String>,
+    /// Measured seconds until its last good answer, if at least ten requests and two seconds came after that;
+    /// left away otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broke_at_s: Option<f64>,
+    /// Requests that failed since then.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failed_since: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// The last good answer of a side.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastAnswer {
+    /// Measured seconds until the end of its block; `None` if there was none.
+    at_s: Option<f64>,
+    /// Requests that failed since.
+    failed_since: u64,
+}
+
+impl LastAnswer {
+    fn add(&mut self, side: &Side, at_s: f64) {
+        if side.ok > 0 {
+            *self = Self { at_s: Some(at_s), failed_since: 0 };
+        } else {
+            self.failed_since += side.failed;
+        }
+    }
+
+    /// When it was, if there should have been others since.
+    fn broke_at(self, until_s: f64) -> Option<f64> {
+        self.at_s.filter(|at| self.failed_since >= BROKEN_REQUESTS && until_s - at >= BROKEN_SECONDS)
+    }
 }
 
 /// Requests of one side that were started.
@@ -114,6 +155,7 @@ pub struct Interleaving {
     bounds_from: [u64; 2],
     /// Requests of A and of B.
     started: [Started; 2],
+    last_answers: [LastAnswer; 2],
     measured_s: f64,
     /// Blocks between two looks that are kept, and those that are.
     every: usize,
@@ -162,10 +204,17 @@ impl Interleaving {
             response: model == ModelKind::Open,
             bounds_from: [u64::MAX; 2],
             started: [Started::default(); 2],
+            last_answers: [LastAnswer::default(); 2],
             measured_s: 0.0,
             every: 1,
             looks: Vec::new(),
         })
+    }
+
+    /// The same for iterations of at most so many requests, each of which is dealt as a whole.
+    #[must_use]
+    pub fn dealing(self, requests: u32) -> Self {
+        Self { comparison: self.comparison.dealing(requests), ..self }
     }
 
     /// Takes the next interval of the run as a block, while it still has its steps. The warm-up is no block.
@@ -202,10 +251,13 @@ impl Interleaving {
                 failed: total.failed + total.timed_out,
             }
         });
-        self.comparison.add(Block { a, b });
         if !interval.drain {
             self.measured_s += interval.length.as_secs_f64();
         }
+        for (last, side) in self.last_answers.iter_mut().zip([&a, &b]) {
+            last.add(side, self.measured_s);
+        }
+        self.comparison.add(Block { a, b });
     }
 
     /// The number of blocks so far.
@@ -306,7 +358,15 @@ impl Interleaving {
             let held_up = warmup.saturating_sub(warmup_ended);
             let is_side = |number: usize| self.is_b.get(number) == Some(&of_b);
             let facts = RunFacts::of_steps(record, is_side, measured, held_up);
-            SideResult { ok: side.ok, failed: side.failed, failure: facts.failure() }
+            let last = self.last_answers[usize::from(of_b)];
+            let broke_at_s = last.broke_at(self.measured_s);
+            SideResult {
+                ok: side.ok,
+                failed: side.failed,
+                failure: facts.failure(),
+                broke_at_s,
+                failed_since: if broke_at_s.is_some() { last.failed_since } else { 0 },
+            }
         };
         InterleavedResult {
             after_s: self.measured_s,
@@ -394,6 +454,18 @@ impl InterleavedResult {
             (Some(a), None) => Some(format!("A is broken: {a}, {after}; there is nothing to compare B with")),
             (None, Some(b)) => Some(format!("B is broken: {b}, {after}")),
         }
+    }
+}
+
+impl InterleavedResult {
+    /// The sentence about a side that answered well before, and not since an instant.
+    pub(crate) fn breaks(&self) -> Option<String> {
+        let broke = |name: &str, side: &SideResult| {
+            let (at, since) = (side.broke_at_s?, figure::count(side.failed_since));
+            Some(format!("{name} broke at {at:.0} s: none of {since} requests since then succeeded"))
+        };
+        let both: Vec<String> = [broke("A", &self.a), broke("B", &self.b)].into_iter().flatten().collect();
+        (!both.is_empty()).then(|| both.join("; "))
     }
 }
 

@@ -291,3 +291,33 @@ fn looks_are_bounded() {
     assert!((120..=240).contains(&looks.len()), "{}", looks.len());
     assert!(looks.windows(2).all(|pair| pair[0].at_s < pair[1].at_s));
 }
+
+/// Symptom: B's process ended in the middle of a run, half of its requests failed, and the gate passed:
+/// "undecided", errors +46.78 points [-100, +100].
+#[test]
+fn a_side_that_dies_halfway_is_worse_and_says_when() {
+    let mut interleaving = Interleaving::new(question(), ModelKind::Open, vec![false, true, true])
+        .expect("figures that there are")
+        .dealing(1);
+    for number in 0..120 {
+        interleaving.add(&failing(false, number >= 60));
+    }
+    let comparison = compared(&interleaving, None);
+    assert_eq!(comparison.verdict, Word::Worse, "{}", comparison.text(&TERMINAL));
+    let run = comparison.interleaved.as_ref().expect("it is one run");
+    assert_eq!((run.b.broke_at_s, run.b.failed_since, run.a.broke_at_s), (Some(15.0), 6_000, None));
+    let said = statement(&comparison);
+    assert!(said.starts_with("B broke at 15 s: none of 6,000 requests since then succeeded; "), "{said}");
+    assert!(said.contains("B has more errors: +50.00 points [+4"), "{said}");
+    assert!(comparison.markdown().contains("B broke at 15 s"), "{}", comparison.markdown());
+}
+
+/// Symptom: that invalid runs were judged all the same was in no format.
+#[test]
+fn what_was_allowed_is_told() {
+    let question = Question { allow_invalid: true, ..question() };
+    let judged =
+        compared(&interleaving(question, 120, 1.1, 0), Some("the measurement is invalid (start_lag)"));
+    let said = "judged all the same, as --allow-invalid asks: the measurement is invalid (start_lag)";
+    assert_eq!((judged.notes[0].code.as_str(), judged.notes[0].text.as_str()), ("allow_invalid", said));
+}
