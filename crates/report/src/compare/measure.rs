@@ -22,7 +22,7 @@ pub enum Measure {
     Time(Option<TimeKind>, TimeFigure),
     /// Responses per second.
     Rate,
-    /// The share of ended requests that failed or timed out.
+    /// The share of requests that failed or timed out, of those that ended or have no answer at the end.
     Errors,
     /// CPU time of the generator per response, in microseconds.
     Cpu,
@@ -169,15 +169,28 @@ impl Measure {
             Self::Rate => result.rate.achieved_per_s.ok_or_else(|| "the run had no length".to_owned()),
             Self::Errors => {
                 let bad = result.accounting.failed.saturating_add(result.accounting.timed_out);
-                let ended = bad.saturating_add(result.accounting.ok);
-                if ended == 0 { Err("no request ended".to_owned()) } else { Ok(bad as f64 / ended as f64) }
+                share_of(bad, result).ok_or_else(|| "no request ended".to_owned())
             }
             Self::Cpu => result.generator.cpu_us_per_request.ok_or_else(|| "no responses".to_owned()),
         }
     }
 
-    /// Returns `true` if its value in a run is only a lower bound, because of timeouts.
+    /// The most that its value in a run may be, if requests without an answer at the end may yet raise it;
+    /// `None` if they do not, or if nothing bounds it.
+    pub(crate) fn most(self, result: &RunResult) -> Option<f64> {
+        if self != Self::Errors || result.accounting.in_flight_at_stop == 0 {
+            return None;
+        }
+        let accounting = &result.accounting;
+        let all = [accounting.failed, accounting.timed_out, accounting.in_flight_at_stop];
+        share_of(all.into_iter().fold(0, u64::saturating_add), result)
+    }
+
+    /// Returns `true` if its value in a run is only a lower bound, because of requests without an answer.
     pub fn is_at_least(self, result: &RunResult) -> bool {
+        if self == Self::Errors {
+            return result.accounting.in_flight_at_stop > 0;
+        }
         let Self::Time(kind, figure) = self.in_model(result.model.kind) else { return false };
         let name = match figure {
             TimeFigure::Mean => "mean",
@@ -185,6 +198,14 @@ impl Measure {
         };
         summary(result, kind.unwrap_or(TimeKind::Response)).is_at_least(name)
     }
+}
+
+/// A number of requests as a share of those that ended or have no answer at the end; `None` without any.
+fn share_of(count: u64, result: &RunResult) -> Option<f64> {
+    let accounting = &result.accounting;
+    let all = [accounting.ok, accounting.failed, accounting.timed_out, accounting.in_flight_at_stop];
+    let all = all.into_iter().fold(0, u64::saturating_add);
+    (all > 0).then(|| count as f64 / all as f64)
 }
 
 /// The streams of a run without any.

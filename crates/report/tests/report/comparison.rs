@@ -256,3 +256,67 @@ fn schemas_describe_what_is_written() {
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     }
 }
+
+/// Symptom: `compare --allow-invalid` of runs that prove nothing said so in no format.
+#[test]
+fn invalid_runs_that_were_judged_all_the_same_are_told_in_every_format() {
+    let (a, mut b) = (group("a", 5, 0, 1), group("b", 5, 0, 6));
+    for member in &mut b.members {
+        (member.result.verdict.valid, member.result.verdict.invalid_reasons) =
+            (false, vec!["start_lag".to_owned()]);
+    }
+    let comparison = compared(&a, &b, &Question { allow_invalid: true, ..Question::default() });
+    assert_eq!(comparison.refused, None);
+    let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut json = Vec::new();
+    comparison.write_json(&mut json).expect("memory is enough");
+    let mut page = Vec::new();
+    plimsoll_report::html::render_comparison_page(&comparison, &mut page).expect("memory is enough");
+    let written = [json, page].map(|bytes| String::from_utf8(bytes).expect("text"));
+    for page in [text(&comparison), comparison.markdown()].into_iter().chain(written) {
+        let page = flat(page);
+        assert!(page.contains("5 of 5 runs of B invalid") && page.contains("allow-invalid asks"), "{page}");
+    }
+}
+
+/// Symptom: a target that never answered 40 % of its requests had "errors 0.0 % / 0.0 %, same".
+#[test]
+fn requests_without_an_answer_may_be_errors() {
+    let asked = || Question { measures: vec![Measure::Errors], ..Question::default() };
+    let silent = |name: &str, runs, first, share: u64| {
+        let mut group = group(name, runs, 0, first);
+        for member in &mut group.members {
+            let accounting = &mut member.result.accounting;
+            let all = accounting.ok;
+            accounting.in_flight_at_stop = all * share / 100;
+            accounting.ok -= accounting.in_flight_at_stop;
+        }
+        group
+    };
+    for runs in [1, 3, 6] {
+        let (a, b) = (silent("a", runs, 1, 0), silent("b", runs, 10, 40));
+        let comparison = compared(&a, &b, &asked());
+        assert_eq!(comparison.verdict, Word::Undecided, "{runs}: {}", text(&comparison));
+        let [errors] = &*comparison.metrics else { panic!("one was asked for") };
+        assert_eq!((errors.a_at_least, errors.b_at_least), (false, true));
+        assert!(comparison.notes.iter().any(|note| note.code == "lower_bounds"), "{:?}", comparison.notes);
+        if runs > 1 {
+            let reason = errors.reason.as_deref().unwrap_or_default();
+            assert!(reason.ends_with("requests without an answer may have failed, or not"), "{reason}");
+            let change = errors.change.as_ref().expect("both have a share");
+            assert!(change.low.is_some_and(|low| low <= 0.0), "{change:?}");
+            assert!(change.high.is_some_and(|high| high >= 0.4), "{change:?}");
+        }
+    }
+    // Whatever became of those without an answer, B has more errors.
+    let (a, mut b) = (silent("a", 6, 1, 0), silent("b", 6, 10, 1));
+    for member in &mut b.members {
+        let accounting = &mut member.result.accounting;
+        accounting.failed = accounting.ok / 2;
+        accounting.ok -= accounting.failed;
+    }
+    assert_eq!(compared(&a, &b, &asked()).verdict, Word::Worse);
+    // As many of both: nobody knows.
+    let (a, b) = (silent("a", 6, 1, 10), silent("b", 6, 10, 10));
+    assert_eq!(compared(&a, &b, &asked()).verdict, Word::Undecided);
+}

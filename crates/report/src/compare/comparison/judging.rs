@@ -1,5 +1,6 @@
 //! The figures of both groups, the method that fits their number of runs, and notes.
 
+use plimsoll_metrics::figure;
 use plimsoll_statistics::bootstrap::{Bootstrap, mean_change, quantile_ratio, relative_mean_change};
 use plimsoll_statistics::holm::holm;
 use plimsoll_statistics::judgement::{Orientation, judge};
@@ -81,6 +82,24 @@ struct Change {
     method: &'static str,
 }
 
+impl Change {
+    /// Takes in what it would be at both ends of values that are not known: a change that only one of them
+    /// shows is none.
+    fn widen(&mut self, low: &Self, high: &Self) {
+        let agree = (low.shift.estimate > 0.0) == (high.shift.estimate > 0.0);
+        self.shift.low = self.shift.low.min(low.shift.low).min(low.shift.estimate);
+        self.shift.high = self.shift.high.max(high.shift.high).max(high.shift.estimate);
+        self.p = match (low.p, high.p) {
+            (Some(low), Some(high)) if agree => Some(low.max(high)),
+            (Some(_), Some(_)) => Some(1.0),
+            _ => None,
+        };
+        if self.method == "equal" {
+            self.method = high.method;
+        }
+    }
+}
+
 impl Compared {
     fn new(measure: Measure, judged: bool, a: &Group, b: &Group, question: &Question) -> Self {
         let mut reason = None;
@@ -106,7 +125,29 @@ impl Compared {
             },
             _ => None,
         };
+        let most = |group: &Group, least: &[Option<f64>]| -> Option<Vec<f64>> {
+            let values = group.members.iter().zip(least);
+            values.map(|(member, least)| measure.most(&member.result).or(*least)).collect()
+        };
         let mut change = change;
+        if let (Some(a_least), Some(b_least)) = (all(&a_values), all(&b_values))
+            && let (Some(a_most), Some(b_most)) = (most(a, &a_values), most(b, &b_values))
+            && (a_most != a_least || b_most != b_least)
+        {
+            let ends = [(&a_most, &b_least), (&a_least, &b_most)];
+            let ends = ends.map(|(a, b)| self::change(a, b, measure.is_absolute(), question.confidence));
+            if let ([Some(low), Some(high)], Some(change)) = (ends, &mut change) {
+                change.widen(&low, &high);
+            }
+            if change.as_ref().is_some_and(|change| change.p.is_some_and(|p| p >= 1.0)) {
+                let waiting = |group: &Group| -> u64 {
+                    let members = group.members.iter();
+                    members.map(|member| member.result.accounting.in_flight_at_stop).sum()
+                };
+                let waiting = figure::count(waiting(a) + waiting(b));
+                reason = Some(format!("{waiting} requests without an answer may have failed, or not"));
+            }
+        }
         if change.as_ref().is_some_and(|change| change.method == "none") {
             let sliced = within(measure, a, b, question.confidence);
             reason = Some(match &sliced {
