@@ -4,7 +4,8 @@
 //! become one; one of an earlier version is read; a check is made after the run), it is made from the result.
 
 use plimsoll_core::{ErrorClass, ErrorCounts};
-use plimsoll_metrics::{Cause, Headline, LimitedBy, RunFacts, ThresholdFacts};
+use plimsoll_metrics::threshold::Operator;
+use plimsoll_metrics::{Cause, Headline, LimitedBy, RunFacts, Threshold, ThresholdFacts};
 
 use crate::contract::reconciliation::Reconciliation;
 use crate::contract::result::{OutcomeResult, RunResult, ThresholdOutcome, VerdictResult};
@@ -117,7 +118,8 @@ impl RunResult {
 /// Returns the outcome of several runs, and a line about it. A failure that one run has shown is not undone
 /// by another run that shows nothing: FAIL goes before NO VERDICT.
 pub(crate) fn together<'a>(runs: impl Iterator<Item = &'a RunResult>) -> (OutcomeResult, String) {
-    let all: Vec<&VerdictResult> = runs.map(|run| &run.verdict).collect();
+    let runs: Vec<&RunResult> = runs.collect();
+    let all: Vec<&VerdictResult> = runs.iter().map(|run| &run.verdict).collect();
     let order = [OutcomeResult::Fail, OutcomeResult::NoVerdict, OutcomeResult::Done, OutcomeResult::Pass];
     let of = |outcome: OutcomeResult| all.iter().filter(move |verdict| verdict.outcome == outcome);
     let Some(worst) = order.into_iter().find(|outcome| of(*outcome).count() > 0) else {
@@ -125,10 +127,39 @@ pub(crate) fn together<'a>(runs: impl Iterator<Item = &'a RunResult>) -> (Outcom
     };
     let count = of(worst).count();
     let summary = of(worst).next().map(|verdict| verdict.summary.as_str()).unwrap_or_default();
-    let which = if count == all.len() {
-        format!("all {count} runs")
-    } else {
-        format!("{count} of {} runs", all.len())
+    let (summary, of_worst) = match worst_of(&runs, worst) {
+        Some(run) if count > 1 => (run.verdict.summary.as_str(), ", the worst"),
+        _ => (summary, ""),
     };
-    (worst, format!("{which}: {summary}"))
+    let which = match (count, all.len()) {
+        (2, 2) => "both runs".to_owned(),
+        (count, all) if count == all => format!("all {count} runs"),
+        (count, all) => format!("{count} of {all} runs"),
+    };
+    (worst, format!("{which}{of_worst}: {summary}"))
+}
+
+/// The run whose only threshold came nearest to its limit, or was farthest beyond it, of those with this
+/// outcome; `None` if they do not have the same one, or a run has no figure.
+fn worst_of<'a>(runs: &[&'a RunResult], outcome: OutcomeResult) -> Option<&'a RunResult> {
+    let of_outcome = || runs.iter().filter(|run| run.verdict.outcome == outcome);
+    let mut found: Option<(f64, &RunResult)> = None;
+    let mut heading = None;
+    for run in of_outcome() {
+        let [threshold] = &*run.thresholds else { return None };
+        let value = threshold.observed.as_ref()?.value;
+        if *heading.get_or_insert_with(|| threshold.heading()) != threshold.heading() {
+            return None;
+        }
+        let is_upper = match Threshold::parse(&threshold.text).ok()?.operator {
+            Operator::Less | Operator::AtMost => true,
+            Operator::Greater | Operator::AtLeast => false,
+            Operator::Equal | Operator::Unequal => return None,
+        };
+        let is_worse = found.is_none_or(|(worst, _)| if is_upper { value > worst } else { value < worst });
+        if is_worse {
+            found = Some((value, run));
+        }
+    }
+    found.map(|(_, run)| run)
 }

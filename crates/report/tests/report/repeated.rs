@@ -123,3 +123,23 @@ fn the_table_of_intervals_names_the_run() {
     assert!(lines[0].starts_with("run,") && lines[1].starts_with("1,"), "{table}");
     assert!(lines.last().is_some_and(|line| line.starts_with("2,")), "{table}");
 }
+
+/// Symptom: "PASS all 3 runs: p99<50ms holds: 23.0 ms" named the first run; the worst had 25.1 ms.
+#[test]
+fn the_figure_of_several_runs_is_that_of_the_worst() {
+    let of = |text: &str, values: [f64; 3]| {
+        let mut all = runs(&[1.0; 3]);
+        for (run, value) in all.iter_mut().zip(values) {
+            let mut threshold = fixture::thresholds().thresholds.swap_remove(0);
+            let observed = threshold.observed.as_mut().expect("a figure");
+            (observed.value, observed.text) = (value, format!("{value}"));
+            text.clone_into(&mut threshold.text);
+            run.thresholds = vec![threshold];
+            run.verdict.outcome = OutcomeResult::Pass;
+            run.verdict.summary = format!("{text} holds: {value}");
+        }
+        repeated(all).verdict.summary
+    };
+    assert_eq!(of("p99<50ms", [23.0, 25.1, 24.0]), "all 3 runs, the worst: p99<50ms holds: 25.1");
+    assert_eq!(of("rate>10/s", [23.0, 25.1, 22.0]), "all 3 runs, the worst: rate>10/s holds: 22");
+}
