@@ -419,7 +419,11 @@ impl RunFacts {
         else {
             return String::new();
         };
-        let all = if most == self.bad() { "all" } else { "most" };
+        let all = match self.bad() {
+            2 if most == 2 => "both",
+            bad if most == bad => "all",
+            _ => "most",
+        };
         match (most, self.bad()) {
             (0, _) => String::new(),
             (1, 1) => format!(", {name}"),

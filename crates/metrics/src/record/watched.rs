@@ -95,7 +95,7 @@ pub struct MemoryCourse {
     /// When it ended, or when the last process did.
     pub last: Option<u64>,
     /// Growth in bytes per minute: the last less the first, by the length of the measured part; `None` if
-    /// nothing of the server was left at its end.
+    /// nothing of the server was left at its end, or the measured part was shorter than a minute.
     pub growth_per_minute: Option<f64>,
 }
 
@@ -140,7 +140,7 @@ impl MachineRecord {
         let minutes = total.length.as_secs_f64() / 60.0;
         let ending = self.intervals.iter().rfind(|part| !part.warmup && part.at <= total.at);
         let is_left = ending.is_some_and(|part| rss(part).is_some());
-        let growth = first.zip(last).filter(|_| is_left && minutes > 0.0);
+        let growth = first.zip(last).filter(|_| is_left && minutes >= 1.0);
         MemoryCourse {
             first,
             peak: used.and_then(|used| used.rss_bytes).max(first),
@@ -188,8 +188,10 @@ mod tests {
         let total = record.measured(Nanos::MAX).expect("it was watched");
         let memory = record.memory(0, &total);
         assert_eq!((memory.first, memory.peak, memory.last), (Some(3 * MIB), Some(9 * MIB), Some(4 * MIB)));
-        // One in three seconds.
-        assert_eq!(memory.growth_per_minute.map(f64::round), Some(20.0 * MIB as f64));
+        // Symptom: "growing by 20.0 MiB/min", of one in three seconds.
+        assert_eq!(memory.growth_per_minute, None);
+        let minutes = MachineInterval { length: Nanos::from_secs(120), ..total.clone() };
+        assert_eq!(record.memory(0, &minutes).growth_per_minute, Some(MIB as f64 / 2.0));
         assert_eq!(
             total.watched[0].used.and_then(|used| used.files).map(|files| files.written_bytes),
             Some(21)

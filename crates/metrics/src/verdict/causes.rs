@@ -80,7 +80,7 @@ impl Judge<'_> {
         let machine_busy = self.machine.as_ref().map_or(0.0, |machine| machine.cores_share(|core| core.busy));
         if machine_busy >= CROWDED_SHARE && self.crowd().is_some() {
             let (who, hint) = self.competition();
-            return format!("{hint} ({who}), or use a lower rate");
+            return format!("{who}: {hint}, or use a lower rate");
         }
         if self.record.pacing_budget > Nanos::ZERO {
             return "leave out --pacing shared, which shares wake-ups on purpose".to_owned();
@@ -124,7 +124,9 @@ impl Judge<'_> {
                 (crowd, format!("put the target ({target}) on another machine"))
             }
             (Some(crowd), _) => {
-                (crowd, "stop that work, or use a machine of its own for the generator".to_owned())
+                let names: Vec<&str> = others.iter().take(NAMED).map(|(name, _)| name.as_str()).collect();
+                let names = names.join(" and ");
+                (crowd, format!("stop {names}, or use a machine of its own for the generator"))
             }
             (None, _) => (
                 "another process competes for it".to_owned(),

@@ -30,6 +30,10 @@ fn beside_a_build() -> RunRecord {
     record
 }
 
+/// The advice against them.
+const STOP: &str =
+    "stop rustc (3 processes) and cargo (pid 39), or use a machine of its own for the generator";
+
 #[test]
 fn a_competing_process_is_named() {
     let mut record = beside_a_build();
@@ -41,7 +45,8 @@ fn a_competing_process_is_named() {
         "worker 0 was ready to run but had no CPU for 20.0 % of the time: rustc (3 processes) used 1.10 cores, \
          cargo (pid 39) 0.30"
     );
-    assert_eq!(found.hint, "stop that work, or use a machine of its own for the generator");
+    // Symptom: "stop that work", before or without a word on which.
+    assert_eq!(found.hint, STOP);
     assert_eq!(verdict.limited_by.what, LimitedBy::Generator);
     assert_eq!(verdict.limited_by.evidence, found.evidence);
     // The target itself uses the processors.
@@ -74,7 +79,7 @@ fn nobody_is_told_to_use_more_and_fewer_threads() {
     assert_eq!(codes(&record), "stall rate_not_met start_lag cpu_saturation cpu_saturation");
     let verdict = judge(&record);
     let hints: Vec<&str> = verdict.reasons.iter().map(|reason| reason.hint.as_str()).collect();
-    assert_eq!(hints, ["", "", "", "stop that work, or use a machine of its own for the generator", ""]);
+    assert_eq!(hints, ["", "", "", STOP, ""]);
 }
 
 #[test]
@@ -110,8 +115,7 @@ fn who_is_late_for_no_other_reason_is_helped_by_what_is_known_of_the_processors(
     };
     assert_eq!(
         hint(|_| {}),
-        "stop that work, or use a machine of its own for the generator (rustc (3 processes) used 1.10 cores, \
-         cargo (pid 39) 0.30), or use a lower rate"
+        format!("rustc (3 processes) used 1.10 cores, cargo (pid 39) 0.30: {STOP}, or use a lower rate")
     );
     let idle: fn(&mut RunRecord) = |record| {
         for part in &mut record.machine.intervals {

@@ -724,7 +724,8 @@ pub struct IntervalResult {
     pub in_flight: u64,
     /// Connections open at its end.
     pub connections: u64,
-    /// Whole responses of any status per second; null if the interval has no length.
+    /// Whole responses of any status per second; null if the interval has no length, or is a
+    /// drain of less than 100 ms.
     pub achieved_per_s: Option<f64>,
     /// Response time of what ended well or timed out in it.
     pub response_time: IntervalTimes,
@@ -809,7 +810,8 @@ pub struct ScenarioIntervalResult {
     pub failed: u64,
     /// Requests that timed out in it.
     pub timed_out: u64,
-    /// Whole responses of any status per second; null if the interval has no length.
+    /// Whole responses of any status per second; null if the interval has no length, or is a
+    /// drain of less than 100 ms.
     pub achieved_per_s: Option<f64>,
     /// Response time of what ended well or timed out in it.
     pub response_time: IntervalTimes,

@@ -78,7 +78,7 @@ pub struct MemoryResult {
     /// In bytes when the measured part ended, or when the last process did.
     pub last_bytes: Option<u64>,
     /// Growth in bytes per minute: (last − first) by the length of the measured part; null if no process was
-    /// left at its end.
+    /// left at its end, or that part was shorter than a minute.
     pub growth_bytes_per_min: Option<f64>,
 }
 

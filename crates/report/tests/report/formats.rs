@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use junit_parser::TestStatus;
+use plimsoll_core::Nanos;
 use plimsoll_metrics::{
     Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineDownsampler,
 };
@@ -457,4 +458,35 @@ fn a_saved_run_has_every_format_and_one_without_histograms_the_others() {
         let refused = render_saved(&bare, format, &Style::PLAIN, &mut Vec::new()).is_err();
         assert_eq!(refused, format.needs_histograms(), "{}", format.name());
     }
+}
+
+/// Symptom: 20 answers of a wait of 6.5 ms after the load were 3,081/s.
+#[test]
+fn a_short_drain_has_no_rate() {
+    let mut record = fixture::quiet_record();
+    for (length, has_rate) in [(7, false), (99, false), (100, true)] {
+        let last = record.intervals.last_mut().expect("it has intervals");
+        (last.drain, last.completed, last.length) = (true, 20, Nanos::from_millis(length));
+        let result = fixture::result(record.clone(), &[]);
+        let drain = result.intervals.last().expect("it has intervals");
+        assert_eq!(drain.achieved_per_s.is_some(), has_rate, "{length} ms");
+    }
+}
+
+/// Symptom: "600 requests in 3.00 s" beside "199/s achieved" looked like an error of arithmetic.
+#[test]
+fn answers_that_came_after_the_load_are_named_beside_its_rate() {
+    let mut result = fixture::open();
+    result.warmup_s = 0.0;
+    (result.rate.achieved_per_s, result.rate.started_per_s) = (Some(199.3), Some(200.0));
+    let mut drain = result.intervals.last().expect("it has intervals").clone();
+    (drain.drain, drain.ok) = (true, 2);
+    result.intervals.retain(|interval| !interval.drain);
+    result.intervals.push(drain);
+    let page = |result: &RunResult| {
+        written(result, Format::Summary).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(page(&result).contains("; 2 answers came after the end of the load"), "{}", page(&result));
+    result.rate.achieved_per_s = Some(199.7);
+    assert!(!page(&result).contains("after the end of the load"), "{}", page(&result));
 }

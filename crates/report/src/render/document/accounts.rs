@@ -3,7 +3,7 @@
 use plimsoll_metrics::{Accounting, RateUnit, figure};
 
 use super::{Fact, Identity, Line, Shown, bytes, count, length, line, nanos, seconds};
-use crate::contract::result::{IterationResult, ModelKind, RateChangeResult, RunResult};
+use crate::contract::result::{IterationResult, ModelKind, Rate, RateChangeResult, RunResult};
 use crate::render::layout::Emphasis;
 
 /// Changes of the rate that are listed in a text.
@@ -88,13 +88,28 @@ pub(crate) fn rate_line(result: &RunResult) -> String {
     let asked = pace.asked.map(|asked| format!(" of {} asked for{share}", figure::per_second(asked)));
     let asked = asked.unwrap_or_default();
     match pace.unit {
-        RateUnit::Requests => format!("{} achieved{asked}", pace.achieved_text()),
+        RateUnit::Requests => format!("{} achieved{asked}{}", pace.achieved_text(), late_answers(result)),
         RateUnit::Iterations => {
             let requests = result.rate.achieved_per_s;
             let requests =
                 requests.map_or("- requests/s".to_owned(), |rate| figure::per_second_of("requests", rate));
             format!("{requests} achieved; {} started{asked}", pace.achieved_text())
         }
+    }
+}
+
+/// Good answers of an open load that came after its end, if the achieved rate lacks them so that it shows:
+/// without a warm-up no others came at its beginning in their place.
+fn late_answers(result: &RunResult) -> String {
+    let late = result.intervals.iter().filter(|interval| interval.drain).map(|interval| interval.ok);
+    let late = late.fold(0, u64::saturating_add);
+    let Rate { achieved_per_s, started_per_s, .. } = &result.rate;
+    let differ = achieved_per_s.map(figure::per_second) != started_per_s.map(figure::per_second);
+    let is_open = result.model.kind == ModelKind::Open;
+    match late {
+        late if !is_open || late == 0 || !differ || result.warmup_s > 0.0 => String::new(),
+        1 => "; 1 answer came after the end of the load".to_owned(),
+        late => format!("; {} answers came after the end of the load", figure::count(late)),
     }
 }
 

@@ -68,7 +68,7 @@ fn findings(page: &mut Page<'_>, document: &Document) {
     });
     let shown = shown.count();
     if shown < all {
-        page.line(&format!("  and {} more findings", all - shown));
+        page.line(&format!("  {}", more(all - shown, "finding", "findings")));
     }
 }
 
@@ -76,7 +76,7 @@ fn what_ran(page: &mut Page<'_>, document: &Document) {
     let Document { targets, model, .. } = document;
     targets.iter().take(NAMED).for_each(|target| page.statement(Emphasis::Plain, target, ""));
     if targets.len() > NAMED {
-        page.line(&format!("and {} more targets", targets.len() - NAMED));
+        page.line(&more(targets.len() - NAMED, "target", "targets"));
     }
     page.statement(Emphasis::Plain, &model[..model.len().min(NAMED)].join("; "), "");
 }
@@ -217,7 +217,7 @@ fn steps(page: &mut Page<'_>, result: &RunResult, document: &Document, shown: us
     let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).take(shown).collect();
     page.table(&document.steps.titles(Target::Text)[1..], &rows);
     if left_out > 0 {
-        page.line(&format!("and {left_out} more steps"));
+        page.line(&more(left_out, "step", "steps"));
     }
 }
 
@@ -237,10 +237,15 @@ fn errors(page: &mut Page<'_>, result: &RunResult, document: &Document, room: us
         label = "";
     }
     if all.len() > room {
-        page.field("", &format!("and {} more classes", all.len() - room));
+        page.field("", &more(all.len() - room, "class", "classes"));
     }
     let examples = document.step_examples.iter().take(room.saturating_sub(all.len()));
     examples.for_each(|line| page.field("", line));
+}
+
+/// `and 1 more step`
+fn more(count: usize, one: &str, several: &str) -> String {
+    format!("and {count} more {}", if count == 1 { one } else { several })
 }
 
 /// The outcome once more, since the last line stays in sight, and where there is more to read.
