@@ -12,6 +12,7 @@
 //! | nothing succeeded, by the target's doing | FAIL | `nothing_succeeded` |
 //! | the measurement is invalid, or a threshold fails by the generator's own lag | NO VERDICT | `invalid` |
 //! | the target [stopped answering](crate::Standstill) | FAIL | `stopped_answering` |
+//! | a threshold is not [shown](ThresholdFacts::shown) to hold, nor not to | NO VERDICT | `not_shown` |
 //! | there are thresholds | PASS | |
 //! | | DONE | |
 //!
@@ -20,6 +21,9 @@
 //! and so is a request without an answer that waited more than twice as long as the generator may have stood
 //! still meanwhile. A limit of errors that is broken by answers alone is broken; and where nothing succeeded,
 //! and most failures are such facts, the target is the cause.
+//!
+//! A threshold with too few samples, without data, or whose figure the requests without an answer decide, is
+//! neither met nor missed: it has not been tested.
 //!
 //! A threshold on response times that would hold without the generator's own start lag
 //! ([`OwnLag`](crate::OwnLag)) has not been shown to fail, however valid the rest is.
@@ -92,6 +96,8 @@ pub enum Cause {
     Script,
     /// The measurement is invalid, or nothing was measured.
     Invalid,
+    /// The measurement shows neither that a threshold holds nor that it does not.
+    NotShown,
 }
 
 impl Cause {
@@ -104,6 +110,7 @@ impl Cause {
             Self::Inconsistent => "inconsistent",
             Self::Script => "script",
             Self::Invalid => "invalid",
+            Self::NotShown => "not_shown",
         }
     }
 }
@@ -145,9 +152,10 @@ pub struct RunFacts {
     pub inconsistent: Option<String>,
 }
 
-/// A threshold as a headline reports it. A failed threshold is proven to have failed if the measurement is
-/// valid, if errors that the target answered suffice for the failure, or if nothing succeeded by the target's
-/// doing. A threshold that holds is proven to hold only if the measurement is valid.
+/// A threshold as a headline reports it. One that is [shown](Self::shown) not to hold is proven to have
+/// failed if the measurement is valid, if errors that the target answered suffice for the failure, or if
+/// nothing succeeded by the target's doing. A threshold that holds is proven to hold only if the measurement
+/// is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThresholdFacts {
     /// The condition and its scope: `p99<10ms of step "login"`.
@@ -156,8 +164,8 @@ pub struct ThresholdFacts {
     pub passed: bool,
     /// `true` if errors that the target itself answered are enough to fail the threshold.
     pub failed_by_answers: bool,
-    /// `true` if a figure shows that the threshold does not hold. A failed threshold without it merely cannot
-    /// be shown to hold.
+    /// `true` if a figure shows that the threshold does not hold. One that is not met without it merely
+    /// cannot be shown to hold, which proves nothing.
     pub shown: bool,
     /// The figure, or the reason why there is none.
     pub seen: String,
@@ -267,7 +275,7 @@ impl RunFacts {
     /// Returns `true` if it is proven that this threshold holds, or that it does not.
     pub fn is_proven(&self, threshold: &ThresholdFacts) -> bool {
         let failed = !threshold.passed;
-        if failed && threshold.by_own_lag {
+        if failed && (threshold.by_own_lag || !threshold.shown) {
             return false;
         }
         self.valid || (failed && (threshold.failed_by_answers || self.nothing_succeeded()))
@@ -276,6 +284,11 @@ impl RunFacts {
     /// The first threshold that only the generator's own lag breaks.
     fn lagging(&self) -> Option<&ThresholdFacts> {
         self.thresholds.iter().find(|threshold| !threshold.passed && threshold.by_own_lag)
+    }
+
+    /// The first threshold that is not shown to hold, nor not to.
+    fn untested(&self) -> Option<&ThresholdFacts> {
+        self.thresholds.iter().find(|threshold| !threshold.passed && !threshold.shown)
     }
 
     fn is_broken(&self, threshold: &ThresholdFacts) -> bool {
@@ -300,6 +313,8 @@ impl RunFacts {
             (RunOutcome::NoVerdict, Some(Cause::Invalid))
         } else if self.stopped.is_some() && self.is_over {
             failed(Cause::StoppedAnswering)
+        } else if self.untested().is_some() {
+            (RunOutcome::NoVerdict, Some(Cause::NotShown))
         } else if self.thresholds.is_empty() {
             (RunOutcome::Done, None)
         } else {
@@ -317,6 +332,7 @@ impl RunFacts {
             (_, Some(Cause::NothingSucceeded)) => self.failures(),
             (_, Some(Cause::StoppedAnswering)) => self.stopped.clone().unwrap_or_default(),
             (_, Some(Cause::Invalid)) => self.unproven(),
+            (_, Some(Cause::NotShown)) => self.undecided(),
             (RunOutcome::Pass, _) => format!("{}{}{}", self.held(), self.with_errors(), self.with_waiting()),
             _ => {
                 let started = figure::count(self.started);
@@ -334,26 +350,34 @@ impl RunFacts {
         }
     }
 
-    /// The first threshold that is proven not to hold, by a figure if there is one, and how many do.
+    /// The first threshold that is proven not to hold, and how many do.
     fn broken(&self) -> String {
-        let broken = || self.thresholds.iter().filter(|threshold| self.is_broken(threshold));
-        let Some(first) = broken().find(|threshold| threshold.shown).or_else(|| broken().next()) else {
-            return String::new();
-        };
-        let ThresholdFacts { text, seen, .. } = first;
-        let does = if first.shown { "does not hold" } else { "is not shown to hold" };
+        let first = self.thresholds.iter().find(|threshold| self.is_broken(threshold));
+        let Some(ThresholdFacts { text, seen, .. }) = first else { return String::new() };
+        format!("{text} does not hold: {seen}{}", self.how_many_hold())
+    }
+
+    /// The first threshold that was not tested, why, and how many hold.
+    fn undecided(&self) -> String {
+        let Some(ThresholdFacts { text, seen, .. }) = self.untested() else { return String::new() };
+        let (others, errors) = (self.how_many_hold(), self.with_errors());
+        format!("{text} is not shown to hold, nor not to: {seen}{others}{errors}{}", self.with_waiting())
+    }
+
+    /// ` (1 of 2 thresholds hold)`. An invalid measurement does not show how many do.
+    fn how_many_hold(&self) -> String {
         let all = self.thresholds.len();
-        // An invalid measurement does not show how many hold.
         if all == 1 || !self.valid {
-            return format!("{text} {does}: {seen}");
+            return String::new();
         }
         let held = self.thresholds.iter().filter(|threshold| threshold.passed).count();
-        format!("{text} {does}: {seen} ({held} of {all} thresholds hold)")
+        format!(" ({held} of {all} thresholds hold)")
     }
 
     fn held(&self) -> String {
         match &self.thresholds[..] {
             [one] => format!("{} holds: {}", one.text, one.seen),
+            [_, _] => "both thresholds hold".to_owned(),
             all => format!("all {} thresholds hold", all.len()),
         }
     }
@@ -524,7 +548,7 @@ impl ThresholdFacts {
             text: result.spec.to_string(),
             passed: result.passed,
             failed_by_answers: result.failed_by_answers,
-            shown: !result.passed && result.reason.is_none(),
+            shown: result.is_shown(),
             seen: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
             by_own_lag: result.own_lag.is_some(),
         }

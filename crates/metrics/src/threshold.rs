@@ -1,7 +1,8 @@
 //! Thresholds: conditions on a run, over all of it or in every window.
 //!
-//! A threshold that cannot be shown to hold has failed: without data, with too few values for its percentile,
-//! and where timeouts leave the figure open. Figures are those of the measured part, without the warm-up. A
+//! A threshold that cannot be shown to hold is not met: without data, with too few values for its percentile,
+//! and where timeouts leave the figure open. It has failed only where a figure shows that, see
+//! [`ThresholdResult::is_shown`]. Figures are those of the measured part, without the warm-up. A
 //! percentile is the one that the report shows, less than 0.1 % too large; all other comparisons are exact.
 
 mod decimal;
@@ -55,7 +56,8 @@ pub struct ThresholdResult {
     pub spec: ThresholdSpec,
     /// `true` if the threshold was met.
     pub passed: bool,
-    /// The figure over the run; of windows, the first that failed, else the worst.
+    /// The figure over the run; of windows, the first that failed, else the first that shows nothing, else
+    /// the worst.
     pub observed: Option<Observed>,
     /// Reason why it could not be shown to hold.
     pub reason: Option<String>,
@@ -82,6 +84,9 @@ pub struct Windows {
     pub judged: u64,
     /// Number of windows that failed.
     pub failed: u64,
+    /// Number of windows that showed neither that it holds nor that it does not.
+    #[serde(default)]
+    pub open: u64,
     /// The end of the first that did, since the start of the run, warm-up included.
     pub first_failed_at: Option<Nanos>,
 }
@@ -91,6 +96,14 @@ pub struct Windows {
 struct Failure {
     at: Nanos,
     judgement: Judgement,
+}
+
+impl ThresholdResult {
+    /// Returns `true` if it is shown not to hold. One that is not met otherwise merely could not be shown to
+    /// hold.
+    pub const fn is_shown(&self) -> bool {
+        !self.passed && (self.reason.is_none() || self.failed_by_answers)
+    }
 }
 
 impl ThresholdSpec {

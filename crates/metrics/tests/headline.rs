@@ -59,6 +59,8 @@ enum Limits {
     Broken,
     BrokenByAnswers,
     BrokenByLag,
+    NotShown,
+    BrokenBesideNotShown,
 }
 
 const REQUESTS: [Requests; 6] = [
@@ -69,8 +71,21 @@ const REQUESTS: [Requests; 6] = [
     Requests::AllTimedOut,
     Requests::NoneEnded,
 ];
-const LIMITS: [Limits; 5] =
-    [Limits::None, Limits::Hold, Limits::Broken, Limits::BrokenByAnswers, Limits::BrokenByLag];
+const LIMITS: [Limits; 7] = [
+    Limits::None,
+    Limits::Hold,
+    Limits::Broken,
+    Limits::BrokenByAnswers,
+    Limits::BrokenByLag,
+    Limits::NotShown,
+    Limits::BrokenBesideNotShown,
+];
+
+/// A threshold that has too few samples.
+fn untested() -> ThresholdFacts {
+    let seen = "needs 59 samples, has 50".to_owned();
+    ThresholdFacts { text: "p95<200ms".to_owned(), shown: false, seen, ..threshold(false, false) }
+}
 
 fn made(requests: Requests, limits: Limits) -> RunFacts {
     let mut facts = facts();
@@ -90,12 +105,14 @@ fn made(requests: Requests, limits: Limits) -> RunFacts {
         Limits::Broken => vec![threshold(true, false), threshold(false, false)],
         Limits::BrokenByAnswers => vec![threshold(true, false), threshold(false, true)],
         Limits::BrokenByLag => vec![ThresholdFacts { by_own_lag: true, ..threshold(false, false) }],
+        Limits::NotShown => vec![threshold(true, false), untested()],
+        Limits::BrokenBesideNotShown => vec![untested(), threshold(false, false)],
     };
     facts
 }
 
 /// Every combination of requests, thresholds, validity, interruption, scripts, consistency and a target that
-/// stopped answering: 960 of them.
+/// stopped answering: 1,344 of them.
 /// The expectation is written down from the table in the documentation, row by row.
 #[test]
 fn every_combination_has_the_outcome_of_the_table() {
@@ -111,8 +128,8 @@ fn every_combination_has_the_outcome_of_the_table() {
             facts.script_errors = u64::from(script);
             facts.stopped = stopped.then(|| "the target stopped answering".to_owned());
             let broken = match limits {
-                Limits::None | Limits::Hold | Limits::BrokenByLag => false,
-                Limits::Broken => valid || requests == Requests::AllAnswered,
+                Limits::None | Limits::Hold | Limits::BrokenByLag | Limits::NotShown => false,
+                Limits::Broken | Limits::BrokenBesideNotShown => valid || requests == Requests::AllAnswered,
                 Limits::BrokenByAnswers => true,
             };
             let nothing = match requests {
@@ -131,6 +148,7 @@ fn every_combination_has_the_outcome_of_the_table() {
                     (RunOutcome::NoVerdict, Some(Cause::Invalid))
                 }
                 () if stopped => (RunOutcome::Fail, Some(Cause::StoppedAnswering)),
+                () if limits == Limits::NotShown => (RunOutcome::NoVerdict, Some(Cause::NotShown)),
                 () if limits == Limits::None => (RunOutcome::Done, None),
                 () => (RunOutcome::Pass, None),
             };
@@ -140,7 +158,7 @@ fn every_combination_has_the_outcome_of_the_table() {
             seen.push(headline.outcome);
         }
     }
-    assert_eq!(seen.len(), 960);
+    assert_eq!(seen.len(), 1_344);
     assert!(RunOutcome::ALL.iter().all(|outcome| seen.contains(outcome)));
 }
 
@@ -205,15 +223,19 @@ fn the_first_line_says_what_happened() {
     }
     let one = RunFacts { thresholds: vec![threshold(false, false)], ..facts() };
     assert_eq!(Headline::of(&one).summary, "error_rate<0.1% does not hold: 27.1 %");
-    // A threshold that a figure shows to be broken goes before one that merely could not be shown to hold.
-    let unknown = ThresholdFacts { shown: false, seen: "no data".to_owned(), ..threshold(false, false) };
-    let both = RunFacts { thresholds: vec![unknown.clone(), threshold(false, false)], ..facts() };
+    // A threshold that a figure shows to be broken goes before one that shows nothing.
+    let both = RunFacts { thresholds: vec![untested(), threshold(false, false)], ..facts() };
     let expected = "error_rate<0.1% does not hold: 27.1 % (0 of 2 thresholds hold)";
     assert_eq!(Headline::of(&both).summary, expected);
-    let alone = RunFacts { thresholds: vec![unknown], ..facts() };
-    assert_eq!(Headline::of(&alone).summary, "error_rate<0.1% is not shown to hold: no data");
-    let two = RunFacts { thresholds: vec![threshold(true, false), threshold(true, false)], ..facts() };
-    assert_eq!(Headline::of(&two).summary, "all 2 thresholds hold");
+    let alone = RunFacts { thresholds: vec![untested()], ..facts() };
+    let expected = "p95<200ms is not shown to hold, nor not to: needs 59 samples, has 50";
+    assert_eq!(Headline::of(&alone).summary, expected);
+    let beside = RunFacts { thresholds: vec![threshold(true, false), untested()], ..facts() };
+    assert_eq!(Headline::of(&beside).summary, format!("{expected} (1 of 2 thresholds hold)"));
+    let two = RunFacts { thresholds: vec![threshold(true, false); 2], ..facts() };
+    assert_eq!(Headline::of(&two).summary, "both thresholds hold");
+    let three = RunFacts { thresholds: vec![threshold(true, false); 3], ..facts() };
+    assert_eq!(Headline::of(&three).summary, "all 3 thresholds hold");
     let lost = RunFacts { inconsistent: Some("the server has lost writes".to_owned()), ..facts() };
     assert_eq!(Headline::of(&lost).summary, "the server has lost writes");
     let script = RunFacts { script_errors: 1_234, ..facts() };

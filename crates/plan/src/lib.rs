@@ -43,6 +43,7 @@ mod proxy;
 mod requests;
 mod resolve;
 mod route;
+mod samples;
 mod script;
 mod security;
 pub mod settings;

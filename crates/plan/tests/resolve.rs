@@ -7,4 +7,5 @@ mod flags;
 mod protocol;
 mod proxy;
 mod refused;
+mod samples;
 mod security;

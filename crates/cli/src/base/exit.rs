@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     NothingSucceeded,
     /// Bad usage.
     Usage,
-    /// The measurement is invalid.
+    /// The measurement is invalid, or does not show what was asked.
     Invalid,
     /// A comparison found a change for the worse.
     Regression,
@@ -72,8 +72,9 @@ impl Exit {
             }
             Self::Usage => "bad usage, a plan with errors, or an error in a script",
             Self::Invalid => {
-                "no verdict: the measurement is invalid, and not because of the target; `find`: the \
-                 generator or the time was the limit"
+                "no verdict: the measurement is invalid, and not because of the target, or it shows neither that \
+                 a threshold holds nor that it does not (too few samples, no data); `find`: the generator or \
+                 the time was the limit"
             }
             Self::Regression => "`compare`, `ab`: worse",
             Self::Undecided => "`compare --strict`, `ab --strict`: undecided",
@@ -83,7 +84,7 @@ impl Exit {
             }
             Self::AgentLost => "`--fleet`: an agent was lost, so a part of the load is unaccounted for",
             Self::Thresholds => {
-                "a threshold does not hold, and that is proven; `find`: no rate that was tried holds"
+                "a threshold does not hold, and a figure shows that; `find`: no rate that was tried holds"
             }
             Self::Interrupted(signal_hook::consts::SIGINT) => "interrupted by SIGINT (`^C`)",
             Self::Interrupted(signal_hook::consts::SIGHUP) => "the terminal has gone (SIGHUP)",

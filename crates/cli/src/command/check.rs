@@ -7,9 +7,10 @@ use crate::args::document::{DocumentArgs, DocumentFormat};
 use crate::args::plan::PlanArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::{environment, problems, stdout};
+use crate::base::{environment, messages, problems, stdout};
 use crate::session::describe;
 use crate::session::request::PlanRequest;
+use crate::session::run;
 
 /// The command. The plan is resolved with its files as for a run.
 pub(crate) fn command(args: &DocumentArgs) -> Result<Exit, Failure> {
@@ -19,11 +20,16 @@ pub(crate) fn command(args: &DocumentArgs) -> Result<Exit, Failure> {
             return Ok(failure.exit);
         }
         (Err(failure), DocumentFormat::Text) => return Err(failure),
-        (Ok(_), DocumentFormat::Json) => {
-            let report = json!({ "ok": true, "name": name(&args.plan), "problems": [] });
+        (Ok(resolved), DocumentFormat::Json) => {
+            let mut report = json!({ "ok": true, "name": name(&args.plan), "problems": [] });
+            let warnings = resolved.plan.lacking_samples();
+            if !warnings.is_empty() {
+                report["warnings"] = json!(warnings);
+            }
             stdout::to_stdout(|out| writeln!(out, "{report:#}"))?;
         }
-        (Ok(_), DocumentFormat::Text) => {
+        (Ok(resolved), DocumentFormat::Text) => {
+            run::tell_lacking(&resolved.plan, &messages::say(false));
             stdout::to_stdout(|out| writeln!(out, "{}: ok", name(&args.plan)))?;
         }
     }

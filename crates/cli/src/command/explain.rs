@@ -93,6 +93,7 @@ fn explanation(resolved: &Resolved, color: bool) -> String {
     text.once("teardown (once, after the load)", teardown);
     text.phases(&resolved.plan);
     text.totals(&resolved.plan);
+    text.thresholds(&resolved.plan);
     text.out
 }
 
@@ -250,6 +251,15 @@ impl Explanation {
                 }
                 self.steps(steps, indent + 2);
             }
+        }
+    }
+
+    /// Those that the run is too short for.
+    fn thresholds(&mut self, plan: &Plan) {
+        let lacking = plan.lacking_samples();
+        if !lacking.is_empty() {
+            self.headline("thresholds without enough samples");
+            lacking.iter().for_each(|text| self.line(2, text));
         }
     }
 

@@ -67,6 +67,7 @@ pub(crate) fn command(
     style: &Style,
 ) -> Result<Exit, Failure> {
     let (format, json) = outputs(output)?;
+    run::tell_lacking(&plan, &messages::say(output.quiet));
     let mut sides = [Contender { plan, before }];
     let RepeatedRuns { results: [results], exit, unsaved, shown: [shown] } =
         carry_out(&mut sides, runs, live, output.quiet)?;

@@ -122,6 +122,9 @@ pub(crate) fn execute(
     let current = CurrentControl::default();
     current.set(&control);
     fewer.iter().for_each(|note| say(&format!("note: {note}")));
+    if !spec.tells_intervals {
+        tell_lacking(&plan, &say);
+    }
     let notice = say.clone();
     let speak = say.clone();
     let of_run = current.clone();
@@ -300,6 +303,11 @@ pub(crate) fn tell_first(first: &[FirstContact], plan: &Plan, say: &Notify) {
     notes.for_each(|note| say(&format!("note: {note}")));
 }
 
+/// Tells the user of thresholds that the run is too short for.
+pub(crate) fn tell_lacking(plan: &Plan, say: &Notify) {
+    plan.lacking_samples().iter().for_each(|text| say(&format!("warning: {text}")));
+}
+
 /// Returns the context of a run, as known before it begins. `first` holds the results of the first contacts
 /// with its targets.
 pub(crate) fn context(
@@ -405,7 +413,7 @@ pub(crate) fn exit_of(result: &RunResult) -> Exit {
         (None, Some(CauseResult::Script)) => Exit::Usage,
         (None, Some(CauseResult::Thresholds)) => Exit::Thresholds,
         (None, Some(CauseResult::NothingSucceeded | CauseResult::StoppedAnswering)) => Exit::NothingSucceeded,
-        (None, Some(CauseResult::Invalid)) => Exit::Invalid,
+        (None, Some(CauseResult::Invalid | CauseResult::NotShown)) => Exit::Invalid,
         (None, None) => Exit::Success,
     }
 }

@@ -73,7 +73,9 @@ fn a_server_that_is_down_or_never_answers_is_a_failure() {
         assert_eq!(verdict["outcome"] == "fail", finished.code == Some(1), "{verdict:#}");
         let errors = run(&format!("{load} --threshold ok>=1 -o json"));
         let valid = parsed(&errors)["verdict"]["valid"] == true;
-        assert!(errors.code == Some(99) || (!valid && errors.code == Some(3)), "{load}: {}", errors.stderr);
+        // Those that are in flight at the end may yet have been good: then it is that nothing succeeded.
+        let failed = matches!(errors.code, Some(1 | 99));
+        assert!(failed || (!valid && errors.code == Some(3)), "{load}: {}", errors.stderr);
     }
 }
 

@@ -31,25 +31,56 @@ fn met_thresholds_end_well() {
 }
 
 #[test]
-fn a_threshold_that_is_not_met_or_has_no_data_is_exit_code_99() {
+fn a_threshold_that_is_not_met_is_exit_code_99_and_one_that_shows_nothing_is_3() {
     let sink = Sink::start("--fail 20%:503");
     for (threshold, reason) in [
         ("error_rate<5%", None),
         ("status_5xx<10", None),
         ("failed<=0.1%", None),
         ("max<1ns", None),
-        ("p99.99<9s", Some("needs 29,956 samples, has ")),
+        // 400 of them failed, and of 29,956 samples 3 may.
+        ("p99.99<9s", None),
+        ("p99.99{ok}<9s", Some("needs 29,956 samples, has ")),
         ("tls_time.p50<9s", Some("no data")),
     ] {
         let flags = format!("-n 2000 -c 8 --threshold ok>1 --threshold {threshold} -o json");
-        let result = result(&run(&format!("{} {flags}", sink.url())), 99);
+        let code = if reason.is_none() { 99 } else { 3 };
+        let result = result(&run(&format!("{} {flags}", sink.url())), code);
         assert_eq!(result["verdict"]["thresholds"], "fail", "{threshold}");
+        if code == 3 && result["verdict"]["valid"] == true {
+            assert_eq!(result["verdict"]["cause"], "not_shown", "{threshold}");
+        }
         let [met, failed] = &**result["thresholds"].as_array().unwrap() else { panic!("two were given") };
         assert_eq!((&met["passed"], &failed["passed"]), (&Value::Bool(true), &Value::Bool(false)));
         let said = failed["reason"].as_str();
         assert!(said.is_some() == reason.is_some(), "{failed}");
         assert!(said.unwrap_or_default().starts_with(reason.unwrap_or_default()), "{failed}");
     }
+}
+
+/// Symptom: 50 requests of 4 ms were FAIL by `p95<200ms`, for want of 9 more.
+#[test]
+fn a_run_that_is_too_short_for_a_percentile_says_so_before_and_after() {
+    let sink = Sink::start("--delay 4ms");
+    let load = |length: &str, threshold: &str| {
+        run(&format!("{} --rate 50 -d {length} --threshold {threshold} -o json", sink.url()))
+    };
+    let short = load("1s", "p95<9s");
+    let said =
+        "p95<9s will not be shown to hold: it needs 59 samples, and 50 requests are due; -d 2s would do";
+    assert!(short.stderr.contains(&format!("warning: {said}")), "{}", short.stderr);
+    let result_of_short = result(&short, 3);
+    let threshold = &result_of_short["thresholds"][0];
+    assert_eq!((&threshold["passed"], &threshold["proven"]), (&false.into(), &false.into()));
+    assert_eq!(threshold["reason"], "needs 59 samples, has 50: at this rate 2s would do");
+    // So many have to be slow that nine more could not mend it: then it has failed.
+    let slow = load("1s", "p95<1us");
+    assert!(slow.stderr.contains("warning: p95<1us will not be shown"), "{}", slow.stderr);
+    let result_of_slow = result(&slow, 99);
+    assert_eq!(result_of_slow["thresholds"][0]["observed"]["at_least"], true);
+    let enough = load("2s", "p95<9s");
+    assert!(!enough.stderr.contains("will not be shown"), "{}", enough.stderr);
+    result(&enough, 0);
 }
 
 #[test]

@@ -82,6 +82,15 @@ pub(super) struct Judgement {
     /// Set where a percentile lies among the requests that were due and were not answered well: how many
     /// these are, in words.
     pub(super) unreached: Option<String>,
+    /// Set where a percentile has too few samples to be shown to hold.
+    pub(super) lacking: Option<Lacking>,
+}
+
+/// Samples of a percentile where these are too few to show that it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lacking {
+    pub(super) needed: u64,
+    pub(super) present: u64,
 }
 
 impl Judgement {
@@ -91,7 +100,15 @@ impl Judgement {
     }
 
     fn failed() -> Self {
-        Self { passed: false, observed: None, reason: None, by_answers: false, beyond: None, unreached: None }
+        Self {
+            passed: false,
+            observed: None,
+            reason: None,
+            by_answers: false,
+            beyond: None,
+            unreached: None,
+            lacking: None,
+        }
     }
 
     /// Returns `true` if the data show that the threshold is not met. A failed threshold without it merely
@@ -347,6 +364,8 @@ const NO_DATA: &str = "no data";
 /// A threshold that the data do not show is not met: without data, with too few values for a percentile (see
 /// [`samples_needed`]), and where timeouts leave the value open. A timed-out request took at least this long:
 /// a figure among such values is a lower bound, which can be above a limit for certain, but never below one.
+/// Too few values show that a percentile does not hold where it would not even if all of the others that it
+/// needs were on the right side.
 pub(super) fn judge(threshold: &Threshold, view: &View<'_>) -> Judgement {
     let judgement = compared(threshold, view);
     let by_answers =
@@ -364,9 +383,8 @@ fn is_unreached_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
     let answered = answered(view.errors);
     let due = times.values.count().saturating_add(view.never_good());
     let is_upper = matches!(threshold.operator, Operator::Less | Operator::AtMost);
-    is_upper
-        && due >= samples_needed(percentile.p())
-        && rank_of(percentile.p(), due) > due.saturating_sub(answered)
+    let whole = due.max(samples_needed(percentile.p()));
+    is_upper && answered > 0 && rank_of(percentile.p(), whole) > whole.saturating_sub(answered)
 }
 
 /// Returns `true` if a limit of errors is broken even when every failure that the target did not answer
@@ -468,12 +486,15 @@ fn percentile(
     let open = if is_of_due { waiting.saturating_sub(times.censored.count) } else { 0 };
     let due = count.saturating_add(never);
     let needed = samples_needed(p);
-    if due == 0 || (count == 0 && due < needed) {
+    if due == 0 {
         return Judgement::unknown(None, NO_DATA);
     }
     if due < needed {
-        let reason = format!("needs {} samples, has {}", figure::count(needed), figure::count(due));
-        return Judgement::unknown(None, reason);
+        let lacking = Lacking { needed, present: due };
+        let judgement = of_few((metric, operator), (p, limit), times, (never, open), view, lacking);
+        // Without any value there is nothing to multiply.
+        let present = if count == 0 { 0 } else { due };
+        return Judgement { lacking: Some(Lacking { present, ..lacking }), ..judgement };
     }
     let ordering = |value: u64| value.cmp(&limit.0);
     let rank = rank_of(p, due);
@@ -506,6 +527,57 @@ fn percentile(
         None => Judgement::unknown(Some(observed), may_be_longer(times.censored.count.max(open))),
     };
     Judgement { beyond, ..judgement }
+}
+
+/// Judges a percentile that has too few samples to be shown to hold, of which `never` were not answered well
+/// and `open` more may have had any time.
+fn of_few(
+    (metric, operator): (Metric, Operator),
+    (p, limit): (f64, Nanos),
+    times: &Times<'_>,
+    (never, open): (u64, u64),
+    view: &View<'_>,
+    lacking: Lacking,
+) -> Judgement {
+    let count = times.values.count();
+    let whole = lacking.needed.max(lacking.present.saturating_add(open));
+    let rank = rank_of(p, whole);
+    let beyond = Some((whole - rank).saturating_sub(never));
+    let at_least = |value: u64| Observed { value: value as f64, unit: Unit::Nanos, at_least: true };
+    match operator {
+        // As if all that are lacking had been the fastest.
+        Operator::Less | Operator::AtMost => {
+            let rank = rank.saturating_sub(whole - lacking.present);
+            if rank > count {
+                let unreached = Some(view.why_unreached(lacking.present));
+                return Judgement { unreached, ..Judgement::failed() };
+            }
+            if let Some(value) = times.values.value_at(rank).filter(|_| rank > 0)
+                && !operator.holds(value.cmp(&limit.0))
+            {
+                return Judgement { beyond, ..decided(operator, value.cmp(&limit.0), at_least(value)) };
+            }
+        }
+        // As if they had been the slowest. Those without an answer so far may yet be slower than they seem.
+        Operator::Greater | Operator::AtLeast if times.censored.count == 0 && rank <= count => {
+            if let Some(value) = times.values.value_at(rank)
+                && !operator.holds(value.cmp(&limit.0))
+            {
+                let observed = Observed { at_least: false, ..at_least(value) };
+                return Judgement { beyond, ..decided(operator, value.cmp(&limit.0), observed) };
+            }
+        }
+        _ => {}
+    }
+    if count == 0 {
+        return Judgement::unknown(None, NO_DATA);
+    }
+    let present = figure::count(lacking.present);
+    let reason = match lacking.needed {
+        u64::MAX => format!("no number of samples shows {}", Shown(metric)),
+        needed => format!("needs {} samples, has {present}", figure::count(needed)),
+    };
+    Judgement::unknown(None, reason)
 }
 
 /// The figure of the good answers alone.

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use plimsoll_core::Nanos;
 
-use super::judgement::{Judgement, View, judge};
+use super::judgement::{Judgement, Lacking, View, judge};
 use super::own_lag::own_lag;
-use super::text::{Among, Metric, Operator, TimeKind};
+use super::text::{Among, Metric, Operator, TimeKind, time_text};
 use super::{Failure, ThresholdResult, ThresholdSpec, Windows};
 use crate::histogram::{Delta, Sliding};
 use crate::{Censored, Interval, Outline, RunRecord, Tally};
@@ -36,7 +36,10 @@ struct Watched {
     window: Window,
     windows: Windows,
     worst: Option<Judgement>,
+    /// The first failure that was shown.
     failed: Option<Failure>,
+    /// The first window that shows neither that it holds nor that it does not.
+    open: Option<Judgement>,
 }
 
 /// The intervals that are examined together.
@@ -104,6 +107,7 @@ impl ThresholdWatch {
             windows: Windows::default(),
             worst: None,
             failed: None,
+            open: None,
         });
         Self {
             watched: watched.collect(),
@@ -134,11 +138,8 @@ impl ThresholdWatch {
         let since = interval.at.since(from);
         let mut ends = false;
         for (index, watched) in self.watched.iter_mut().enumerate() {
-            let Some((judgement, window)) = watched.look(interval, since, self.interval) else { continue };
-            if judgement.passed {
-                continue;
-            }
-            if window || judgement.is_shown() {
+            let Some(judgement) = watched.look(interval, since, self.interval) else { continue };
+            if judgement.is_shown() {
                 interval.thresholds_failed += 1;
             }
             if watched.spec.abort_on_fail && judgement.is_shown() && self.ended_by.is_none() {
@@ -171,9 +172,8 @@ impl ThresholdWatch {
 }
 
 impl Watched {
-    /// Judges the threshold with this interval, as far as possible; the second value is `true` if that was a
-    /// window.
-    fn look(&mut self, interval: &Interval, since: Nanos, length: Nanos) -> Option<(Judgement, bool)> {
+    /// Judges the threshold with this interval, as far as possible.
+    fn look(&mut self, interval: &Interval, since: Nanos, length: Nanos) -> Option<Judgement> {
         let window = self.spec.window;
         if window.is_none() && !self.spec.abort_on_fail && !self.is_summed_up() {
             return None;
@@ -194,7 +194,9 @@ impl Watched {
                 return None;
             }
             let waiting = self.waiting(interval);
-            return Some((self.window.judge_beside(&self.spec, &waiting), false));
+            let judgement = self.window.judge_beside(&self.spec, &waiting);
+            // The samples that are lacking are yet to come.
+            return judgement.lacking.is_none().then_some(judgement);
         };
         // With an interval that the end of a phase cut short, a window may be longer by less than an
         // interval.
@@ -205,14 +207,17 @@ impl Watched {
         }
         let judgement = self.judge_window();
         self.windows.judged += 1;
-        if !judgement.passed {
+        if judgement.is_shown() {
             self.windows.failed += 1;
             self.failed.get_or_insert_with(|| Failure { at: interval.at, judgement: judgement.clone() });
+        } else if !judgement.passed {
+            self.windows.open += 1;
+            self.open.get_or_insert_with(|| judgement.clone());
         }
         if self.worst.as_ref().is_none_or(|worst| self.spec.threshold.operator.is_worse(&judgement, worst)) {
             self.worst = Some(judgement.clone());
         }
-        Some((judgement, true))
+        Some(judgement)
     }
 
     /// Adds requests that ended in the drain to the last phase, whose end is after `last`. Windows and rates
@@ -266,7 +271,7 @@ impl Watched {
 
     fn result(&self, record: &RunRecord, ended_run: bool) -> ThresholdResult {
         let so_far = self.is_summed_up().then(|| self.judge_window());
-        let Self { spec, steps, windows, worst, failed, .. } = self;
+        let Self { spec, steps, windows, worst, failed, open, .. } = self;
         let (judgement, windows) = match spec.window {
             None => match failed {
                 // A threshold that ended the run is judged by the failure that ended it, whatever the drain
@@ -276,7 +281,8 @@ impl Watched {
             },
             Some(_) => {
                 let first = failed.as_ref().map(|failure| failure.at);
-                let judgement = failed.as_ref().map(|failure| &failure.judgement).or(worst.as_ref());
+                let judgement = failed.as_ref().map(|failure| &failure.judgement);
+                let judgement = judgement.or(open.as_ref()).or(worst.as_ref());
                 let judgement = judgement.cloned().unwrap_or_else(|| {
                     Judgement::unknown(None, "no data: the run was shorter than a window")
                 });
@@ -289,11 +295,12 @@ impl Watched {
             let times = of_steps.as_ref().unwrap_or(&record.total);
             own_lag(&spec.threshold, (observed.value, judgement.beyond), times, record)
         });
+        let enough = judgement.lacking.and_then(|lacking| enough(spec, lacking, record)).unwrap_or_default();
         ThresholdResult {
             spec: spec.clone(),
             passed: judgement.passed,
             observed: judgement.observed,
-            reason: judgement.reason,
+            reason: judgement.reason.map(|reason| format!("{reason}{enough}")),
             unreached: judgement.unreached,
             windows,
             ended_run,
@@ -301,6 +308,23 @@ impl Watched {
             own_lag,
         }
     }
+}
+
+/// The length that would have had enough samples, in words: that of the run, or of what the threshold looks
+/// at in it. `None` where no length has.
+fn enough(spec: &ThresholdSpec, Lacking { needed, present }: Lacking, record: &RunRecord) -> Option<String> {
+    let phase = spec.phase.as_ref().and_then(|name| record.phases.iter().find(|phase| phase.name == *name));
+    let length = spec.window.or(phase.map(|phase| phase.length)).unwrap_or(record.duration);
+    if needed == u64::MAX || present == 0 || length == Nanos::ZERO {
+        return None;
+    }
+    let seconds = length.as_secs_f64() * needed as f64 / present as f64;
+    let what = match (spec.window, &spec.phase) {
+        (Some(_), _) => "windows of ",
+        (None, Some(_)) => "a phase of ",
+        (None, None) => "",
+    };
+    Some(format!(": at this rate {what}{} would do", time_text(Nanos::from_secs(seconds.ceil() as u64))))
 }
 
 /// Begin and end of a phase; of an unknown one, a time in which nothing is.

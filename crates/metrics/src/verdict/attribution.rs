@@ -267,7 +267,7 @@ impl Judge<'_> {
                 "the target closes connections between requests and does not say so in its responses, and \
                  these requests are not sent again: --disable-keepalive gives each a connection of its own"
             }
-            false => "look at the errors below and at the target's own log",
+            false => "look at the errors and at the target's own log",
         };
         Some(limited(LimitedBy::Target, evidence, hint))
     }
@@ -607,7 +607,7 @@ impl Judge<'_> {
                     "no request was answered",
                     "try one request with curl, or wait longer for answers (-d, --timeout)",
                 ),
-                _ => ("nothing ended well", "look at the errors below, and try one request with curl"),
+                _ => ("nothing ended well", "look at the errors, and try one request with curl"),
             };
             return limited(LimitedBy::Unknown, evidence.to_owned(), hint);
         }

@@ -109,19 +109,28 @@ proptest! {
             } else {
                 judge_thresholds(std::slice::from_ref(&whole), &outline(), &record).swap_remove(0)
             };
-            prop_assert_eq!(interval.thresholds_failed, u32::from(!truth.passed), "{} of {:?}", text, begin..end);
+            prop_assert_eq!(interval.thresholds_failed, u32::from(truth.is_shown()), "{} of {:?}", text, begin..end);
             expected.push((end, truth));
         }
         let result = watch.finish(&as_record(&seconds)).swap_remove(0);
         let windows = result.windows.expect("it has windows");
-        let failed = expected.iter().filter(|(_, truth)| !truth.passed);
+        let failed = expected.iter().filter(|(_, truth)| truth.is_shown());
+        let open = expected.iter().filter(|(_, truth)| !truth.passed && !truth.is_shown());
         prop_assert_eq!(windows.judged, expected.len() as u64);
         prop_assert_eq!(windows.failed, failed.clone().count() as u64);
+        prop_assert_eq!(windows.open, open.clone().count() as u64);
         let first = failed.clone().next();
         prop_assert_eq!(windows.first_failed_at, first.map(|(end, _)| SECOND * *end as u64));
+        // A failure that a figure shows goes before a window that shows nothing.
+        let first = first.or(open.clone().next());
         prop_assert_eq!(result.passed, !expected.is_empty() && first.is_none());
         if let Some((_, truth)) = first {
-            prop_assert_eq!(&result.reason, &truth.reason);
+            prop_assert_eq!(result.is_shown(), truth.is_shown());
+            // What would do is told of windows, and of a run of their length.
+            let why = |reason: &Option<String>| {
+                reason.as_ref().map(|reason| reason.split(": ").next().unwrap_or_default().to_owned())
+            };
+            prop_assert_eq!(why(&result.reason), why(&truth.reason));
             match (result.observed, truth.observed) {
                 // The largest and smallest values of a window are read from buckets.
                 (Some(seen), Some(known)) => {

@@ -331,6 +331,7 @@ impl ThresholdOutcome {
             windows: result.windows.map(|windows| WindowsResult {
                 judged: windows.judged,
                 failed: windows.failed,
+                open: windows.open,
                 first_failed_at_s: windows.first_failed_at.map(Nanos::as_secs_f64),
             }),
             ended_run: result.ended_run,

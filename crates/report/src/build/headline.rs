@@ -23,10 +23,28 @@ impl VerdictResult {
     }
 }
 
+/// A threshold after a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Fails,
+    /// The figures show neither.
+    NotShown,
+    /// They would, if the measurement could be believed.
+    NotJudged,
+}
+
 impl ThresholdOutcome {
-    /// Returns `true` if it holds; `None` if that is not known, because the measurement is invalid.
-    pub(crate) const fn holds(&self) -> Option<bool> {
-        if self.proven { Some(self.passed) } else { None }
+    /// Returns whether it holds, as far as that is known.
+    pub(crate) const fn standing(&self) -> Standing {
+        match (self.proven, self.passed, &self.reason) {
+            (true, true, _) => Standing::Holds,
+            (true, false, _) => Standing::Fails,
+            (false, false, Some(_)) => Standing::NotShown,
+            (false, ..) => Standing::NotJudged,
+        }
     }
 
     fn facts(&self, by_own_lag: bool) -> ThresholdFacts {
@@ -36,7 +54,7 @@ impl ThresholdOutcome {
             text: self.heading(),
             passed: self.passed,
             failed_by_answers: self.proven && !self.passed,
-            shown: !self.passed && self.reason.is_none(),
+            shown: !self.passed && (self.reason.is_none() || self.proven),
             seen: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
             by_own_lag,
         }
@@ -94,7 +112,7 @@ impl RunResult {
         // A valid measurement proves everything else. Results of earlier versions mark nothing as proven, and
         // have no summary either.
         let knows = self.verdict.valid && !self.verdict.summary.is_empty();
-        let own_lag = |one: &ThresholdOutcome| knows && !one.passed && !one.proven;
+        let own_lag = |one: &ThresholdOutcome| knows && !one.passed && !one.proven && one.reason.is_none();
         RunFacts {
             started: accounting.started,
             ok: accounting.ok,

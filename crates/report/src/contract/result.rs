@@ -400,13 +400,13 @@ pub struct Finding {
 pub enum Thresholds {
     /// All were met.
     Pass,
-    /// At least one was not.
+    /// At least one was not, or was not shown to be: `cause` says which.
     Fail,
     /// The plan has none.
     None,
 }
 
-/// The result of one threshold. One that cannot be shown to hold has failed.
+/// The result of one threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThresholdOutcome {
     /// The condition that had to hold, in its canonical spelling.
@@ -420,10 +420,10 @@ pub struct ThresholdOutcome {
     pub phase: Option<String>,
     /// Length in seconds of the sliding windows in each of which it had to hold; null: over the run.
     pub window_s: Option<f64>,
-    /// True if it held.
+    /// True if it was shown to hold. If not, and without `reason`, it was shown not to.
     pub passed: bool,
-    /// The figure over the run; of windows, that of the first which failed, else the worst. Null without
-    /// data.
+    /// The figure over the run; of windows, that of the first which failed, else of the first which shows
+    /// nothing, else the worst. Null without data.
     pub observed: Option<ObservedResult>,
     /// Reason why it could not be shown to hold; null if the figure says it.
     pub reason: Option<String>,
@@ -435,10 +435,10 @@ pub struct ThresholdOutcome {
     pub windows: Option<WindowsResult>,
     /// True if it ended the run before its time.
     pub ended_run: bool,
-    /// True if the result is proven. A valid measurement proves it, unless the threshold fails by the start
-    /// lag, which is the generator's own: without that lag it holds. An invalid one proves only that the
-    /// threshold did not hold, where errors that the target itself answered suffice for that, or nothing
-    /// succeeded.
+    /// True if the result is proven. A valid measurement proves it, unless the figure shows neither that the
+    /// threshold holds nor that it does not, or it fails by the start lag, which is the generator's own:
+    /// without that lag it holds. An invalid one proves only that the threshold did not hold, where errors
+    /// that the target itself answered suffice for that, or nothing succeeded.
     #[serde(default)]
     pub proven: bool,
 }
@@ -463,8 +463,11 @@ pub struct WindowsResult {
     pub judged: u64,
     /// Number of them that failed.
     pub failed: u64,
-    /// The end of the first that did, in seconds since the start of the run, warm-up included; null if none
-    /// did.
+    /// Number of them that showed neither that it holds nor that it does not: without data, or with too few.
+    #[serde(default)]
+    pub open: u64,
+    /// The end of the first that failed, in seconds since the start of the run, warm-up included; null if
+    /// none did.
     pub first_failed_at_s: Option<f64>,
 }
 

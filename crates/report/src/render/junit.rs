@@ -3,8 +3,9 @@
 //! There is no standard: this is the common part of the two schemas in use, that of Ant's reports
 //! (`JUnit.xsd`) and that of Jenkins (`junit-10.xsd`). The first test case is the measurement itself: a run
 //! that shows nothing about the target is an error, and its thresholds are skipped where they are not
-//! [proven](ThresholdOutcome::proven). One whose measurement is invalid, though its figures are enough for a
-//! failure, is not passed but skipped. Where there is no threshold and no request succeeded, that is a
+//! [proven](ThresholdOutcome::proven). A threshold that a valid measurement shows neither to hold nor not to
+//! is an error of its own. A measurement that is invalid, though its figures are enough for a failure, is not
+//! passed but skipped. Where there is no threshold and no request succeeded, that is a
 //! failure of a second test case. The comparison of a store's contents with its acknowledgements is a test
 //! case for each of its tables, and so are the findings of each check of a cluster. The report for people is
 //! the output of the suite.
@@ -12,6 +13,7 @@
 use std::fmt::Write as _;
 
 use crate::Style;
+use crate::build::headline::Standing;
 use crate::contract::reconciliation::{ConsistencyFinding, ReconciliationCheck};
 use crate::contract::result::{CauseResult, OutcomeResult, RunResult, ThresholdOutcome, VerdictResult};
 use crate::render::document::records::said;
@@ -22,10 +24,12 @@ const CLASS: &str = "plimsoll";
 
 /// The whole report, with its XML declaration.
 pub(crate) fn report(result: &RunResult) -> String {
-    let of =
-        |held: Option<bool>| result.thresholds.iter().filter(|threshold| threshold.holds() == held).count();
+    let of = |standing| result.thresholds.iter().filter(|one| one.standing() == standing).count();
     let unmeasured = !is_error(&result.verdict) && !result.verdict.valid;
-    let (failed, skipped) = (of(Some(false)), of(None) + usize::from(unmeasured));
+    let failed = of(Standing::Fails);
+    let not_shown = of(Standing::NotShown);
+    let (undecided, untold) = if result.verdict.valid { (not_shown, 0) } else { (0, not_shown) };
+    let skipped = of(Standing::NotJudged) + untold + usize::from(unmeasured);
     let served = served(result);
     let checks = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.checks);
     let findings = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.findings);
@@ -46,7 +50,7 @@ pub(crate) fn report(result: &RunResult) -> String {
             (result.thresholds.len() + checks.len() + findings.len() + served.iter().count() + 1).to_string(),
         ),
         ("failures", (failed + inconsistent + served.iter().filter(|served| !**served).count()).to_string()),
-        ("errors", u8::from(is_error(&result.verdict)).to_string()),
+        ("errors", (undecided + usize::from(is_error(&result.verdict))).to_string()),
         ("skipped", skipped.to_string()),
         ("time", format!("{:.3}", result.duration_s)),
     ];
@@ -56,7 +60,7 @@ pub(crate) fn report(result: &RunResult) -> String {
     if let Some(served) = served {
         succeeded(&mut out, result, served);
     }
-    result.thresholds.iter().for_each(|threshold| case(&mut out, threshold));
+    result.thresholds.iter().for_each(|threshold| case(&mut out, threshold, result.verdict.valid));
     checks.iter().for_each(|check| stored(&mut out, check));
     findings.iter().for_each(|finding| found(&mut out, finding));
     let page = text::page(result, &Style { unicode: true, ..Style::PLAIN });
@@ -101,9 +105,9 @@ fn properties(out: &mut String, result: &RunResult) {
 }
 
 /// Returns `true` if the run shows nothing about the target. Anything that an invalid measurement does show
-/// is a failure and not an error.
+/// is a failure and not an error. Where thresholds alone are open, that is theirs.
 fn is_error(verdict: &VerdictResult) -> bool {
-    verdict.outcome == OutcomeResult::NoVerdict
+    verdict.outcome == OutcomeResult::NoVerdict && verdict.cause != Some(CauseResult::NotShown)
 }
 
 /// The run itself as a test case.
@@ -192,17 +196,21 @@ fn found(out: &mut String, finding: &ConsistencyFinding) {
     line(out, 2, "</testcase>");
 }
 
-/// Writes one threshold as a test case.
-fn case(out: &mut String, threshold: &ThresholdOutcome) {
+/// Writes one threshold as a test case, of a measurement that is valid or not.
+fn case(out: &mut String, threshold: &ThresholdOutcome, is_valid: bool) {
     let attributes = attributes(&threshold.heading(), "0");
     let seen = seen(threshold);
-    let inner = match threshold.holds() {
-        None => empty("skipped", &[("message", format!("an invalid run proves nothing about it; {seen}"))]),
-        Some(true) => return line(out, 2, &empty("testcase", &attributes)),
-        Some(false) => {
-            let text = data(&format!("{}\n{seen}", threshold.heading()));
-            let attributes = [("message", seen), ("type", "threshold".to_owned())];
-            format!("{}{text}</failure>", open("failure", &attributes))
+    let written = |what: &str, kind: &str| {
+        let text = data(&format!("{}\n{seen}", threshold.heading()));
+        let attributes = [("message", seen.clone()), ("type", kind.to_owned())];
+        format!("{}{text}</{what}>", open(what, &attributes))
+    };
+    let inner = match threshold.standing() {
+        Standing::Holds => return line(out, 2, &empty("testcase", &attributes)),
+        Standing::Fails => written("failure", "threshold"),
+        Standing::NotShown if is_valid => written("error", CauseResult::NotShown.name()),
+        Standing::NotShown | Standing::NotJudged => {
+            empty("skipped", &[("message", format!("an invalid run proves nothing about it; {seen}"))])
         }
     };
     line(out, 2, &open("testcase", &attributes));

@@ -10,6 +10,7 @@ use plimsoll_metrics::figure;
 
 use crate::Style;
 use crate::build::distribution::Bar;
+use crate::build::headline::Standing;
 use crate::contract::result::{Finding, RunResult};
 use crate::render::document::times::Distribution;
 use crate::render::document::{Document, Fact, Line, Section, Table, Target};
@@ -111,10 +112,11 @@ fn thresholds(page: &mut Page<'_>, document: &Document, most: usize) {
     }
     let mut label = "thresholds";
     for threshold in all.into_iter().take(most) {
-        let (emphasis, word) = match threshold.holds {
-            Some(true) => (Emphasis::Good, "PASS"),
-            Some(false) => (Emphasis::Bad, "FAIL"),
-            None => (Emphasis::Doubtful, "NOT JUDGED"),
+        let (emphasis, word) = match threshold.standing {
+            Standing::Holds => (Emphasis::Good, "PASS"),
+            Standing::Fails => (Emphasis::Bad, "FAIL"),
+            Standing::NotShown => (Emphasis::Doubtful, "NOT SHOWN"),
+            Standing::NotJudged => (Emphasis::Doubtful, "NOT JUDGED"),
         };
         let rest = format!(" {}: {}", threshold.condition, threshold.seen.text());
         page.emphasised_field(label, emphasis, word, &rest);

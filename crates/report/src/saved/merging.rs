@@ -533,14 +533,16 @@ fn judgement(result: &mut RunResult, runs: &[SavedRun]) {
     for (number, outcome) in result.thresholds.iter_mut().enumerate() {
         let same = || runs.iter().filter_map(|run| run.result.thresholds.get(number));
         let failed = same().filter(|one| !one.passed).count();
-        let reason = (failed > 0).then(|| format!("it did not hold in {failed} of {count} runs"));
+        let proven = same().any(|one| one.proven && !one.passed);
+        let did = if proven { "did not hold" } else { "was not shown to hold" };
+        let reason = (failed > 0).then(|| format!("it {did} in {failed} of {count} runs"));
         *outcome = ThresholdOutcome {
             passed: failed == 0,
             observed: None,
             reason,
             windows: None,
             ended_run: same().any(|one| one.ended_run),
-            proven: same().any(|one| one.proven && !one.passed),
+            proven,
             ..outcome.clone()
         };
     }

@@ -15,7 +15,7 @@ use plimsoll_metrics::{
 use plimsoll_report::html::{NamedRun, render as render_page};
 use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
 use plimsoll_report::records::RecordsResult;
-use plimsoll_report::result::OutcomeResult;
+use plimsoll_report::result::{CauseResult, OutcomeResult, ThresholdOutcome};
 use plimsoll_report::{
     Format, NoHistograms, RunResult, SavedRun, Style, render, render_saved, schema_ndjson,
 };
@@ -111,15 +111,21 @@ fn thresholds_are_test_cases() {
             TestStatus::Success => assert!(threshold.passed, "{}", threshold.text),
             TestStatus::Failure(failure) => {
                 assert!(!threshold.passed, "{}", threshold.text);
-                let seen = threshold.observed.as_ref().map(|observed| observed.text.clone());
-                let said = seen.or(threshold.reason.clone()).expect("one of both is there");
+                let said = threshold.observed.as_ref().map(|observed| observed.text.clone());
+                let said = said.expect("the figure is there");
                 assert!(failure.message.contains(&said), "{} lacks {said}", failure.message);
+                assert_eq!((&threshold.reason, threshold.proven), (&None, true));
+            }
+            // It has too few samples: it neither holds nor does it not.
+            TestStatus::Error(error) => {
+                assert_eq!(Some(&error.message), threshold.reason.as_ref());
+                assert_eq!((&*error.error_type, threshold.proven), ("not_shown", false));
             }
             other => panic!("{}: {other:?}", threshold.text),
         }
     }
-    let failed = result.thresholds.iter().filter(|threshold| !threshold.passed).count() as u64;
-    assert_eq!((suite.tests, suite.failures, suite.errors, suite.skipped), (8, failed, 0, 0));
+    let failed = result.thresholds.iter().filter(|threshold| !threshold.passed).count() as u64 - 1;
+    assert_eq!((suite.tests, suite.failures, suite.errors, suite.skipped), (8, failed, 1, 0));
     assert!(failed > 0 && failed < 7, "{failed}");
 }
 
@@ -220,11 +226,44 @@ fn an_invalid_run_is_an_error_and_proves_nothing_about_thresholds() {
     assert_eq!((suite.errors, suite.failures, suite.skipped), (1, 0, 7));
 }
 
+/// Symptom: a threshold with too few samples was a failure of the target in every format.
+#[test]
+fn a_threshold_that_is_not_shown_is_told_in_every_format() {
+    let mut result = fixture::thresholds();
+    result.thresholds.retain(|threshold| threshold.passed || threshold.reason.is_some());
+    let result = restated(result);
+    let verdict = &result.verdict;
+    assert_eq!((verdict.outcome, verdict.cause), (OutcomeResult::NoVerdict, Some(CauseResult::NotShown)));
+    let said = "p99.99{ok}<10ms is not shown to hold, nor not to: needs 29,956 samples, has 9,960";
+    assert!(verdict.summary.starts_with(said), "{}", verdict.summary);
+    for format in [Format::Summary, Format::Text] {
+        let page = written(&result, format).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.starts_with(&format!("NO VERDICT {said}")), "{page}");
+        assert!(page.contains("NOT SHOWN p99.99{ok}<10ms: needs 29,956 samples"), "{page}");
+        assert!(page.contains("measurement valid"), "{page}");
+    }
+    let page = written(&result, Format::Markdown);
+    assert!(page.contains("| not shown | needs 29,956 samples"), "{page}");
+    let mut page = Vec::new();
+    let saved = SavedRun::of_result(result.clone());
+    render_page(&[NamedRun { name: "one", run: &saved }], &[], &mut page).expect("it is written");
+    assert!(String::from_utf8_lossy(&page).contains("? not shown"), "the page lacks it");
+    let suite = junit(&result);
+    assert!(suite.cases[0].status.is_success(), "the measurement is valid");
+    assert_eq!((suite.errors, suite.failures, suite.skipped), (1, 0, 0));
+    let json: Value = serde_json::from_str(&written(&result, Format::Json)).expect("JSON");
+    assert_eq!(json["verdict"]["cause"], "not_shown");
+}
+
 #[test]
 fn every_run_is_a_report_of_junit_with_the_page_for_people() {
     for (name, result) in fixture::all() {
         let suite = junit(&result);
-        assert_eq!(suite.errors, u64::from(result.verdict.outcome == OutcomeResult::NoVerdict), "{name}");
+        let open = |one: &&ThresholdOutcome| result.verdict.valid && !one.proven && one.reason.is_some();
+        let open = result.thresholds.iter().filter(open).count() as u64;
+        let unmeasured = result.verdict.outcome == OutcomeResult::NoVerdict
+            && result.verdict.cause != Some(CauseResult::NotShown);
+        assert_eq!(suite.errors, open + u64::from(unmeasured), "{name}");
         let page = rendered(&result, Format::Text, &Style { width: 100, ..TERMINAL });
         let page: String = page.chars().map(|c| if c < ' ' && c != '\n' { '\u{fffd}' } else { c }).collect();
         assert_eq!(suite.system_out.as_deref().map(str::trim), Some(page.trim()), "{name}");

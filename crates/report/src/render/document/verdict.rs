@@ -5,6 +5,7 @@ use plimsoll_metrics::{RateUnit, SteeredBy, figure};
 
 use super::times::main_time;
 use super::{Line, Span, Unit, figure_of, per_second, seconds, words};
+use crate::build::headline::Standing;
 use crate::compare::measure::Measure;
 use crate::contract::interval::PercentileBounds;
 use crate::contract::result::{Generator, OutcomeResult, Run, RunResult, ThresholdOutcome, VerdictResult};
@@ -93,8 +94,8 @@ pub(super) fn hint(verdict: &VerdictResult) -> String {
 /// One threshold.
 pub(crate) struct ThresholdLine {
     pub(crate) passed: bool,
-    /// `None` if that is not judged.
-    pub(crate) holds: Option<bool>,
+    /// Whether it holds, and whether that is known.
+    pub(crate) standing: Standing,
     /// The condition with its scope.
     pub(crate) condition: String,
     /// The figure that was seen, and the reason why it is not enough.
@@ -104,7 +105,7 @@ pub(crate) struct ThresholdLine {
 pub(super) fn thresholds(result: &RunResult) -> Vec<ThresholdLine> {
     let line = |(index, threshold): (usize, &ThresholdOutcome)| ThresholdLine {
         passed: threshold.passed,
-        holds: threshold.holds(),
+        standing: threshold.standing(),
         condition: threshold.heading(),
         seen: seen(threshold, &format!("/thresholds/{index}/observed/text")),
     };
@@ -127,6 +128,7 @@ fn seen(threshold: &ThresholdOutcome, at: &str) -> Line {
                 figure::count(windows.failed),
                 seconds(at),
             ),
+            None if windows.open > 0 => format!("; open in {} of {of} windows", figure::count(windows.open)),
             None => format!(" at worst in {of} windows"),
         });
     }

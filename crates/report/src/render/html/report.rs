@@ -4,6 +4,7 @@ use plimsoll_metrics::figure;
 
 use super::markup::{Markup, class};
 use super::{ShownRun, mark};
+use crate::build::headline::Standing;
 use crate::contract::result::Finding;
 use crate::render::document::times::Distribution;
 use crate::render::document::{self, Document, Line, Span};
@@ -182,17 +183,18 @@ fn thresholds(page: &mut Markup, document: &Document) {
         return;
     }
     let rows = document.thresholds.iter().map(|threshold| {
-        let (emphasis, word) = match threshold.holds {
-            Some(true) => (Emphasis::Good, "✓ pass"),
-            Some(false) => (Emphasis::Bad, "✗ fail"),
-            None => (Emphasis::Doubtful, "! not judged"),
+        let (emphasis, word) = match threshold.standing {
+            Standing::Holds => (Emphasis::Good, "✓ pass"),
+            Standing::Fails => (Emphasis::Bad, "✗ fail"),
+            Standing::NotShown => (Emphasis::Doubtful, "? not shown"),
+            Standing::NotJudged => (Emphasis::Doubtful, "! not judged"),
         };
         // The word first, so that it is in sight on a narrow screen.
         let word = Line::from(Span::emphasised(emphasis, word));
         vec![word, threshold.condition.as_str().into(), threshold.seen.clone()]
     });
     page.rows("Thresholds", &["", "threshold", "observed"], &rows.collect::<Vec<_>>());
-    if document.thresholds.iter().any(|threshold| threshold.holds.is_none()) {
+    if document.thresholds.iter().any(|threshold| threshold.standing == Standing::NotJudged) {
         page.element(
             "p",
             "hint",

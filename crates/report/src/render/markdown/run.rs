@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Table, code, details, escaped};
+use crate::build::headline::Standing;
 use crate::contract::result::{Finding, RunResult};
 use crate::render::document::{self, Document, Fact, Line, Target, Value};
 use crate::render::layout::Emphasis;
@@ -62,10 +63,11 @@ fn thresholds(out: &mut String, document: &Document) {
     }
     let mut table = Table::of_text(&["threshold", "", "observed"]);
     for threshold in &document.thresholds {
-        let held = match threshold.holds {
-            Some(true) => "✔ met",
-            Some(false) => "✘ **not met**",
-            None => "not judged",
+        let held = match threshold.standing {
+            Standing::Holds => "✔ met",
+            Standing::Fails => "✘ **not met**",
+            Standing::NotShown => "not shown",
+            Standing::NotJudged => "not judged",
         };
         table.row([code(&threshold.condition).as_str(), held, &escaped(&threshold.seen.text())]);
     }

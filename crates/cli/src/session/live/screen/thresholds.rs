@@ -28,11 +28,10 @@ pub(super) enum State {
 impl State {
     /// The row of a threshold in a run that goes on.
     pub(super) fn of(result: &ThresholdResult) -> Self {
-        let failed = result.windows.is_some_and(|windows| windows.failed > 0);
-        match (result.passed, &result.reason) {
+        match (result.passed, result.is_shown()) {
             (true, _) => Self::Holds,
-            (false, Some(_)) if !failed => Self::Open,
-            (false, _) => Self::Fails,
+            (false, true) => Self::Fails,
+            (false, false) => Self::Open,
         }
     }
 
