@@ -160,7 +160,7 @@ mod tests {
 
     fn addresses(texts: &[&str]) -> Vec<TargetAddress> {
         let address = |text: &&str| {
-            let address: std::net::SocketAddr = text.parse().expect("an address");
+            let address: core::net::SocketAddr = text.parse().expect("an address");
             plimsoll_driver::Endpoint::Tcp(address).into()
         };
         texts.iter().map(address).collect()

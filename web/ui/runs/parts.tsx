@@ -195,7 +195,7 @@ function Thresholds({ result }: { result: Result }) {
           { key: "seen", title: "observed", cell: thresholdSeen, text: true, class: "breaks" },
         ]}
       />
-      {result.thresholds.some(({ proven }) => !proven) && (
+      {!result.verdict.valid && result.thresholds.some(({ proven }) => !proven) && (
         <p class="hint">An invalid measurement proves nothing about thresholds that are not judged.</p>
       )}
     </>

@@ -118,7 +118,7 @@ export function thresholdSeen({ observed, reason, windows }: ThresholdOutcome): 
   return said;
 }
 
-/** The judgement of a threshold: one that an invalid measurement does not prove is not judged. */
+/** The judgement of a threshold: one that the measurement does not prove, either way, is not judged. */
 export function thresholdWord({ proven, passed }: ThresholdOutcome): { word: string; kind: BadgeKind } {
   if (!proven) return { word: "not judged", kind: "doubtful" };
   return passed ? { word: "pass", kind: "good" } : { word: "fail", kind: "bad" };

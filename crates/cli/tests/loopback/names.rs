@@ -40,7 +40,8 @@ fn a_name_that_leads_elsewhere_takes_new_connections_with_it() {
         let words: Vec<&str> = [PROGRAM].into_iter().chain(load.split_whitespace()).collect();
         let run = Process::try_start(&mut with_hosts(&hosts, &words)).expect("it was there just now");
         first.wait_for_requests(10);
-        // The name is not known for half a second of the load, more than the log holds back: its addresses stay.
+        // The name is not known for half a second of the load, more than the log holds back: its
+        // addresses stay.
         std::fs::write(&hosts, "127.0.0.1 other.test\n").expect("the folder can be written");
         first.wait_for_requests(3_000);
         std::fs::write(&hosts, "127.0.0.2 moving.test\n").expect("the folder can be written");

@@ -86,7 +86,8 @@ fn new_connections_go_where_the_name_leads_now() {
                 assert_eq!(of(201) > 0, second > 0, "{cell}");
                 continue;
             }
-            // Connections of short lives end one after the other, and some were opened just before the change.
+            // Connections of short lives end one after the other, and some were opened just before the
+            // change.
             let slack = 8 + if settling > 0 { 150 } else { 0 };
             assert!(later > 150, "{cell}: {later}");
             let expected = later * second / 100;

@@ -1,5 +1,5 @@
-//! Situations, and the sentence that an expert would write about each: by its cause, by the figures that prove
-//! it, and without what was not tested.
+//! Situations, and the sentence that an expert would write about each: by its cause, by the figures that
+//! prove it, and without what was not tested.
 
 use plimsoll_metrics::{Headline, LimitedBy, RunFacts, RunOutcome, judge_thresholds};
 use plimsoll_testkit::{Concurrency, Faults, Law, Pause};
