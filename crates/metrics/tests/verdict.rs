@@ -484,7 +484,7 @@ fn connections_that_carry_more_than_is_asked_for_are_no_limit() {
     assert_eq!(codes(&record), "start_lag");
     // If it stands still once, that is its own doing, and the measurement is none the worse.
     record.total.service_time = filled(&[(us(563), 100_000), (ms(1_000), 60)]);
-    assert_eq!(codes(&record), "valid");
+    assert_eq!(codes(&record), "valid, warns connection_limit");
     // No number of connections helps if it does so again and again.
     record.total.service_time = filled(&[(us(563), 100_000), (ms(600), 60)]);
     record.connections.blocked_at_limit = ms(4_000);

@@ -22,11 +22,11 @@ use crate::saved::encoding::{broken, check_step, check_tally, compressed, decomp
 use crate::{CalibrationUse, ReadError, RunContext, RunResult};
 
 /// The version of evidence: raised when a field changes its meaning or goes.
-pub const EVIDENCE_VERSION: u32 = 2;
+pub const EVIDENCE_VERSION: u32 = 3;
 
-/// Statements that follow from thresholds, whose rules were others in evidence of version 1.
-const OF_THRESHOLDS: [&str; 5] =
-    ["/thresholds", "/verdict/outcome", "/verdict/cause", "/verdict/summary", "/verdict/thresholds"];
+/// Statements that are judgements. Their rules were others in evidence of earlier versions: of percentiles
+/// until 1, of what a run shows, and of who is its limit, until 2.
+const JUDGED: [&str; 2] = ["/thresholds", "/verdict"];
 
 /// Parts of a result that come from outside of the record: exporters, servers that were asked afterwards,
 /// agents, faults that were injected, and notes of a workload.
@@ -262,7 +262,7 @@ fn check_counts(record: &RunRecord) -> Result<(), String> {
 struct Comparing {
     /// `true` if both were made by the same version of this program: words are compared, too.
     same_program: bool,
-    /// `true` if thresholds mean what they mean today.
+    /// `true` if it was judged by the rules of today.
     same_rules: bool,
     compared: u64,
     contradictions: Vec<Contradiction>,
@@ -278,11 +278,15 @@ impl Comparing {
             }
             return;
         }
-        if !self.same_rules && OF_THRESHOLDS.contains(&place) {
+        if !self.same_rules && JUDGED.contains(&place) {
             if claimed != follows {
-                let why = "percentiles in thresholds were those of the good answers when it was made";
-                self.open.push(format!("{place}: {why}"));
+                self.open.push(format!("{place}: it was judged by other rules when it was made"));
             }
+            return;
+        }
+        // Figures that could say nothing are not made any more.
+        if !self.same_rules && matches!(follows, None | Some(Value::Null)) && claimed != follows {
+            self.open.push(format!("{place}: it is no figure of such a run any more"));
             return;
         }
         match (claimed, follows) {

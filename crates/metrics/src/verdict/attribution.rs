@@ -177,9 +177,9 @@ impl Judge<'_> {
         Some(limited(LimitedBy::Target, evidence, hint))
     }
 
-    /// Segments that had to be sent again. The counters are those of the whole machine. Nothing is lost on its
-    /// own interfaces, unless someone has it lost on purpose: a load that did not leave it has felt that, if it
-    /// was its own.
+    /// Segments that had to be sent again. The counters are those of the whole machine. Nothing is lost on
+    /// its own interfaces, unless someone has it lost on purpose: a load that did not leave it has felt that,
+    /// if it was its own.
     fn loss(&self) -> Option<Limitation> {
         let addresses = || self.record.peers.iter().flat_map(|peer| &peer.addresses);
         let is_local = |address: &String| {
@@ -217,8 +217,8 @@ impl Judge<'_> {
         Some(limited(LimitedBy::Network, evidence, hint))
     }
 
-    /// Returns `true` if requests or connects took so long as if a segment had been sent again, and usually do
-    /// not.
+    /// Returns `true` if requests or connects took so long as if a segment had been sent again, and usually
+    /// do not.
     fn has_waited_for_segments(&self) -> bool {
         let (total, connects) = (&self.record.total, &self.record.connections.connect_time);
         let usual = total.service_time.percentile(50.0).unwrap_or(0);
@@ -572,8 +572,8 @@ impl Judge<'_> {
         let limit = usual.saturating_mul(SLOW_FACTOR).max(usual + SLOW_FLOOR.0);
         let slow = || self.measured_intervals().filter(|interval| p90(interval) > Some(limit));
         let first = slow().next()?;
-        // Where some answers are always slow, chance decides in which intervals their share is a tenth; and the
-        // first ones of them come late.
+        // Where some answers are always slow, chance decides in which intervals their share is a tenth; and
+        // the first ones of them come late.
         let others: Vec<u64> = self
             .measured_intervals()
             .filter(|interval| p90(interval).is_some_and(|p90| p90 <= limit))

@@ -23,8 +23,8 @@ pub(super) enum Blocking {
     TooFew,
     /// On average there are enough; while the target was slow there were not.
     SlowMoments,
-    /// There are enough for the target as it answers: requests that it has not answered, or not for once, hold
-    /// them.
+    /// There are enough for the target as it answers: requests that it has not answered, or not for once,
+    /// hold them.
     Target,
     /// Even the slowest reply leaves enough of them free: the generator was late itself.
     Generator,
@@ -92,8 +92,18 @@ impl Judge<'_> {
     pub(super) fn connection_limit(&mut self, harmed: bool) {
         let finding = if harmed { Finding::Invalid } else { Finding::Doubtful };
         match self.blocking() {
-            // The attribution tells it: the measurement is none the worse.
-            Blocking::None | Blocking::Target => {}
+            Blocking::None => {}
+            // The measurement is none the worse, but a wait for a connection is in the response times alone.
+            Blocking::Target => {
+                let evidence = format!(
+                    "the target held all {} connections for a while: arrivals waited {} for one, which is in \
+                     the response times and not in the service times",
+                    figure::count(self.record.connections.limit),
+                    figure::nanos(self.blocked_per_worker()),
+                );
+                let hint = "leave -c out, and the load opens as many connections as it needs";
+                self.find(Finding::Doubtful, ReasonCode::ConnectionLimit, evidence, hint);
+            }
             Blocking::Generator => {
                 // The cause in the generator is among the reasons already, or else only its lag shows.
                 let known =

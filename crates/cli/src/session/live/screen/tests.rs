@@ -256,7 +256,7 @@ fn thresholds_stand_on_the_overview_of_every_size() {
     let figures = Played::new(1).seconds(12);
     for size in [(80, 24), (120, 40), (200, 60)] {
         let shown = drawn(&figures, &mut Page::default(), size, RICH);
-        assert!(shown.contains("1 of 4 fail so far") && shown.contains("fails  error_rate<0.1%"), "{shown}");
+        assert!(shown.contains("2 of 4 fail so far") && shown.contains("fails  error_rate<0.1%"), "{shown}");
         // Symptom: "valid so far" in green above a threshold that fails.
         assert!(shown.contains("FAIL so far") && !shown.contains("\u{25cf} valid"), "{shown}");
     }
