@@ -1,8 +1,8 @@
 //! A relay before a server: a proxy by CONNECT and by SOCKS5, a front that answers as HTTP/1.0 does, with the
 //! end of the connection for the end of the body, and for anything else the way to the server and back.
 //!
-//! It is a process of its own, so that it can be on the core of the server: the hidden command `relay`. Each
-//! connection has a thread of its own; the first bytes say what it is.
+//! The hidden command `relay` serves it as a process of its own, which can be pinned to the core of the
+//! server. Each connection has a thread of its own; the first bytes say what it is.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};

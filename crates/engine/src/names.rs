@@ -32,7 +32,7 @@ struct State {
     start: Nanos,
     /// By target of the plan.
     addresses: Vec<Arc<[TargetAddress]>>,
-    /// Whether the last attempt to resolve the target failed.
+    /// By target of the plan: `true` if the last attempt to resolve its names failed.
     failing: Vec<bool>,
     changes: Vec<AddressChange>,
 }

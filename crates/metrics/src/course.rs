@@ -138,8 +138,8 @@ pub(crate) fn rises(intervals: &[&Interval]) -> bool {
     medians.len() >= 2 && last >= first.saturating_mul(2) && up * 2 >= medians.len() - 1
 }
 
-/// Number of answers among the service times: the others are lower bounds, timeouts and waits to the end.
-/// Those are longer than nearly every answer.
+/// Number of answers among the service times, as the lowest of them. The others are lower bounds, of timeouts
+/// and of waits to the end, which are longer than nearly every answer.
 pub(crate) fn answered(record: &RunRecord) -> u64 {
     record.total.service_time.count().min(record.total.ok)
 }

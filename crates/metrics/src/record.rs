@@ -749,14 +749,18 @@ impl LogRecord {
 impl RunRecord {
     /// The intervals of the measured part, equally long: those of which several pieces are kept as the whole.
     pub fn measured_cells(&self) -> impl Iterator<Item = &Interval> {
-        let ends = self.intervals.iter().filter(|interval| interval.cell != Cell::Part);
-        ends.map(Interval::whole).filter(|interval| !interval.warmup && !interval.drain)
+        self.load_cells().filter(|interval| !interval.warmup)
     }
 
     /// The cells of the load, warm-up included.
     pub fn load_cells(&self) -> impl Iterator<Item = &Interval> {
+        self.cells().filter(|interval| !interval.drain)
+    }
+
+    /// The cells of the whole run, from the warm-up to the drain.
+    pub fn cells(&self) -> impl Iterator<Item = &Interval> {
         let ends = self.intervals.iter().filter(|interval| interval.cell != Cell::Part);
-        ends.map(Interval::whole).filter(|interval| !interval.drain)
+        ends.map(Interval::whole)
     }
 
     /// Requests of the warm-up that were still in flight at the end of a measured part in which no other was

@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 
 use crate::course::longest_answer;
-use crate::{Cell, Interval, Model, RunRecord, figure};
+use crate::{Interval, Model, RunRecord, figure};
 
 /// The shortest silence that is a standstill.
 const SHORTEST: Nanos = Nanos::from_secs(1);
@@ -64,8 +64,7 @@ impl Standstill {
     /// The standstills of the measured part that ended, in their order: whole intervals without an answer,
     /// though several requests were owed one, that took longer than answers usually do.
     pub fn all(record: &RunRecord) -> Vec<Self> {
-        let cells = record.intervals.iter().filter(|interval| interval.cell != Cell::Part);
-        let cells: Vec<&Interval> = cells.map(Interval::whole).collect();
+        let cells: Vec<&Interval> = record.cells().collect();
         let Some(usual) = usual_longest(&cells) else { return Vec::new() };
         let shortest = Nanos(usual.saturating_mul(LONGER)).max(SHORTEST);
         let most = cells.iter().map(|cell| cell.in_flight).max().unwrap_or(0);

@@ -254,7 +254,7 @@ impl Explanation {
         }
     }
 
-    /// Those that the run is too short for.
+    /// Thresholds whose percentile takes more samples than the run will have.
     fn thresholds(&mut self, plan: &Plan) {
         let lacking = plan.lacking_samples();
         if !lacking.is_empty() {

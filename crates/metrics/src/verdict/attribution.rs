@@ -69,7 +69,8 @@ const FAILED_SHARE: f64 = 0.01;
 
 /// Decides what limited the run, after the judge has found the problems of the generator.
 pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
-    let suffers = judge.record.model == Model::Closed || judge.fell_short();
+    let backlog = judge.backlog();
+    let suffers = judge.record.model == Model::Closed || judge.fell_short(&backlog);
     judge
         .plan_fails()
         .or_else(|| judge.generator())
@@ -81,10 +82,10 @@ pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
         .or_else(|| judge.loss())
         .or_else(|| if suffers { judge.busy_target() } else { None })
         .or_else(|| if suffers { judge.in_flight_limit() } else { None })
-        .or_else(|| judge.growth())
+        .or_else(|| judge.growth(&backlog))
         .or_else(|| judge.slow_intervals())
-        .or_else(|| judge.bulge())
-        .unwrap_or_else(|| judge.rest(suffers))
+        .or_else(|| judge.bulge(&backlog))
+        .unwrap_or_else(|| judge.rest(suffers, &backlog))
 }
 
 fn limited(what: LimitedBy, evidence: String, hint: impl Into<String>) -> Limitation {
@@ -140,13 +141,13 @@ impl Judge<'_> {
     }
 
     /// Returns `true` if an open run did not get the load that it asked for.
-    fn fell_short(&self) -> bool {
+    fn fell_short(&self, backlog: &Backlog) -> bool {
         let own = |reason: &Reason| {
             matches!(reason.code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit | ReasonCode::StartLag)
         };
         self.reasons.iter().any(own)
             || self.blocking() != Blocking::None
-            || matches!(self.backlog(), Backlog::Grew { .. })
+            || matches!(backlog, Backlog::Grew { .. })
     }
 
     /// A target on this machine that did not accept as fast as connections came. The counters are those of
@@ -535,8 +536,8 @@ impl Judge<'_> {
     }
 
     /// Requests in flight that grew all the time.
-    fn growth(&self) -> Option<Limitation> {
-        let Backlog::Grew { per_second, to } = self.backlog() else { return None };
+    fn growth(&self, backlog: &Backlog) -> Option<Limitation> {
+        let Backlog::Grew { per_second, to } = *backlog else { return None };
         if let Some(transfer) = self.transfer() {
             return Some(transfer);
         }
@@ -551,8 +552,8 @@ impl Judge<'_> {
     }
 
     /// Requests in flight that grew, and fell again.
-    fn bulge(&self) -> Option<Limitation> {
-        let Backlog::Bulged { most, at, left } = self.backlog() else { return None };
+    fn bulge(&self, backlog: &Backlog) -> Option<Limitation> {
+        let Backlog::Bulged { most, at, left } = *backlog else { return None };
         let evidence = format!(
             "requests in flight grew to {} until {}, with the generator on time, and fell to {} again: for that \
              time the target answered fewer than arrived",
@@ -599,7 +600,7 @@ impl Judge<'_> {
     }
 
     /// Nothing of all this.
-    fn rest(&self, suffers: bool) -> Limitation {
+    fn rest(&self, suffers: bool, backlog: &Backlog) -> Limitation {
         if self.record.total.ok == 0 {
             let accounting = &self.record.accounting;
             let (evidence, hint) = match accounting.failed + accounting.timed_out {
@@ -622,7 +623,7 @@ impl Judge<'_> {
             format!("with a start lag of up to {} (p99)", figure::nanos(lag))
         });
         let delivered = format!("the load that was asked for was delivered {late}");
-        match self.backlog() {
+        match backlog {
             Backlog::Unknown(why) => {
                 let evidence = format!("{delivered}; whether requests in flight grew does not show: {why}");
                 limited(LimitedBy::Unknown, evidence, "run longer (-d)")

@@ -15,37 +15,37 @@ const FEWEST: usize = 4;
 const CHANCE: f64 = 4.0;
 /// Requests in flight that are none to speak of, at any rate.
 const FEW: u64 = 3;
-/// The same as a share of all that were started.
+/// Share of the started requests that is [`FEW`] at a high rate.
 const FEW_SHARE: f64 = 0.01;
 /// Requests in flight that have piled up: fewer are a matter of chance.
 const PILED: u64 = 10;
-/// The same as a share of all that were started.
+/// Share of the started requests from which those in flight have piled up at a high rate.
 const PILED_SHARE: f64 = 0.05;
 /// While requests piled up, the median of their times was this multiple of the least one.
 const BULGE_FACTOR: u64 = 3;
 
-/// Result of the test of requests in flight. The default load of a closed run has nothing to test.
+/// Result of the test of requests in flight. In a closed run their number is that of the users, and level.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Backlog {
-    /// They grew all the time.
+    /// Requests in flight grew to the end of the load.
     Grew {
-        /// By how many per second.
+        /// Growth per second.
         per_second: f64,
-        /// How many there were at the end.
+        /// Number at the end of the load.
         to: u64,
     },
-    /// They grew, and fell again.
+    /// Requests in flight grew, and fell again.
     Bulged {
-        /// The largest number.
+        /// Largest number at the end of an interval.
         most: u64,
-        /// End of the interval that had it.
+        /// End of that interval, since the start of the run.
         at: Nanos,
-        /// How many there were at the end.
+        /// Number at the end of the load.
         left: u64,
     },
-    /// They did not grow.
+    /// Requests in flight did not grow.
     Level,
-    /// The run does not show it; the reason as the end of a sentence.
+    /// The run does not show whether they grew; the reason as the end of a sentence.
     Unknown(String),
 }
 
