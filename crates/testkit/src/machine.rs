@@ -2,9 +2,12 @@
 //!
 //! A test is of one of three kinds. One that [needs a quiet machine](quiet) measures: its result depends on
 //! who else has the processors, so it has the machine to itself, in this process and in all others. One that
-//! [puts a load](fn@load) on a server counts: it may run beside others of its kind, and not beside a
+//! [puts a load](fn@load) on a server counts: it may run beside a few others of its kind, and not beside a
 //! measurement. All other tests run anywhere. Of these, one that starts hundreds of programs lets them
 //! [yield](beside), and one that computes for seconds in this process [gives way](give_way) itself.
+//!
+//! Measurements go first: no load begins while one waits, so that those that wait follow each other and the
+//! machine has to become quiet once for all of them.
 
 use std::cell::Cell;
 use std::env;
@@ -13,12 +16,23 @@ use std::fs::{File, OpenOptions};
 use std::marker::PhantomData;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::setpriority_process;
 
 /// The file whose lock is the right to measure, in the folder of temporary files: all checkouts on a machine
-/// share its processors.
+/// share its processors. A load shares it.
 const LOCK: &str = "plimsoll-quiet-machine.lock";
+
+/// The file that measurements share, from when they ask for their turn to its end. A load locks it for a
+/// moment before it begins.
+const GATE: &str = "plimsoll-quiet-machine.gate";
+
+/// Begin of the names of the files of which each load locks one.
+const PLACE: &str = "plimsoll-quiet-machine.load";
+
+/// Loads at a time. Of more, each would wait for a processor for a good part of its time.
+const PLACES: u32 = 3;
 
 /// Nice value of what does not measure.
 const NICE: i32 = 19;
@@ -32,8 +46,8 @@ thread_local! {
 #[derive(Debug)]
 #[must_use = "the turn ends when it is dropped"]
 pub struct Turn {
-    /// `None` for a turn within another one of the same thread.
-    _lock: Option<File>,
+    /// Empty for a turn within another one of the same thread.
+    _locks: Vec<File>,
     /// A turn is counted by its thread.
     _thread: PhantomData<*const ()>,
 }
@@ -47,28 +61,59 @@ pub struct Turn {
 /// # Panics
 /// If the lock cannot be taken: a measurement would disturb others.
 pub fn quiet() -> Turn {
-    turn(File::lock)
+    turn(|| {
+        let gate = file(GATE);
+        locked(GATE, gate.lock_shared());
+        let lock = file(LOCK);
+        locked(LOCK, lock.lock());
+        vec![gate, lock]
+    })
 }
 
-/// Marks a load whose requests are counted, and waits until no test [measures](quiet). Any number of loads
-/// may run at once.
+/// Marks a load whose requests are counted, and waits until no test [measures](quiet) or wants to, and less
+/// than three loads run. Whoever holds a turn may not wait for another thread that takes one: that thread may
+/// wait for a measurement, which waits for the turn.
 ///
 /// # Panics
 /// If the lock cannot be taken.
 pub fn load() -> Turn {
-    turn(File::lock_shared)
+    turn(|| {
+        let place = place();
+        let gate = file(GATE);
+        locked(GATE, gate.lock());
+        let lock = file(LOCK);
+        locked(LOCK, lock.lock_shared());
+        vec![place, lock]
+    })
 }
 
-fn turn(lock: fn(&File) -> std::io::Result<()>) -> Turn {
-    let nested = HELD.get() > 0;
-    let lock = (!nested).then(|| {
-        let path = env::temp_dir().join(LOCK);
-        let file = open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        lock(&file).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        file
-    });
+fn turn(take: impl FnOnce() -> Vec<File>) -> Turn {
+    let locks = if HELD.get() > 0 { Vec::new() } else { take() };
     HELD.set(HELD.get() + 1);
-    Turn { _lock: lock, _thread: PhantomData }
+    Turn { _locks: locks, _thread: PhantomData }
+}
+
+/// Waits for one of the places.
+fn place() -> File {
+    let mut places = (0..PLACES).map(|number| file(&format!("{PLACE}{number}")));
+    if let Some(free) = places.find(|place| place.try_lock().is_ok()) {
+        return free;
+    }
+    // Threads that wait are spread over the places.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("{PLACE}{}", NEXT.fetch_add(1, Ordering::Relaxed) % PLACES);
+    let place = file(&name);
+    locked(&name, place.lock());
+    place
+}
+
+fn locked(name: &str, result: std::io::Result<()>) {
+    result.unwrap_or_else(|error| panic!("{name}: {error}"));
+}
+
+fn file(name: &str) -> File {
+    let path = env::temp_dir().join(name);
+    open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Opens the file of the lock. Another user's file is only read, which its lock does not mind.
@@ -121,23 +166,30 @@ mod tests {
 
     use super::*;
 
-    fn is_free() -> bool {
-        let file =
-            open(&env::temp_dir().join(LOCK)).expect("the folder of temporary files can be written to");
-        file.try_lock().is_ok()
-    }
-
     #[test]
     fn a_turn_keeps_others_out_and_is_given_twice_to_its_thread() {
         let turn = quiet();
-        assert!(thread::spawn(|| !is_free()).join().expect("no panic"));
+        assert!(file(LOCK).try_lock_shared().is_err());
         drop(load());
         drop(turn);
+        let _first = load();
+        // Loads run beside each other, and not beside a measurement.
+        assert!(file(LOCK).try_lock_shared().is_ok());
+        assert!(file(LOCK).try_lock().is_err());
+    }
+
+    #[test]
+    fn no_load_begins_while_a_measurement_waits() {
         let first = load();
-        // Loads run beside each other.
-        thread::spawn(|| drop(load())).join().expect("no panic");
-        assert!(!is_free());
+        let measurement = thread::spawn(|| drop(quiet()));
+        // It shares the gate from when it asks.
+        while file(GATE).try_lock().is_ok() {
+            thread::yield_now();
+        }
+        assert!(!measurement.is_finished());
         drop(first);
+        measurement.join().expect("it has its turn");
+        drop(load());
     }
 
     #[test]
