@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
@@ -106,10 +107,20 @@ fn server(text: &str) -> Option<&str> {
 
 #[test]
 fn every_example_runs() {
-    for name in examples() {
-        let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).expect("the example");
-        run(&name, server(&text).expect("it says so"));
-    }
+    let names = examples();
+    let next = AtomicUsize::new(0);
+    // As many as may be run at a time.
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let path = folder().join(format!("{name}.yaml"));
+                    let text = std::fs::read_to_string(path).expect("the example");
+                    run(name, server(&text).expect("it says so"));
+                }
+            });
+        }
+    });
 }
 
 fn run(name: &str, server: &str) {

@@ -86,7 +86,7 @@ fn a_freeze_is_seen_whole_through_a_few_connections() {
 /// Rates of the single queue, per second, and its length.
 const SERVED: f64 = 1_000.0;
 const ARRIVING: u64 = 800;
-const QUEUE_RUN_S: u64 = 20;
+const QUEUE_RUN_S: u64 = 8;
 /// A start lag of this many milliseconds at its 99th percentile means a machine that does not let its threads
 /// run: on a quiet one it is 0.2 ms or less.
 const HELD_UP_MS: f64 = 1.0;

@@ -80,13 +80,13 @@ fn r01_waiting_for_the_only_place_is_in_the_times() {
 /// R2, T2: an open load has the response times of M/M/1.
 #[test]
 fn r02_the_open_model_has_the_response_times_of_theory() {
-    let plan = plan("rate: 800, arrival: poisson, duration: 2000s, connections: 2000");
+    let plan = plan("rate: 800, arrival: poisson, duration: 1000s, connections: 2000");
     let (record, _) = simulate(&plan, near(one_queue(Law::Exponential { mean: MS })));
     let theory = Mm1 { arrivals_per_s: 800.0, services_per_s: 1_000.0 };
     let response = &record.total.response_time;
-    // Margins of about three standard errors of 1.6 million requests that depend on each other.
+    // Margins of about three standard errors of 800,000 requests that depend on each other.
     assert_close("mean", response.mean().expect("there are values") / 1e9, theory.mean(), 0.02);
-    for (p, tolerance) in [(50.0, 0.02), (99.0, 0.05), (99.9, 0.10)] {
+    for (p, tolerance) in [(50.0, 0.03), (99.0, 0.07), (99.9, 0.14)] {
         assert_close(&format!("p{p}"), ms(response, p), theory.quantile(p / 100.0) * 1e3, tolerance);
     }
 }
@@ -99,7 +99,7 @@ fn r02_the_closed_model_of_the_same_throughput_differs() {
     // would leave, and waits for this many exponential services.
     for (users, think_us, p99) in [(2, 1_000, 5.99), (10, 9_685, 10.32), (50, 58_508, 15.77)] {
         let steps = format!("[{{get: /, think: {{exponential: {think_us}us}}}}]");
-        let plan = plan_of_steps(&format!("connections: {users}, duration: 500s"), &steps);
+        let plan = plan_of_steps(&format!("connections: {users}, duration: 250s"), &steps);
         let (record, _) = simulate(&plan, near(one_queue(Law::Exponential { mean: MS })));
         let rate = record.accounting.ok as f64 / record.duration.as_secs_f64();
         assert_close(&format!("{users} users, rate"), rate, 800.0, 0.02);
@@ -152,7 +152,7 @@ fn r03_the_arrivals_of_many_workers_are_the_process_that_was_asked_for() {
 /// R3: a queue tells evenly spaced arrivals (D/M/1) from random ones (M/M/1: p99 23.03 ms).
 #[test]
 fn r03_evenly_spaced_arrivals_have_the_queue_of_theory() {
-    let plan = plan("rate: 800, arrival: uniform, duration: 1000s, connections: 2000");
+    let plan = plan("rate: 800, arrival: uniform, duration: 500s, connections: 2000");
     let (record, _) = simulate(&plan, near(one_queue(Law::Exponential { mean: MS })));
     assert_close("p50", ms(&record.total.response_time, 50.0), 1.87, 0.02);
     assert_close("p99", ms(&record.total.response_time, 99.0), 12.40, 0.05);
