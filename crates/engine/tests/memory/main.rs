@@ -21,10 +21,10 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Records of a batch, batches of a second, and seconds: a billion records.
+/// Records of a batch, batches of a second, and seconds: 300 million records.
 const RECORDS: u32 = 1_000;
 const RATE: u64 = 10_000;
-const SECONDS: u64 = 100;
+const SECONDS: u64 = 30;
 
 /// Seconds by which workers may be ahead of their reports: they do not measure how many messages of theirs
 /// wait to be read.
@@ -38,7 +38,7 @@ const SPARE: usize = 100_000;
 const SECOND: usize = 1_000;
 
 /// Hours of the long runs, unless `PLIMSOLL_MEMORY_HOURS` has another number of them: `ci/nightly` has 72.
-const HOURS: u64 = 24;
+const HOURS: u64 = 8;
 /// Requests of a second of the long runs.
 const SLOW_RATE: u64 = 4;
 /// Bytes that the days may add after their first hour: 3,600 intervals, and the machine's figures in them.
@@ -133,7 +133,7 @@ fn plan(numbers: Numbers, seconds: u64, is_counted: bool) -> Plan {
 }
 
 #[test]
-fn a_billion_records_take_no_more_memory_than_half_a_billion() {
+fn the_second_half_of_millions_of_records_takes_no_more_memory() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
     let addresses: Vec<Arc<[TargetAddress]>> = vec![vec![server.into()].into()];
@@ -149,7 +149,7 @@ fn a_billion_records_take_no_more_memory_than_half_a_billion() {
     let record = run(&plan, &Backends::of(OpenCanned), &addresses, &Control::default(), &mut look)
         .expect("the run ends");
     assert_eq!(record.accounting.check(), Ok(()));
-    assert_eq!(record.accounting.ok * u64::from(RECORDS), 1_000_000_000, "{:?}", record.accounting);
+    assert_eq!(record.accounting.ok * u64::from(RECORDS), 300_000_000, "{:?}", record.accounting);
     assert_eq!(record.workers.iter().map(|worker| worker.bodies).sum::<u64>(), record.accounting.ok);
     assert!(seen.len() as u64 >= SECONDS, "{seen:?}");
     // In the last seconds workers may already be writing their reports.
@@ -162,7 +162,7 @@ fn a_billion_records_take_no_more_memory_than_half_a_billion() {
 /// A run of days ends with as much memory as it had after an hour, but for its bounded report; so does one of
 /// which it is not known before how long it will take.
 #[test]
-fn days_take_no_more_memory_than_an_hour() {
+fn hours_take_no_more_memory_than_the_first() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let hours = std::env::var("PLIMSOLL_MEMORY_HOURS").map_or(HOURS, |hours| hours.parse().expect("hours"));
     let days = hours * 3_600;
