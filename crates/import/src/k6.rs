@@ -41,13 +41,13 @@ pub(crate) const SYNTAX: Syntax =
     Syntax { open: "\u{0}{", close: "}\u{0}", slot: |inside| Slot::Unknown(inside.to_owned()) };
 
 /// Most expressions that are examined: functions may call each other very often.
-pub(crate) const MOST_EVALUATED: usize = 1_000_000;
+pub(crate) const MOST_EVALUATED: usize = 300_000;
 
 /// Longest text that expressions of a script make, in bytes.
 const LONGEST_TEXT: usize = 1 << 20;
 
 /// Most bytes of all texts of a plan together.
-const MOST_TEXT: usize = 256 << 20;
+const MOST_TEXT: usize = 64 << 20;
 
 /// Most elements of a list that is put together.
 pub(crate) const MOST_ITEMS: usize = 100_000;

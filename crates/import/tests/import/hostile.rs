@@ -278,8 +278,9 @@ fn beginnings_of_examples_are_imported_or_refused() {
                 continue;
             }
             let text = std::fs::read(path).expect("the file");
-            for tenth in 1..=10 {
-                all(&text[..text.len() * tenth / 10]);
+            // Thirds end in the middle of something in all files.
+            for third in 1..=3 {
+                all(&text[..text.len() * third / 3]);
             }
         }
     }

@@ -53,7 +53,7 @@ fn intervals_of_long_runs_hold_the_true_percentile_in_90_to_99_percent_of_them()
 
 fn assert_coverage(customers: usize) {
     for load in [0.3, 0.8] {
-        let shares = coverage(300, customers, load);
+        let shares = coverage(150, customers, load);
         for ((ours, _), p) in shares.into_iter().zip(PERCENTILES) {
             assert!(
                 (90.0..=99.0).contains(&ours),
