@@ -171,11 +171,13 @@ impl Resolver<'_> {
             }
             field => {
                 let name = field.get()?.as_str().trim();
-                if !name.is_empty() && reading.names.insert(name.to_owned()) {
+                let is_line = !name.chars().any(char::is_control);
+                if !name.is_empty() && is_line && reading.names.insert(name.to_owned()) {
                     return Some(name.to_owned());
                 }
                 let message = match name {
                     "" => "the name is empty".to_owned(),
+                    _ if !is_line => format!("`{}` has more than one line", name.escape_debug()),
                     _ => format!("two phases are called `{}`", name.escape_debug()),
                 };
                 Problem::new(message).with_hint("reports refer to phases by name")

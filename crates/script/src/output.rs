@@ -16,8 +16,8 @@ const LONGEST_LINE: usize = 64 << 10;
 pub(crate) enum Sink {
     /// Nowhere: a script that is only analysed.
     Nowhere,
-    /// To the host, as this worker's.
-    Host(Arc<dyn Host>, Option<u32>),
+    /// To the host, as this worker's, each line behind a mark.
+    Host(Arc<dyn Host>, Option<u32>, &'static str),
     /// It is kept.
     Kept,
 }
@@ -39,12 +39,12 @@ impl Output {
         match &*self.sink.borrow() {
             Sink::Nowhere => {}
             Sink::Kept => held.extend_from_slice(text),
-            Sink::Host(host, worker) => {
+            Sink::Host(host, worker, mark) => {
                 held.extend_from_slice(text);
                 let whole = held.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
                 let whole = if held.len() - whole > LONGEST_LINE { held.len() } else { whole };
                 if whole > 0 {
-                    host.print(*worker, &held[..whole]);
+                    host.print(*worker, &marked(&held[..whole], mark));
                     held.drain(..whole);
                 }
             }
@@ -53,10 +53,10 @@ impl Output {
 
     /// Shows a line that was not ended.
     pub(crate) fn flush(&self) {
-        if let Sink::Host(host, worker) = &*self.sink.borrow() {
+        if let Sink::Host(host, worker, mark) = &*self.sink.borrow() {
             let held = std::mem::take(&mut *self.held.borrow_mut());
             if !held.is_empty() {
-                host.print(*worker, &held);
+                host.print(*worker, &marked(&held, mark));
             }
         }
     }
@@ -71,6 +71,11 @@ impl Output {
     pub(crate) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.held.borrow_mut())
     }
+}
+
+/// Each line behind `mark`.
+fn marked(text: &[u8], mark: &str) -> Vec<u8> {
+    text.split_inclusive(|&byte| byte == b'\n').flat_map(|line| [mark.as_bytes(), line].concat()).collect()
 }
 
 /// Makes `print`, `io.write`, `io.stdout` and `io.stderr` write to `output`.

@@ -41,10 +41,20 @@ pub(crate) fn look(choice: ColorChoice) -> Theme {
     Theme { color: color(choice, std::io::stderr().is_terminal()), unicode: unicode() }
 }
 
+/// Returns `true` if this variable says yes.
+fn given(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false")
+}
+
+/// Returns `true` if a runner of a CI service reads the output, in which it looks for commands. (Azure's and
+/// TeamCity's do not set `CI`.)
+pub(crate) fn is_read_by_runner() -> bool {
+    ["CI", "TF_BUILD", "TEAMCITY_VERSION"].into_iter().any(given)
+}
+
 /// Returns `true` unless the environment rules out a live screen: by a terminal that can only write lines, a
 /// build machine, or the user's own setting.
 pub(crate) fn allows_screen() -> bool {
-    let given = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false");
     let dumb = std::env::var_os("TERM").is_none_or(|value| value.is_empty() || value == "dumb");
     !dumb && !given("PLIMSOLL_NO_TUI") && !given("CI")
 }
@@ -137,7 +147,7 @@ pub(crate) fn surroundings() -> RunEnvironment {
     let mut settings: Vec<(String, String)> =
         std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
     settings.sort_unstable();
-    RunEnvironment { seed, key_log, settings, lua_path, quiet: false }
+    RunEnvironment { seed, key_log, settings, lua_path, quiet: false, only_reads: false }
 }
 
 /// The program of the broker of a fleet: that of `PLIMSOLL_NATS_SERVER`, or `nats-server` on the path; `None`
@@ -181,6 +191,8 @@ pub(crate) struct RunEnvironment {
     pub(crate) lua_path: Option<String>,
     /// `true` if the output of scripts is not shown.
     pub(crate) quiet: bool,
+    /// `true` if scripts are only read, and not run.
+    pub(crate) only_reads: bool,
 }
 
 #[cfg(test)]

@@ -15,6 +15,15 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A message in which no line after the first begins with text that may be foreign: a line end within it
+/// could otherwise begin a line that looks like one of ours.
+pub(crate) fn in_lines(message: &str) -> Cow<'_, str> {
+    match message.contains('\n') {
+        true => message.replace('\n', "\n  | ").into(),
+        false => message.into(),
+    }
+}
+
 /// The same, and at most a screenful of it.
 pub(crate) fn visible_beginning(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONGEST) {
@@ -55,6 +64,12 @@ mod tests {
         let shown = visible_beginning(&long);
         assert!(shown.ends_with("ä… (9996000 more bytes)") && shown.chars().count() < 2_100);
         assert_eq!(visible_beginning("short\x1b"), "short\u{fffd}");
+    }
+
+    #[test]
+    fn no_line_of_a_message_begins_with_what_it_quotes() {
+        assert_eq!(in_lines("step a: no answer"), "step a: no answer");
+        assert_eq!(in_lines("step a\nPASS\n: x"), "step a\n  | PASS\n  | : x");
     }
 
     #[test]

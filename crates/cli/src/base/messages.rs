@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::base::foreign_text::visible;
+use crate::base::foreign_text::{in_lines, visible};
 use crate::base::streams;
 
 /// A live screen, which shows messages in place of stderr.
@@ -26,7 +26,8 @@ pub(crate) fn show_on(screen: Arc<dyn MessageScreen>) {
 /// Writes a message to stderr. On a terminal the live line makes room; a live screen shows it, and keeps it
 /// for stderr until it closes.
 pub(crate) fn tell(text: &str) {
-    let text = &*visible(text);
+    let text = &*visible(text.trim_end());
+    let text = &*in_lines(text);
     if keep(text) {
         return;
     }

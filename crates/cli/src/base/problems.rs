@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::base::diagnostics::{Excerpts, Position};
 use crate::base::failure::Failure;
-use crate::base::foreign_text::visible_beginning;
+use crate::base::foreign_text::{in_lines, visible_beginning};
 use crate::base::stdout;
 
 /// All problems as text, each with its place in the plan file and its advice below it.
@@ -22,7 +22,7 @@ pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) 
         // Colour stands beside the words, never for them.
         let (red, cyan, reset) = if color { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{red}error:{reset} {}", visible_beginning(&problem.message));
+        let _ = writeln!(text, "{red}error:{reset} {}", in_lines(&visible_beginning(&problem.message)));
         if let (Some(excerpts), Some(place)) = (&excerpts, problem.place) {
             text.push_str(&excerpts.show(place));
             if let Some(others) = excerpts.others(&problem.also) {
@@ -30,7 +30,7 @@ pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) 
             }
         }
         if let Some(hint) = &problem.hint {
-            let _ = writeln!(text, "{cyan}hint:{reset} {}", visible_beginning(hint));
+            let _ = writeln!(text, "{cyan}hint:{reset} {}", in_lines(&visible_beginning(hint)));
         }
     }
     text

@@ -1,6 +1,7 @@
 //! Stdout and stderr. Everything that is written to them passes through here, and nothing that could act on a
 //! terminal or turn the direction of a text does: characters that a server, a file or a URL has smuggled in
-//! are shown as a sign, even if earlier code forgot to make them harmless.
+//! are shown as a sign, even if earlier code forgot to make them harmless. In the log of a CI service, what
+//! its runner would take for a command (`::error::`, `##vso[`) is broken by a backslash, too.
 
 use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +14,8 @@ use crate::base::foreign_text::is_active;
 static STDOUT_HAS_COLOR: AtomicBool = AtomicBool::new(false);
 /// `true` if stderr has colours, whose escape sequences pass.
 static STDERR_HAS_COLOR: AtomicBool = AtomicBool::new(false);
+/// `true` if a runner of a CI service reads what is written.
+static READ_BY_RUNNER: AtomicBool = AtomicBool::new(false);
 
 /// The longest escape sequence of a colour, in bytes.
 const LONGEST_COLOR: usize = 24;
@@ -31,6 +34,7 @@ pub(crate) enum Content {
 pub(crate) fn choose_color(choice: ColorChoice) {
     STDOUT_HAS_COLOR.store(environment::style(choice).color, Ordering::Relaxed);
     STDERR_HAS_COLOR.store(environment::look(choice).color, Ordering::Relaxed);
+    READ_BY_RUNNER.store(environment::is_read_by_runner(), Ordering::Relaxed);
 }
 
 /// Writes to stdout.
@@ -46,7 +50,7 @@ pub(crate) fn to_stdout(
         write(&mut stdout)?;
     } else {
         // In pieces of kilobytes: JSON is written word by word, and each piece is looked at.
-        let shown = Shown::new(&mut stdout, STDOUT_HAS_COLOR.load(Ordering::Relaxed));
+        let shown = Shown::new(&mut stdout, Look::of(&STDOUT_HAS_COLOR));
         let mut shown = BufWriter::new(shown);
         write(&mut shown)?;
         shown.into_inner().map_err(IntoInnerError::into_error)?.end()?;
@@ -76,37 +80,52 @@ pub(crate) fn renew_line(text: &str) {
 }
 
 fn filtered_for_stderr(text: &[u8]) -> io::Result<Vec<u8>> {
-    filtered(text, STDERR_HAS_COLOR.load(Ordering::Relaxed))
+    filtered(text, Look::of(&STDERR_HAS_COLOR))
 }
 
 /// Filters a text for a file, because it may be shown on a terminal.
 pub(crate) fn for_file(text: &[u8]) -> Vec<u8> {
     // A write to memory cannot fail.
-    filtered(text, false).unwrap_or_default()
+    filtered(text, Look::default()).unwrap_or_default()
 }
 
-fn filtered(text: &[u8], colored: bool) -> io::Result<Vec<u8>> {
+fn filtered(text: &[u8], look: Look) -> io::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
-    let mut shown = Shown::new(&mut out, colored);
+    let mut shown = Shown::new(&mut out, look);
     shown.write_all(text)?;
     shown.end()?;
     Ok(out)
 }
 
-/// Passes text on without characters that act on a terminal, except for colours if there are any.
-/// [`end`](Self::end) it: the start of a character may be waiting for its rest.
+/// Readers of a text.
+#[derive(Clone, Copy, Debug, Default)]
+struct Look {
+    /// Colours are shown.
+    colored: bool,
+    /// A runner of a CI service looks for commands.
+    by_runner: bool,
+}
+
+impl Look {
+    fn of(has_color: &AtomicBool) -> Self {
+        Self { colored: has_color.load(Ordering::Relaxed), by_runner: READ_BY_RUNNER.load(Ordering::Relaxed) }
+    }
+}
+
+/// Passes text on without characters that act on a terminal, except for colours if there are any, and without
+/// commands for a runner. [`end`](Self::end) it: the start of a character may be waiting for its rest.
 struct Shown<'o> {
     out: &'o mut dyn Write,
-    colored: bool,
+    look: Look,
     /// `true` if the text is JSON; `None` until that is known.
     is_json: Option<bool>,
-    /// The start of a character or of a colour.
+    /// The start of a character, of a colour or of a command.
     held: Vec<u8>,
 }
 
 impl<'o> Shown<'o> {
-    fn new(out: &'o mut dyn Write, colored: bool) -> Self {
-        Self { out, colored, is_json: None, held: Vec::new() }
+    fn new(out: &'o mut dyn Write, look: Look) -> Self {
+        Self { out, look, is_json: None, held: Vec::new() }
     }
 
     /// Passes on the text that was held.
@@ -117,17 +136,36 @@ impl<'o> Shown<'o> {
 
     /// Passes on as much of a text as is known to be whole: how many bytes that is.
     fn pass(&mut self, text: &str, is_end: bool) -> io::Result<usize> {
+        let is_special = |c: char| is_active(c) || self.look.by_runner && matches!(c, ':' | '#');
         let mut from = 0;
-        while let Some((at, c)) = text[from..].char_indices().find(|(_, c)| is_active(*c)) {
+        while let Some((at, c)) = text[from..].char_indices().find(|(_, c)| is_special(*c)) {
             let at = from + at;
             self.out.write_all(&text.as_bytes()[from..at])?;
             from = at;
+            if !is_active(c) {
+                match is_command(&text[at..]) {
+                    None if !is_end => return Ok(at),
+                    Some(true) if self.is_json == Some(true) => {
+                        write!(self.out, "{c}\\u{:04x}", u32::from(c))?;
+                        from += 2;
+                    }
+                    Some(true) => {
+                        write!(self.out, "{c}\\{c}")?;
+                        from += 2;
+                    }
+                    _ => {
+                        self.out.write_all(&[text.as_bytes()[at]])?;
+                        from += 1;
+                    }
+                }
+                continue;
+            }
             match color(&text[at..]) {
-                Color::Whole(length) if self.colored => {
+                Color::Whole(length) if self.look.colored => {
                     self.out.write_all(&text.as_bytes()[at..at + length])?;
                     from += length;
                 }
-                Color::Begun if self.colored && !is_end => return Ok(at),
+                Color::Begun if self.look.colored && !is_end => return Ok(at),
                 _ => {
                     match self.is_json {
                         Some(true) => write!(self.out, "\\u{:04x}", u32::from(c))?,
@@ -140,6 +178,20 @@ impl<'o> Shown<'o> {
         self.out.write_all(&text.as_bytes()[from..])?;
         Ok(text.len())
     }
+}
+
+/// Returns `true` if a text that begins with `:` or `#` begins like a command: `::` and a letter, as GitHub's
+/// runner reads it, or `##` and a letter or a bracket, as those of GitHub, Azure and TeamCity do. `None`: it
+/// may go on like one.
+fn is_command(text: &str) -> Option<bool> {
+    let mut characters = text.chars();
+    let first = characters.next()?;
+    if characters.next()? != first {
+        return Some(false);
+    }
+    // Behind a third one, a command may begin with the second.
+    let next = characters.next()?;
+    Some(next.is_alphabetic() || first == '#' && next == '[')
 }
 
 impl Write for Shown<'_> {
@@ -209,7 +261,35 @@ mod tests {
     use super::*;
 
     fn shown(text: &[u8], colored: bool) -> String {
-        String::from_utf8(filtered(text, colored).unwrap()).unwrap()
+        String::from_utf8(filtered(text, Look { colored, by_runner: false }).unwrap()).unwrap()
+    }
+
+    fn logged(text: &str) -> String {
+        let look = Look { colored: false, by_runner: true };
+        String::from_utf8(filtered(text.as_bytes(), look).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_log_of_a_ci_service_has_no_commands() {
+        for (text, expected) in [
+            ("::error::x", ":\\:error:\\:x"),
+            ("  ::add-mask::x\n ::stop-commands::y", "  :\\:add-mask:\\:x\n :\\:stop-commands:\\:y"),
+            (":::error::", "::\\:error::"),
+            ("a ##vso[task.complete]", "a #\\#vso[task.complete]"),
+            ("##[error]x ##teamcity[x]", "#\\#[error]x #\\#teamcity[x]"),
+            ("###[group]", "##\\#[group]"),
+            // No runner reads these.
+            ("http://[::1]:80/ 12:30:01 ## title # x", "http://[::1]:80/ 12:30:01 ## title # x"),
+            ("::", "::"),
+            ("#", "#"),
+        ] {
+            assert_eq!(logged(text), expected, "{text}");
+            assert_eq!(shown(text.as_bytes(), false), text);
+        }
+        let json = "{\"a\": \"::error::x ##vso[y]\"}";
+        assert_eq!(logged(json), "{\"a\": \":\\u003aerror:\\u003ax #\\u0023vso[y]\"}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(&logged(json)), read(json));
     }
 
     #[test]
@@ -234,15 +314,18 @@ mod tests {
     #[test]
     fn the_text_may_come_in_any_pieces() {
         let text =
-            b"\x1b[1;31mred\x1b[0m \x1b[ \x1b[2J \xc3\xbc\xe2\x80\xae \xff\xc3( \x1b\x1b[m\xe2\x80\x1b[1";
-        for (size, colored) in (1..text.len()).flat_map(|size| [(size, false), (size, true)]) {
+            b"\x1b[1;31mred\x1b[0m \x1b[ ::a:::b ##[ \x1b[2J \xc3\xbc\xe2\x80\xae \xff\xc3( \x1b\x1b[m\xe2\x80\x1b[1";
+        let looks = [(false, false), (true, false), (false, true), (true, true)];
+        for (size, (colored, by_runner)) in (1..text.len()).flat_map(|size| looks.map(|look| (size, look))) {
+            let look = Look { colored, by_runner };
             let mut out = Vec::new();
-            let mut pieces = Shown::new(&mut out, colored);
+            let mut pieces = Shown::new(&mut out, look);
             for piece in text.chunks(size) {
                 pieces.write_all(piece).unwrap();
             }
             pieces.end().unwrap();
-            assert_eq!(String::from_utf8(out).unwrap(), shown(text, colored), "{size}");
+            let whole = String::from_utf8(filtered(text, look).unwrap()).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), whole, "{size}");
         }
         assert!(!shown(text, false).chars().any(is_active));
     }

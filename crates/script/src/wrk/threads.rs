@@ -94,7 +94,7 @@ impl WrkMain {
         workers: u32,
         addresses: &[String],
     ) -> Result<(Self, Vec<ThreadSetup>), ScriptError> {
-        let sink = Sink::Host(Arc::clone(&script.options.host), None);
+        let sink = Sink::Host(Arc::clone(&script.options.host), None, "");
         // A stream of random numbers that no worker has.
         let state = State::open(&script, sink, u64::MAX)?;
         let globals = state.portable_globals();

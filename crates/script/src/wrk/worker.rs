@@ -66,7 +66,8 @@ pub(super) fn open(
     worker: Shard,
     addresses: &[String],
 ) -> Result<Box<dyn Scripts>, ScriptError> {
-    let sink = Sink::Host(Arc::clone(&script.options.host), Some(worker.index));
+    script.options.runs()?;
+    let sink = Sink::Host(Arc::clone(&script.options.host), Some(worker.index), "");
     let state = State::open(script, sink, u64::from(worker.index))?;
     let name = &script.text.name;
     let stop = Rc::new(Cell::new(false));

@@ -17,7 +17,7 @@ use crate::args::live::LiveArgs;
 use crate::args::share::parse_percent;
 use crate::base::failure::Failure;
 use crate::base::foreign_text::csv_cell;
-use crate::base::messages;
+use crate::base::{messages, streams};
 use crate::session::live::rotation::RecordFile;
 use crate::session::live::stats::is_csv;
 
@@ -352,7 +352,7 @@ fn write_exchange(
         if name == "request" {
             write_shown(out, &message.body, |body| redaction.in_body(body))?;
         } else {
-            out.write_all(&message.body)?;
+            out.write_all(&streams::for_file(&message.body))?;
         }
         if message.cut > 0 {
             write!(out, "\n---- {} more bytes", message.cut)?;
