@@ -1,5 +1,6 @@
 //! Tests of the crate by its public interface, as one program.
 
+mod attacks;
 mod campaigns;
 mod examples;
 mod flags;

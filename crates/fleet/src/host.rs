@@ -279,12 +279,9 @@ impl Process {
         let mut command = Command::new(&options.program);
         command.env_clear().envs(options.environment.iter().map(|(name, value)| (name, value)));
         command.arg("run");
-        if !options.limits.are_none() {
-            // Before the coordinator's arguments, so that none of them can take it as its value
-            // or give it again.
-            let limits = serde_json::to_string(&options.limits).map_err(io::Error::other)?;
-            command.arg(format!("--agent-limits={limits}"));
-        }
+        // Before the coordinator's arguments, so that none of them can take it as its value or give it again.
+        let limits = serde_json::to_string(&options.limits).map_err(io::Error::other)?;
+        command.arg(format!("--agent-limits={limits}"));
         let (before, after) = match prepare.args.iter().position(|arg| arg == "--") {
             Some(place) => prepare.args.split_at(place),
             None => (prepare.args.as_slice(), &[][..]),

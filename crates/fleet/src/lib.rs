@@ -60,7 +60,7 @@ pub use dealing::{Strength, deal_shards};
 pub use fabric::{Delivery, Fabric, Now};
 pub use host::{Host, HostOptions};
 pub use intervals::{IntervalInbox, IntervalOutbox};
-pub use limits::{AgentLimits, AllowedTarget, AllowedTargetError};
+pub use limits::{AgentLimits, AllowedScripts, AllowedTarget, AllowedTargetError};
 pub use message::{
     Beat, BeatStage, End, FileReference, FromAgent, Here, Line, MessageError, Order, Piece, Prepare, Steer,
     SteerCommand, ToAgent, Unsteered, WIRE_VERSION, Word,

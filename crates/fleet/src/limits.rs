@@ -91,21 +91,33 @@ impl From<AllowedTarget> for String {
     }
 }
 
-/// The most that an agent will ever do, regardless of the coordinator. The default has no limit.
+/// What an agent lets the scripts of a plan do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AllowedScripts {
+    /// There may be none.
+    #[default]
+    None,
+    /// They run without the system's library.
+    Sandboxed,
+    /// They may open files, start processes and resolve names, if the coordinator asks for that.
+    System,
+}
+
+/// The most that an agent will ever do, regardless of the coordinator. By default it makes any load, and runs
+/// no scripts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentLimits {
     /// Targets that it may load; all if empty.
     pub targets: Vec<AllowedTarget>,
     /// Most requests per second of its shard.
     pub requests_per_s: Option<f64>,
+    /// Scripts that plans may have.
+    #[serde(default)]
+    pub scripts: AllowedScripts,
 }
 
 impl AgentLimits {
-    /// Returns `true` if there is no limit.
-    pub const fn are_none(&self) -> bool {
-        self.targets.is_empty() && self.requests_per_s.is_none()
-    }
-
     /// Returns `true` if it may load this host, or address without brackets, and port.
     pub fn permit(&self, host: &str, port: u16) -> bool {
         self.targets.is_empty() || self.targets.iter().any(|target| target.permits(host, port))
@@ -138,13 +150,10 @@ mod tests {
     #[test]
     fn limits_are_written_and_read() {
         let targets = ["*.lab.test:80", "[::1]:9", "::1"].map(|text| text.parse().unwrap()).to_vec();
-        let limits = AgentLimits { targets, requests_per_s: Some(500.5) };
+        let limits = AgentLimits { targets, requests_per_s: Some(500.5), scripts: AllowedScripts::Sandboxed };
         let text = serde_json::to_string(&limits).unwrap();
         assert_eq!(serde_json::from_str::<AgentLimits>(&text).unwrap(), limits);
-        assert!(
-            AgentLimits::default().are_none()
-                && AgentLimits::default().permit("x", 1)
-                && !limits.permit("x", 1)
-        );
+        assert!(AgentLimits::default().permit("x", 1) && !limits.permit("x", 1));
+        assert_eq!(AgentLimits::default().scripts, AllowedScripts::None);
     }
 }

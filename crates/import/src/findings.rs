@@ -5,7 +5,9 @@ use std::fmt;
 use std::path::Path;
 
 use plimsoll_plan::document::{Document, ExtractSpec, Field, Settings, StepKind, StepSpec};
-use plimsoll_plan::{Command, Files, KeyLogFile, PlanPatch, PlanSource, Problem, Problems, Source};
+use plimsoll_plan::{
+    Command, Files, KeyLogFile, PlanPatch, PlanSource, Problem, Problems, RawValue, Source, Switch,
+};
 
 use crate::{Imported, draft};
 
@@ -174,7 +176,10 @@ fn refused(
     let flags = PlanPatch {
         script_host: flags.script_host.clone(),
         bodies: flags.bodies,
-        script_allow_system: flags.script_allow_system.clone(),
+        // An import runs nothing. Where the files may lie is decided where the plan is run.
+        only_read_scripts: true,
+        script_allow_system: Switch::on("--script-allow-system"),
+        allow_files: vec![RawValue::new("--allow-files", "/")],
         lua_path: flags.lua_path.clone(),
         ..PlanPatch::default()
     };

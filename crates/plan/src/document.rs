@@ -405,7 +405,8 @@ pub struct ThresholdSpec {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScriptSettings {
-    /// Allow scripts to open files and start processes (`io`, `os`). Default: false.
+    /// Ask that scripts may open files and start processes (`io`, `os`), which --script-allow-system grants.
+    /// Default: false.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub allow_system: Field<bool>,
     /// Longest time of one call. Default: 1s.

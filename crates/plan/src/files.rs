@@ -2,12 +2,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use plimsoll_wire::tls::KeyLogSink;
 
 use crate::document::LARGEST_TEXT;
+use crate::grants;
 
 /// ENXIO: what `/dev/stdin` gives where it is a socket.
 const NO_SUCH_DEVICE: i32 = 6;
@@ -32,6 +33,15 @@ pub trait Files {
     /// Returns the kind of file at `path`, if there is one.
     fn kind(&self, path: &Path) -> Option<FileKind> {
         self.read_head(path, 1).is_ok().then_some(FileKind::File)
+    }
+
+    /// The path from the root, with all links followed; the empty path is the folder in which the command
+    /// runs.
+    ///
+    /// # Errors
+    /// There is nothing at `path`.
+    fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(grants::absolute(path))
     }
 
     /// The names of the entries of a folder; none if it cannot be read.
@@ -90,6 +100,10 @@ impl Files for Disk {
             kind if kind.is_file() => FileKind::File,
             _ => FileKind::Stream,
         })
+    }
+
+    fn real(&self, path: &Path) -> io::Result<PathBuf> {
+        std::fs::canonicalize(if path == Path::new("") { Path::new(".") } else { path })
     }
 
     fn names(&self, folder: &Path) -> Vec<String> {

@@ -30,6 +30,7 @@ mod crud;
 mod draft;
 mod dynamic_origins;
 mod fingerprint;
+mod grants;
 mod identities;
 mod interleaving;
 mod judging;

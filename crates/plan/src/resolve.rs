@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
@@ -16,6 +17,7 @@ use crate::connections::Demand;
 use crate::connections::Usage;
 use crate::crud::Crud;
 use crate::draft::Requests;
+use crate::grants::Grants;
 use crate::judging::DEFAULT_INTERVAL;
 use crate::load::{PerConnection, RATE_OF_REQUESTS, requests_per_iteration};
 use crate::phases::Phased;
@@ -63,7 +65,8 @@ impl Plan {
         let document = patch.document.clone();
         let redaction = Redaction::new(patch.redact.iter().map(|given| given.text.trim()));
         let problems = Problems::default();
-        let mut resolver = Resolver { files, environment, document, redaction, problems };
+        let grants = Grants::of(&patch);
+        let mut resolver = Resolver { files, environment, document, grants, redaction, problems };
         match resolver.plan(&patch) {
             Some(plan) if resolver.problems.is_empty() => Ok(plan),
             _ => Err(resolver.problems),
@@ -81,6 +84,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) environment: &'a dyn Environment,
     /// The plan file, if there is one.
     pub(crate) document: Option<Arc<LoadedDocument>>,
+    /// What the plan file may do.
+    pub(crate) grants: Grants,
     /// Secrets to hide in names and URLs of the plan.
     pub(crate) redaction: Redaction,
     pub(crate) problems: Problems,
@@ -93,11 +98,45 @@ impl Resolver<'_> {
         None
     }
 
+    /// Reads a file, which has to be permitted if it is the plan that names it.
+    pub(crate) fn content(&self, path: &Path, by_plan: bool) -> io::Result<Vec<u8>> {
+        self.permitted(path, by_plan)?;
+        self.files.read(path)
+    }
+
+    /// Checks that a file may be read, if it is the plan that names it.
+    pub(crate) fn permitted(&self, path: &Path, by_plan: bool) -> io::Result<()> {
+        if !by_plan && !self.grants.is_confined {
+            return Ok(());
+        }
+        let own = self.document.as_ref().map_or(Path::new(""), |document| &document.folder);
+        self.grants.reading(self.files, own, path)
+    }
+
     /// The file that a value names: relative to the plan's folder if the value stands in the plan.
     pub(crate) fn path(&self, given: &RawValue, name: &str) -> PathBuf {
         match (&self.document, given.place) {
             (Some(document), Some(_)) => document.path(name),
             _ => PathBuf::from(name),
+        }
+    }
+
+    /// Checks that the files which the plan has written, and the one that steers it, are where it may have
+    /// them.
+    fn check_outputs(&mut self, patch: &PlanPatch) {
+        let all = [&patch.stats, &patch.log, &patch.stream_log, &patch.failed, &patch.rate_file];
+        for given in all
+            .into_iter()
+            .flatten()
+            .filter(|given| (given.place.is_some() || self.grants.is_confined) && given.text.trim() != "-")
+        {
+            if let Err(error) = self.grants.writing(self.files, Path::new(given.text.trim())) {
+                let message = format!("{}: `{}` cannot be written: {error}", given.by, given.text.trim());
+                let problem = given.problem(message);
+                let hint = "logs of a plan lie below the folder in which the command runs; --allow-files DIR \
+                            permits those below DIR, and a flag names any";
+                self.problems.push(problem.with_hint(hint));
+            }
         }
     }
 
@@ -170,6 +209,7 @@ impl Resolver<'_> {
     }
 
     fn plan(&mut self, patch: &PlanPatch) -> Option<Plan> {
+        self.check_outputs(patch);
         let preference = self.preference(patch);
         let crud = self.crud(patch);
         // The value that a wrong flag was meant to set is unknown: the rest is read as if the flag were

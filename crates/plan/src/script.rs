@@ -53,6 +53,7 @@ impl Resolver<'_> {
         let text = ScriptText::file(Path::new(&given.text), &content);
         let options = ScriptOptions {
             allow_system: patch.script_allow_system.is_on(),
+            only_syntax: patch.only_read_scripts,
             lua_path: patch.lua_path.clone(),
             seed: self.seed(patch)?,
             ..ScriptOptions::new(Arc::clone(host))

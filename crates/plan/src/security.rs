@@ -10,6 +10,7 @@ use plimsoll_wire::tls::{
     ClientConfig, ClientOptions, Identity, KeyLogSink, TlsConfigError, TlsFile, Versions,
 };
 
+use crate::grants::unreadable;
 use crate::protocol::ProtocolPreference;
 use crate::resolve::Resolver;
 use crate::tokens::OF_FLAGS;
@@ -137,9 +138,13 @@ impl Resolver<'_> {
         if given.reported {
             return None;
         }
-        match self.files.read(&self.path(given, path)) {
+        match self.content(&self.path(given, path), given.place.is_some()) {
             Ok(content) => Some(content),
-            Err(error) => self.fail(given.problem(format!("{}: cannot read `{path}`: {error}", given.by))),
+            Err(error) => {
+                let mut problem = unreadable(path, &error);
+                problem.message = format!("{}: {}", given.by, problem.message);
+                self.fail(problem.at(given.place))
+            }
         }
     }
 

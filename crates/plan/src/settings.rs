@@ -276,6 +276,13 @@ macro_rules! settings {
             pub lua_path: Option<String>,
             /// Clocks, name service and output of scripts. Without it, no script can be loaded.
             pub script_host: Option<ScriptHost>,
+            /// `true` if scripts are only read: the command shows a plan, and carries nothing out.
+            pub only_read_scripts: bool,
+            /// `true` if the plan was made from flags, so that its files are those of the person who typed them.
+            pub is_plan_of_flags: bool,
+            /// `true` if even files that flags name have to be permitted: the flags are those of somebody else,
+            /// as those of an agent's run are.
+            pub is_confined: bool,
             /// Makers of bodies. Without the one of a key, no plan with that key can be resolved.
             pub bodies: BodyFactories,
             /// `true` if another process carries out setup, refresh and teardown, and hands the values over:
@@ -378,6 +385,11 @@ settings! {
             script: Value = flag().value("FILE").short('s').common(),
             /// Let scripts open files, start processes and resolve names
             script_allow_system: Switch = flag(),
+            /// Let the plan read files below this folder, too, and write its logs there
+            ///
+            /// Without it, the files of a plan are below the plan's own folder, and its logs below the folder
+            /// in which the command runs.
+            allow_files: List = flag().value("DIR"),
         }
         "Create, update, delete" {
             /// Create a resource at the URL with this method [default: POST]

@@ -8,6 +8,7 @@ use plimsoll_scenario::Scope;
 use plimsoll_scenario::token::{Algorithm, Signer, Stamp, TokenError, TokenPart, TokenSpec};
 use plimsoll_schedule::parse_duration;
 
+use crate::grants::{FILES_HINT, is_not_granted};
 use crate::resolve::Resolver;
 use crate::{PlanPatch, Problem, RawValue};
 
@@ -102,7 +103,7 @@ impl Resolver<'_> {
     }
 
     fn signing_key(&mut self, given: &RawValue, text: &str, path: &Path) -> Option<Vec<u8>> {
-        match self.key_bytes(text, path) {
+        match self.key_bytes(text, path, given.place.is_some()) {
             Ok(bytes) => Some(bytes),
             Err(wrong) => {
                 let problem = given.problem(format!("{}: {}", given.by, wrong.message));
@@ -113,7 +114,7 @@ impl Resolver<'_> {
 
     /// The key that `env:NAME` or the name of a file stands for. Messages do not show the text, which may be
     /// the key itself by mistake.
-    pub(crate) fn key_bytes(&self, text: &str, path: &Path) -> Result<Vec<u8>, Problem> {
+    pub(crate) fn key_bytes(&self, text: &str, path: &Path, by_plan: bool) -> Result<Vec<u8>, Problem> {
         const HINT: &str =
             "write the name of a file that has the key, or env:NAME for a variable of the environment";
         if let Some(name) = text.strip_prefix("env:") {
@@ -121,7 +122,7 @@ impl Resolver<'_> {
             let missing = || Problem::new(format!("`{}` is not set in the environment", name.trim()));
             return value.map(String::into_bytes).ok_or_else(|| missing().with_hint(HINT));
         }
-        match self.files.read(path) {
+        match self.content(path, by_plan) {
             Ok(mut content) => {
                 // The editor added it, it is not part of the key.
                 while content.last().is_some_and(|last| b"\r\n".contains(last)) {
@@ -130,7 +131,8 @@ impl Resolver<'_> {
                 Ok(content)
             }
             Err(error) => {
-                Err(Problem::new(format!("cannot read the file of the key: {error}")).with_hint(HINT))
+                let hint = if is_not_granted(&error) { FILES_HINT } else { HINT };
+                Err(Problem::new(format!("cannot read the file of the key: {error}")).with_hint(hint))
             }
         }
     }

@@ -22,8 +22,8 @@ const DEEPEST: u32 = 200;
 /// Returns the error of a function that is not allowed, with the way to allow it.
 pub(crate) fn refusal(name: &str) -> mlua::Error {
     mlua::Error::RuntimeError(format!(
-        "`{name}` is not allowed: scripts have no access to the system unless the plan says \
-         `scripts: {{allow_system: true}}`, or the command --script-allow-system"
+        "`{name}` is not allowed: scripts have no access to the system unless the command has \
+         --script-allow-system"
     ))
 }
 

@@ -73,10 +73,27 @@ impl Machine {
         if let Some(folder) = &text.folder {
             self.modules.add_folder(folder);
         }
+        let function = self.compiled(text, globals, what)?;
+        self.call(&function, (), &Doing { script: &text.name, line: 0, what })
+    }
+
+    /// Reads a script without running anything of it.
+    ///
+    /// # Errors
+    /// It is not Lua.
+    pub(crate) fn read(&self, text: &ScriptText, what: &str) -> Result<(), ScriptError> {
+        self.compiled(text, None, what).map(|_| ())
+    }
+
+    fn compiled(
+        &self,
+        text: &ScriptText,
+        globals: Option<Table>,
+        what: &str,
+    ) -> Result<Function, ScriptError> {
         let doing = Doing { script: &text.name, line: 0, what };
         let compiled = library::compile(&self.lua, &text.source, &text.chunk, globals);
-        let function = compiled.map_err(|error| script_error(&error, &doing, self.memory_limit))?;
-        self.call(&function, (), &doing)
+        compiled.map_err(|error| script_error(&error, &doing, self.memory_limit))
     }
 
     /// Returns `true` if the state is of no use any more: every call fails.

@@ -13,6 +13,24 @@ use crate::{ScriptOptions, json};
 const COMPILED_FOLDERS: [&str; 3] =
     ["/usr/local/lib/lua/5.1", "/usr/lib/x86_64-linux-gnu/lua/5.1", "/usr/lib/aarch64-linux-gnu/lua/5.1"];
 
+/// Most bytes of a module.
+const LARGEST_MODULE: u64 = 16 << 20;
+
+/// Reads a module: a file and no device or pipe, which may have no end, and at most [`LARGEST_MODULE`].
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    // A pipe would be waited for when it is opened.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    let mut source = Vec::new();
+    std::fs::File::open(path)?.take(LARGEST_MODULE + 1).read_to_end(&mut source)?;
+    match source.len() as u64 > LARGEST_MODULE {
+        true => Err(std::io::Error::other(format!("it has more than {} MiB", LARGEST_MODULE >> 20))),
+        false => Ok(source),
+    }
+}
+
 /// The folders that are searched for files of Lua.
 #[derive(Debug)]
 pub(crate) struct Modules {
@@ -91,7 +109,7 @@ impl Modules {
         let path = name.replace('.', "/");
         let mut tried = String::new();
         for candidate in self.candidates(&path) {
-            match std::fs::read(&candidate) {
+            match self.read(&candidate) {
                 Ok(source) => return compile(lua, &source, &format!("@{}", candidate.display()), None),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     tried.push_str(&format!("\n\tno file '{}'", candidate.display()));
@@ -118,6 +136,19 @@ impl Modules {
             },
         };
         Err(mlua::Error::RuntimeError(format!("module '{name}' not found{hint}:{tried}")))
+    }
+
+    /// The content of a candidate. One in a folder of the scripts is in it even if links are followed.
+    fn read(&self, candidate: &Path) -> std::io::Result<Vec<u8>> {
+        let folders = self.folders.borrow();
+        let folder = folders.iter().chain(&self.options).find(|folder| candidate.starts_with(folder));
+        if let (Some(folder), false) = (folder, self.allow_system) {
+            let (real, folder) = (candidate.canonicalize()?, folder.canonicalize()?);
+            if !real.starts_with(folder) {
+                return Err(std::io::Error::other("it is outside of the script's folders"));
+            }
+        }
+        read(candidate)
     }
 
     fn candidates(&self, path: &str) -> Vec<PathBuf> {
@@ -154,8 +185,8 @@ impl Modules {
             if !inside && !self.allow_system {
                 return Err(refusal(&format!("{by} outside of the script's folders")));
             }
-            let read = std::fs::read(&real);
-            let source = read.map_err(|error| mlua::Error::RuntimeError(format!("{name}: {error}")))?;
+            let source =
+                read(&real).map_err(|error| mlua::Error::RuntimeError(format!("{name}: {error}")))?;
             return compile(lua, &source, &format!("@{name}"), None);
         }
         Err(mlua::Error::RuntimeError(format!("{by}: no file '{name}' in the script's folders")))

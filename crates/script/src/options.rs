@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_scenario::ScriptError;
 
 /// Folders in which systems have modules of Lua 5.1, and wrk's Lua finds them.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/local/share/lua/5.1", "/usr/share/lua/5.1"];
@@ -40,6 +41,8 @@ pub struct ScriptOptions {
     pub host: Arc<dyn Host>,
     /// `true` if they may open files, start processes and resolve names.
     pub allow_system: bool,
+    /// `true` if scripts are only read: nothing of them runs, so that what they define is not known.
+    pub only_syntax: bool,
     /// Longest time of one call, counted from when it is found to take long, which is after at most 20 ms. As
     /// a clock may stand still (in a simulation), a call may from then on also not take more than
     /// [`INSTRUCTIONS_PER_NANOSECOND`](Self::INSTRUCTIONS_PER_NANOSECOND) for each nanosecond of it.
@@ -66,11 +69,23 @@ impl ScriptOptions {
     /// More than LuaJIT's interpreter carries out in a nanosecond, by several times.
     pub const INSTRUCTIONS_PER_NANOSECOND: u64 = 2;
 
+    /// Checks that the scripts may run.
+    ///
+    /// # Errors
+    /// They were only read.
+    pub(crate) fn runs(&self) -> Result<(), ScriptError> {
+        match self.only_syntax {
+            true => Err(ScriptError::new("the script was only read".to_owned())),
+            false => Ok(()),
+        }
+    }
+
     /// The defaults.
     pub fn new(host: Arc<dyn Host>) -> Self {
         Self {
             host,
             allow_system: false,
+            only_syntax: false,
             time_limit: Self::TIME_LIMIT,
             memory_limit: Self::MEMORY_LIMIT,
             path: Vec::new(),

@@ -60,6 +60,16 @@ impl StepScripts {
     /// # Errors
     /// All scripts that do not load, or define neither function.
     pub fn load(scripts: Vec<StepScript>, options: ScriptOptions) -> Result<Arc<Self>, Vec<ScriptError>> {
+        if options.only_syntax {
+            let machine = Machine::new(&options, Sink::Nowhere, 0).map_err(|error| vec![error])?;
+            let read = scripts.iter().map(|script| machine.read(&script.text, &of_step(&script.step)));
+            let errors: Vec<ScriptError> = read.filter_map(Result::err).collect();
+            if !errors.is_empty() {
+                return Err(errors);
+            }
+            let found = vec![Definitions::default(); scripts.len()];
+            return Ok(Arc::new(Self { scripts, found, options, shared: Arc::default() }));
+        }
         let shared = Arc::new(Shared::default());
         let mut errors = Vec::new();
         let mut found = Vec::new();
@@ -112,7 +122,8 @@ impl ScriptSource for StepScripts {
     }
 
     fn open(&self, worker: Shard, _addresses: &[String]) -> Result<Box<dyn Scripts>, ScriptError> {
-        let sink = Sink::Host(Arc::clone(&self.options.host), Some(worker.index));
+        self.options.runs()?;
+        let sink = Sink::Host(Arc::clone(&self.options.host), Some(worker.index), MARK);
         let machine = machine(&self.options, &self.shared, sink, u64::from(worker.index))?;
         let loaded = self.scripts.iter().map(|script| Loaded::load(&machine, script));
         let scripts = loaded.collect::<Result<Vec<_>, _>>()?;
@@ -133,6 +144,9 @@ impl ScriptSource for StepScripts {
         Ok(Box::new(StepWorker { machine, scripts, request, response, make, check, empty }))
     }
 }
+
+/// Mark of what scripts print: a plan of somebody else could print what looks like a message of the program.
+const MARK: &str = "script: ";
 
 /// Calls a script's functions. In Lua, because a table, or a string that comes back as it was given, costs
 /// much more where it crosses over to Rust.
@@ -196,7 +210,7 @@ struct Entry {
 impl Loaded {
     fn load(machine: &Machine, script: &StepScript) -> Result<Self, ScriptError> {
         let step = &script.step;
-        let what = if step.is_empty() { String::new() } else { format!("the script of step `{step}`") };
+        let what = of_step(step);
         let doing = Doing { script: &script.text.name, line: 0, what: &what };
         let of_lua = |error: mlua::Error| machine.error(&error, &doing);
         let globals = own_globals(machine).map_err(of_lua)?;
@@ -228,6 +242,11 @@ impl Loaded {
         let uses = |entry: &Option<Entry>| entry.as_ref().map(|entry| entry.uses);
         Definitions { make: uses(&self.make), check: uses(&self.check) }
     }
+}
+
+/// The script of a step in messages.
+fn of_step(step: &str) -> String {
+    if step.is_empty() { String::new() } else { format!("the script of step `{step}`") }
 }
 
 /// Globals of one script, so that the functions of two do not take each other's place; the library is

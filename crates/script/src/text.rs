@@ -30,6 +30,9 @@ impl ScriptText {
     /// Source that stands in a plan; `folder` is that of the plan's file.
     pub fn inline(source: &str, folder: Option<PathBuf>) -> Self {
         let source = without_shebang(source.as_bytes());
+        // A plan that is named without a folder is in this one.
+        let here = |folder: PathBuf| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        let folder = folder.map(here);
         Self { name: "inline".into(), chunk: "=inline".into(), source, folder }
     }
 }

@@ -112,6 +112,10 @@ impl WrkScript {
             has_done: false,
             setups: OnceLock::new(),
         };
+        if script.options.only_syntax {
+            Machine::new(&script.options, Sink::Nowhere, 0)?.read(&script.text, "")?;
+            return Ok(Arc::new(script));
+        }
         let state = State::open(&script, Sink::Nowhere, 0)?;
         script.look(&state)?;
         Ok(Arc::new(script))

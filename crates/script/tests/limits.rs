@@ -165,7 +165,7 @@ fn a_stack_overflow_is_an_error() {
 
 #[test]
 fn the_system_is_out_of_reach() {
-    let allow = "is not allowed: scripts have no access to the system unless the plan says";
+    let allow = "is not allowed: scripts have no access to the system unless the command has";
     for call in [
         "io.open('/etc/passwd')",
         "io.popen('true')",

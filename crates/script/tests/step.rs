@@ -353,7 +353,8 @@ fn what_a_worker_prints_is_shown_as_its_own() {
     let mut scripts = source.open(Shard { index: 1, of: 2 }, &[]).unwrap();
     scripts.make_request(0, &Session::new(0), &mut request()).unwrap();
     scripts.finish();
-    let lines = ["loaded\t1\tnil\ttrue\n", "half 2 line\n", "rest"].map(|line| (Some(1), line.to_owned()));
+    let lines = ["script: loaded\t1\tnil\ttrue\n", "script: half 2 line\n", "script: rest"]
+        .map(|line| (Some(1), line.to_owned()));
     assert_eq!(world.printed(), lines);
 }
 

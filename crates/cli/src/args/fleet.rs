@@ -124,14 +124,13 @@ impl AgentRunArgs {
         self.setup_values.as_ref().map(read).transpose()
     }
 
-    /// Limits of the agent that has started this run; none otherwise.
+    /// Limits of the agent that has started this run; `None` if no agent has.
     ///
     /// # Errors
     /// They cannot be read.
-    pub(crate) fn to_limits(&self) -> Result<AgentLimits, Problem> {
+    pub(crate) fn to_limits(&self) -> Result<Option<AgentLimits>, Problem> {
         let limits = self.agent_limits.as_deref().map(serde_json::from_str).transpose();
-        let limits = limits.map_err(|error| Problem::new(format!("--agent-limits: {error}")))?;
-        Ok(limits.unwrap_or_default())
+        limits.map_err(|error| Problem::new(format!("--agent-limits: {error}")))
     }
 
     /// The plan under the load of a trial, if the run is one of several.
@@ -170,6 +169,11 @@ impl FleetRunArgs {
     /// These flags with the default broker, if they name none.
     pub(crate) fn or_usual(&self) -> Self {
         Self { fleet: self.fleet.clone().or_else(|| Some(USUAL_BROKER.to_owned())), ..self.clone() }
+    }
+
+    /// Returns `true` if they name a broker.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.fleet.is_some()
     }
 
     /// Reads the flags; `None` if the run is this machine's alone.

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-use plimsoll_fleet::AllowedTarget;
+use clap::{Args, Subcommand, ValueEnum};
+use plimsoll_fleet::{AllowedScripts, AllowedTarget};
 
 use crate::args::fleet::BrokerArgs;
 use crate::args::output::{OutputFormat, TableOutputFormat};
@@ -27,11 +27,34 @@ pub(crate) struct AgentArgs {
     /// is refused.
     #[arg(long, value_name = "HOST")]
     pub(crate) allow: Vec<AllowedTarget>,
+    /// Let plans have scripts: sandboxed, or system for those that open files and start processes [default: none]
+    ///
+    /// Whoever may give this agent a plan with scripts of the system may run any program as this user.
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "sandboxed")]
+    pub(crate) allow_scripts: Option<ScriptsAllowed>,
     /// Refuse runs whose shard here exceeds this rate, such as 500/s
     ///
     /// Holds for every coordinator. Runs without a rate are refused, too.
     #[arg(long, value_name = "RATE")]
     pub(crate) max_rate: Option<String>,
+}
+
+/// Scripts that an agent runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScriptsAllowed {
+    /// Without the system's library
+    Sandboxed,
+    /// With the system's library, where the coordinator asks for it
+    System,
+}
+
+impl From<ScriptsAllowed> for AllowedScripts {
+    fn from(allowed: ScriptsAllowed) -> Self {
+        match allowed {
+            ScriptsAllowed::Sandboxed => Self::Sandboxed,
+            ScriptsAllowed::System => Self::System,
+        }
+    }
 }
 
 /// Flags of `plimsoll fleet`.

@@ -107,7 +107,8 @@ impl PlanArgs {
     /// The text of a plan, which has the URLs, the environment and the flags.
     pub(crate) fn to_command_of(&self, text: Source, mut surroundings: RunEnvironment) -> Command {
         let environment = std::mem::take(&mut surroundings.settings);
-        Command { plan: Some(PlanSource::Text(text)), environment, flags: self.to_patch(surroundings) }
+        let flags = PlanPatch { is_plan_of_flags: true, ..self.to_patch(surroundings) };
+        Command { plan: Some(PlanSource::Text(text)), environment, flags }
     }
 
     /// The flags as a patch of the plan, with their names for messages.
@@ -117,6 +118,7 @@ impl PlanArgs {
             key_log: surroundings.key_log,
             script_arguments: self.script_arguments.clone(),
             lua_path: surroundings.lua_path,
+            only_read_scripts: surroundings.only_reads,
             script_host: Some(ScriptHost(Arc::new(Terminal { quiet: surroundings.quiet }))),
             bodies: BODIES,
             // The flags of outputs and of control are read by those modules.

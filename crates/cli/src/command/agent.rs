@@ -28,6 +28,7 @@ pub(crate) fn command(args: &AgentArgs) -> Result<Exit, Failure> {
     let limits = AgentLimits {
         targets: args.allow.clone(),
         requests_per_s: rate.map(plimsoll_core::Rate::per_second_f64),
+        scripts: args.allow_scripts.map(Into::into).unwrap_or_default(),
     };
     let address = args.broker.address("agent").map_err(Failure::usage)?;
     let of_key = address.credentials.as_ref().and_then(|credentials| credentials.agent.clone());

@@ -12,9 +12,10 @@ use crate::session::describe;
 use crate::session::request::PlanRequest;
 use crate::session::run;
 
-/// The command. The plan is resolved with its files as for a run.
+/// The command. The plan is resolved with its files as for a run, but nothing of its scripts runs: whoever
+/// checks the plan of somebody else does not trust it yet.
 pub(crate) fn command(args: &DocumentArgs) -> Result<Exit, Failure> {
-    match (PlanRequest::named(&args.plan, false).resolve(), args.output) {
+    match (PlanRequest::shown(&args.plan).resolve(), args.output) {
         (Err(failure), DocumentFormat::Json) => {
             problems::to_stdout_as_json(&failure)?;
             return Ok(failure.exit);

@@ -42,7 +42,7 @@ const STEP_BYTES: u64 = 7 * 37_900 * 8;
 const MIB: u64 = 1024 * 1024;
 
 pub(crate) fn command(args: &DocumentArgs, style: &Style) -> Result<Exit, Failure> {
-    let resolved = PlanRequest::named(&args.plan, false).resolve();
+    let resolved = PlanRequest::shown(&args.plan).resolve();
     let text = match (resolved, args.output) {
         (Err(failure), DocumentFormat::Json) => {
             problems::to_stdout_as_json(&failure)?;

@@ -25,7 +25,12 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
         ImportFormat::H2loadrunner(from) => {
             let host = ScriptHost(Arc::new(Terminal { quiet: true }));
             let lua_path = environment::surroundings().lua_path;
-            let flags = PlanPatch { script_host: Some(host), lua_path, ..PlanPatch::default() };
+            let flags = PlanPatch {
+                script_host: Some(host),
+                only_read_scripts: true,
+                lua_path,
+                ..PlanPatch::default()
+            };
             let imported = h2loadrunner::import_for(&read(&from.file)?, folder(&from.file), &Disk, &flags);
             (imported, from.strictness.strict)
         }

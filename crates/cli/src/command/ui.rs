@@ -17,7 +17,7 @@ use crate::base::failure::Failure;
 use crate::base::{environment, process, streams};
 
 /// Settings that a page cannot give as flags: they name what is run.
-const OF_THE_COMMAND_LINE: [&str; 1] = ["script"];
+const OF_THE_COMMAND_LINE: [&str; 3] = ["script", "script_allow_system", "allow_files"];
 /// Arguments of `run` beside the settings of a plan that a page can give: they write, open and start nothing.
 const OF_RUN: [&str; 5] = ["slices", "probe", "slow_clients", "slow_client_rate", "tags"];
 /// The same of `cluster run`, beside those.

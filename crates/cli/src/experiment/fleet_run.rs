@@ -1,9 +1,9 @@
 //! Runs that a fleet does not carry out, and their refusal: by the coordinator, and by an agent.
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_fleet::{AgentLimits, OnLoss};
+use plimsoll_fleet::{AgentLimits, AllowedScripts, OnLoss};
 use plimsoll_metrics::figure;
-use plimsoll_plan::{Address, Load, Plan, Problem, Problems, StartTime};
+use plimsoll_plan::{Address, Load, Plan, PlanPatch, Problem, Problems, StartTime};
 
 use crate::args::find::{FindArgs, SweptSetting};
 use crate::args::fleet::FleetSpec;
@@ -94,6 +94,50 @@ pub(crate) fn admit_search(args: &FindArgs, fleet: &FleetSpec, plan: &Plan) -> R
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
+/// Refuses the arguments of a coordinator that an agent does not carry out: those that write files, start other
+/// runs, or permit scripts more than the agent does.
+///
+/// # Errors
+/// All of them.
+pub(crate) fn admit_arguments(limits: &AgentLimits, args: &RunArgs) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    let mut refuse = |given: bool, flag: &str, hint: &str| {
+        if given {
+            problems.push(Problem::new(format!("an agent does not take {flag}")).with_hint(hint.to_owned()));
+        }
+    };
+    let writes = "an agent writes nothing but the history of its runs";
+    for (flag, file) in args.live.files_of_records() {
+        refuse(file.is_some(), flag, writes);
+    }
+    refuse(args.report.is_some(), "--report", writes);
+    refuse(args.evidence.evidence.is_some(), "--evidence", writes);
+    refuse(!args.output.out.is_empty(), "--out", writes);
+    refuse(args.output.json.is_some(), "--json", writes);
+    refuse(args.output.step_summary, "--step-summary", writes);
+    let single = "an agent carries out one run, as it is told";
+    refuse(args.plan.h2loadrunner.is_some(), "--h2loadrunner", single);
+    refuse(args.fleet.is_given(), "--fleet", single);
+    refuse(args.calibrate, "--calibrate", single);
+    refuse(args.repeat.is_some(), "--repeat", single);
+    refuse(args.live.watch.descriptors() > 0, "--watch-pid", single);
+    let asks = args.plan.settings.patch.script_allow_system.is_on();
+    refuse(
+        asks && limits.scripts != AllowedScripts::System,
+        "--script-allow-system",
+        "its --allow-scripts=system would permit that: ask its operator",
+    );
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Confines what a coordinator has sent to the folder of the run. Scripts that the agent does not permit are
+/// only read, until [`within_limits`] refuses them.
+pub(crate) fn confine(limits: &AgentLimits, flags: &mut PlanPatch) {
+    flags.is_confined = true;
+    flags.allow_files.clear();
+    flags.only_read_scripts = limits.scripts == AllowedScripts::None;
+}
+
 /// Checks that an agent may carry out its shard of a plan. Returns the highest rate of the whole load, in
 /// arrivals per second, up to which its shard stays within its limits.
 ///
@@ -101,6 +145,10 @@ pub(crate) fn admit_search(args: &FindArgs, fleet: &FleetSpec, plan: &Plan) -> R
 /// Everything that is beyond them.
 pub(crate) fn within_limits(limits: &AgentLimits, plan: &Plan) -> Result<Option<Rate>, Problems> {
     let mut problems = Problems::default();
+    if limits.scripts == AllowedScripts::None && (plan.scripts.is_some() || plan.wrk.is_some()) {
+        let hint = "its --allow-scripts decides whether it does: choose other agents, or ask its operator";
+        problems.push(Problem::new("it runs no scripts, and the plan has some").with_hint(hint));
+    }
     if !limits.targets.is_empty() {
         let allowed: Vec<String> = limits.targets.iter().map(ToString::to_string).collect();
         let only = format!("it makes load on {} only", allowed.join(", "));
@@ -165,7 +213,7 @@ fn finish(problems: Problems, rate: Option<Rate>) -> Result<Option<Rate>, Proble
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, PlanPatch, RawValue};
+    use plimsoll_plan::{Disk, RawValue};
 
     use super::*;
 
@@ -190,7 +238,8 @@ mod tests {
 
     #[test]
     fn an_agent_keeps_to_its_targets_and_its_rate() {
-        let limits = AgentLimits { targets: vec!["a.test:80".parse().unwrap()], requests_per_s: Some(100.0) };
+        let targets = vec!["a.test:80".parse().unwrap()];
+        let limits = AgentLimits { targets, requests_per_s: Some(100.0), ..AgentLimits::default() };
         assert!(problems(&limits, "http://a.test/", Some("200")).is_empty());
         assert_eq!(
             problems(&limits, "http://b.test/", Some("300")),

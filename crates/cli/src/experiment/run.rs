@@ -83,7 +83,7 @@ impl<'a> RunRequest<'a> {
 
     /// Its plan, without notes if it is quiet.
     pub(crate) fn plan(&self, quiet: bool) -> PlanRequest<'a> {
-        PlanRequest { args: &self.args.plan, text: self.text.clone(), quiet }
+        PlanRequest { args: &self.args.plan, text: self.text.clone(), quiet, is_shown: false }
     }
 }
 
@@ -124,8 +124,15 @@ pub(crate) fn ready(
     let fleet = fleet.to_spec().map_err(Failure::usage)?;
     let recorded = RecordedFiles::default();
     let files: &dyn Files = if fleet.is_some() { &recorded } else { &Disk };
+    let limits = args.agent.to_limits().map_err(Failure::usage)?;
+    if let Some(limits) = &limits {
+        fleet_run::admit_arguments(limits, args).map_err(Failure::usage)?;
+    }
     let resolved = request.plan(args.output.quiet).resolve_from(files, |flags| {
         flags.is_set_up_elsewhere = args.agent.is_set_up();
+        if let Some(limits) = &limits {
+            fleet_run::confine(limits, flags);
+        }
         workload.amend(flags)
     });
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
@@ -149,8 +156,8 @@ pub(crate) fn ready(
     };
     plan = args.agent.amend(plan).map_err(Failure::usage)?;
     control.handed = args.agent.to_handed_values().map_err(Failure::usage)?;
-    let limits = args.agent.to_limits().map_err(Failure::usage)?;
-    let most = fleet_run::within_limits(&limits, &plan).map_err(Failure::usage)?;
+    let most = limits.map(|limits| fleet_run::within_limits(&limits, &plan)).transpose();
+    let most = most.map_err(Failure::usage)?.flatten();
     if let Some(most) = most {
         let told = control.max_rate.filter(|told| told.per_second_f64() < most.per_second_f64());
         control.max_rate = Some(told.unwrap_or(most));

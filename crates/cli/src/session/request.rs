@@ -20,17 +20,25 @@ pub(crate) struct PlanRequest<'a> {
     pub(crate) text: Option<Source>,
     /// `true` if notes and the output of scripts are not shown.
     pub(crate) quiet: bool,
+    /// `true` if the plan is only shown, so that nothing of its scripts runs.
+    pub(crate) is_shown: bool,
 }
 
 impl<'a> PlanRequest<'a> {
     /// The plan that a command line names.
     pub(crate) const fn named(args: &'a PlanArgs, quiet: bool) -> Self {
-        Self { args, text: None, quiet }
+        Self { args, text: None, quiet, is_shown: false }
+    }
+
+    /// The plan that a command line names, for a command that only shows it.
+    pub(crate) fn shown(args: &'a PlanArgs) -> Self {
+        Self { is_shown: true, ..Self::named(args, false) }
     }
 
     /// The plan of a text that was made from flags; `name` stands for it in messages.
     pub(crate) fn made(args: &'a PlanArgs, name: &str, text: String, quiet: bool) -> Self {
-        Self { args, text: Some(Source { name: name.to_owned(), text }), quiet }
+        let text = Some(Source { name: name.to_owned(), text });
+        Self { args, text, quiet, is_shown: false }
     }
 
     /// Resolves it.
@@ -61,7 +69,8 @@ impl<'a> PlanRequest<'a> {
         files: &dyn Files,
         amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
     ) -> Result<Resolved, Failure> {
-        let environment = RunEnvironment { quiet: self.quiet, ..environment::surroundings() };
+        let environment =
+            RunEnvironment { quiet: self.quiet, only_reads: self.is_shown, ..environment::surroundings() };
         let mut command = match &self.text {
             None => self.args.to_command(environment),
             Some(text) => self.args.to_command_of(text.clone(), environment),
@@ -94,7 +103,7 @@ impl<'a> PlanRequest<'a> {
 /// All problems with it.
 pub(crate) fn resolve_text(name: &str, text: String, flags: PlanPatch) -> Result<Resolved, Failure> {
     let plan = PlanSource::Text(Source { name: name.to_owned(), text });
-    let flags = PlanPatch { bodies: BODIES, ..flags };
+    let flags = PlanPatch { bodies: BODIES, is_plan_of_flags: true, ..flags };
     Ok(Command { plan: Some(plan), environment: Vec::new(), flags }.resolve(&Disk)?)
 }
 

@@ -5,9 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use plimsoll_core::Nanos;
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
-use plimsoll_plan::{
-    Command, Files, KeyLogFile, PlanPatch, PlanSource, Problems, RawValue, ScriptHost, Switch,
-};
+use plimsoll_plan::{Command, Files, KeyLogFile, PlanPatch, PlanSource, Problems, RawValue, ScriptHost};
 use plimsoll_script::Host;
 use proptest::prelude::*;
 use serde_json::json;
@@ -368,7 +366,7 @@ fn settings_that_contradict_a_plan_are_imported_all_the_same() {
 
 /// They were imported without a word, and `check` refused the plan.
 #[test]
-fn scripts_that_need_the_system_and_certificates_that_cannot_be_read_are_problems_of_the_import() {
+fn certificates_that_cannot_be_read_are_problems_of_the_import_and_scripts_do_not_run() {
     let field = |field, value| ((field, value), 0, 0);
     let https = |key, file: &str| {
         let secure = [("/schema", "https"), ("/certVerificationMode", ""), (key, file)];
@@ -380,7 +378,6 @@ fn scripts_that_need_the_system_and_certificates_that_cannot_be_read_are_problem
     };
     let own = h2loadrunner_text(&[field("R/luaScript", json!("ask.lua"))]);
     for (text, message) in [
-        (&own, "`io.popen` is not allowed: scripts have no access to the system"),
         (&https("/caCert", "no.pem"), "no.pem"),
         (&https("/caCert", "two.csv"), "two.csv"),
         (&https("/cert", "cert.pem"), "cert.pem"),
@@ -393,8 +390,8 @@ fn scripts_that_need_the_system_and_certificates_that_cannot_be_read_are_problem
     let import = |text: &str, flags| {
         h2loadrunner::import_for(text.as_bytes(), Path::new(""), &Named(&FILES), &flags).map(|_| ())
     };
-    let allowed = PlanPatch { script_allow_system: Switch::on("--script-allow-system"), ..flags() };
-    assert_eq!(import(&own, allowed), Ok(()));
+    // Whether it may ask for the system is decided where it runs.
+    assert_eq!(import(&own, flags()), Ok(()));
     let replaced = PlanPatch { cacert: Some(RawValue::new("--cacert", "other.pem")), ..flags() };
     assert_eq!(import(&https("/caCert", "no.pem"), replaced), Ok(()));
     assert_eq!(import(&https("/caCert", "ca.pem"), flags()), Ok(()));

@@ -11,6 +11,7 @@ use super::known::Known;
 use super::scenario::Part;
 use super::text::slots;
 use crate::document::{Field, RequestStep, Text};
+use crate::grants::unreadable;
 use crate::{BodyContent, BodyContext, Place, Problem};
 
 impl Compiler<'_, '_> {
@@ -74,9 +75,9 @@ impl Compiler<'_, '_> {
     /// The content of a file that the plan names.
     pub(super) fn named_file(&mut self, field: &Field<Text>) -> Option<Vec<u8>> {
         let name = self.plain(field)?;
-        match self.resolver.files.read(&self.loaded.path(&name)) {
+        match self.resolver.content(&self.loaded.path(&name), true) {
             Ok(content) => Some(content),
-            Err(error) => self.fail(field.place(), Problem::new(format!("cannot read `{name}`: {error}"))),
+            Err(error) => self.fail(field.place(), unreadable(&name, &error)),
         }
     }
 
@@ -163,7 +164,7 @@ impl BodyContext for Compiler<'_, '_> {
     }
 
     fn imported(&self, path: &str) -> io::Result<Vec<u8>> {
-        self.resolver.files.read(&self.loaded.path(path))
+        self.resolver.content(&self.loaded.path(path), true)
     }
 
     fn json_template(&mut self, field: &Field<Value>) -> Option<String> {

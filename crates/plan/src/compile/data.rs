@@ -8,6 +8,7 @@ use super::around::Role;
 use super::variables::is_function;
 use super::{Compiler, suggestion};
 use crate::document::{DataSpec, Field, Row, Text};
+use crate::grants::unreadable;
 use crate::{FileKind, Place, Problem};
 
 /// Bytes of a file that are read for the names of its columns, at most.
@@ -44,6 +45,7 @@ impl Compiler<'_, '_> {
     /// Reads the data sources of the plan.
     pub(super) fn name_sources(&mut self) {
         for (name, place, spec) in &self.loaded.document.data.0 {
+            self.check_name(&name.0, Some(*place));
             let known = self.resolver.problems.len();
             let order = self.read(&spec.order, parse_order).flatten().unwrap_or(Order::Sequential);
             let order = self.sliced(spec, order);
@@ -311,14 +313,15 @@ impl Compiler<'_, '_> {
             let hint = "write it to a file: every thread reads the rows for itself";
             return self.fail(field.place(), Problem::new(message).with_hint(hint));
         }
-        match self.resolver.files.read_head(&path, LONGEST_HEAD) {
+        let permitted = self.resolver.permitted(&path, true);
+        match permitted.and_then(|()| self.resolver.files.read_head(&path, LONGEST_HEAD)) {
             Ok(mut head) => {
                 if head.starts_with(b"\xef\xbb\xbf") {
                     head.drain(..3);
                 }
                 Some((path, head))
             }
-            Err(error) => self.fail(field.place(), Problem::new(format!("cannot read `{name}`: {error}"))),
+            Err(error) => self.fail(field.place(), unreadable(&name, &error)),
         }
     }
 

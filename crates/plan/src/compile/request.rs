@@ -415,6 +415,7 @@ impl Compiler<'_, '_> {
         part: &mut Part<'_>,
     ) -> Option<String> {
         if let Some(name) = self.plain_given(&spec.name)? {
+            self.check_name(&name, spec.name.place());
             if !part.names.give(&name) {
                 let problem = Problem::new(format!("two steps of the scenario are called `{name}`"));
                 return self.form(spec.name.place(), problem.with_hint("reports refer to steps by name"));

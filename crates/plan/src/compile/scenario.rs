@@ -69,6 +69,7 @@ impl Compiler<'_, '_> {
             self.form::<()>(field.place(), Problem::new(format!("two scenarios are called `{name}`")));
         }
         let name = given.unwrap_or_else(|| self.loaded.document.scenario_name(index));
+        self.check_name(&name, field.and_then(Field::place).or(self.loaded.document.name.place()));
         names.insert(name.clone());
         name
     }

@@ -10,6 +10,7 @@ use super::Compiler;
 use super::around::Role;
 use crate::document::{Field, ScriptSettings, Text};
 use crate::draft::ScenarioDraft;
+use crate::grants::unreadable;
 use crate::script::ScriptHost;
 use crate::{Place, PlanPatch, Problem, parse_size};
 
@@ -96,13 +97,28 @@ impl Compiler<'_, '_> {
         let time_limit = self.read(&settings.time_limit, parse_duration)?;
         let memory_limit = self.read(&settings.memory_limit, parse_size)?;
         let seed = self.resolver.seed(patch)?;
-        let allowed = patch.script_allow_system.is_on() || settings.allow_system.get() == Some(&true);
-        let folder = &self.loaded.folder;
+        let allow_system = self.resolver.grants.system_scripts;
+        if settings.allow_system.get() == Some(&true) && !allow_system {
+            let problem = Problem::new("the plan's scripts ask for the system: files, processes and names");
+            let hint =
+                "a plan cannot permit that to itself; for one that you trust, add --script-allow-system";
+            self.report(settings.allow_system.place(), problem.with_hint(hint));
+        }
+        let mut path = Vec::new();
+        for field in &settings.path {
+            let Some(name) = field.get() else { continue };
+            let folder = self.loaded.folder.join(name.as_str());
+            match self.resolver.permitted(&folder, true) {
+                Ok(()) => path.push(folder),
+                Err(error) => self.report(field.place(), unreadable(name.as_str(), &error)),
+            }
+        }
         Some(ScriptOptions {
-            allow_system: allowed,
+            allow_system,
+            only_syntax: patch.only_read_scripts,
             time_limit: time_limit.unwrap_or(ScriptOptions::TIME_LIMIT),
             memory_limit: memory_limit.map_or(ScriptOptions::MEMORY_LIMIT, |bytes| bytes as usize),
-            path: settings.path.iter().filter_map(|path| Some(folder.join(path.get()?.as_str()))).collect(),
+            path,
             lua_path: patch.lua_path.clone(),
             seed,
             ..ScriptOptions::new(Arc::clone(host))

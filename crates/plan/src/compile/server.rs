@@ -36,6 +36,7 @@ impl Compiler<'_, '_> {
     /// Reads the targets of the plan.
     pub(super) fn name_targets(&mut self) {
         for (name, place, spec) in &self.loaded.document.targets.0 {
+            self.check_name(&name.0, Some(*place));
             let origin = self.target(spec, Some(*place));
             self.targets.push(NamedTarget { name: name.0.clone(), origin });
         }

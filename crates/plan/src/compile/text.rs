@@ -22,6 +22,19 @@ impl Compiler<'_, '_> {
         self.filled_plain(text.as_str(), field.place())
     }
 
+    /// Reports a name that is not one line of signs: reports and messages show names within lines of theirs.
+    pub(super) fn check_name(&mut self, name: &str, place: Option<Place>) {
+        if name.chars().any(char::is_control) {
+            let problem = Problem::new(format!("`{}` has more than one line", name.escape_debug()));
+            self.form::<()>(
+                place,
+                problem.with_hint(
+                    "names are shown within lines: leave line ends and other control characters out",
+                ),
+            );
+        }
+    }
+
     /// A text, with the environment's values in place of `${env(NAME)}`. Secrets keep their names: they are
     /// filled in when the text is compiled.
     pub(super) fn filled(&mut self, text: &str, place: Option<Place>) -> Option<String> {

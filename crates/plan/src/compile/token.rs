@@ -51,7 +51,7 @@ impl Compiler<'_, '_> {
             Some(value) => self.json_text(value, settings.claims.place()),
         };
         let text = self.plain(&settings.key)?;
-        let key = match self.resolver.key_bytes(&text, &self.loaded.path(&text)) {
+        let key = match self.resolver.key_bytes(&text, &self.loaded.path(&text), true) {
             Ok(key) => Some(key),
             Err(wrong) => self.fail(settings.key.place(), wrong),
         };

@@ -118,7 +118,8 @@ impl Asking {
             json!({ "connections": CONNECTIONS, "no_preflight": true, "backend": backend_name(backend) });
         let files = KeyFile { key: self.pem().unwrap_or_default() };
         let default_seed = environment::surroundings().seed;
-        let flags = PlanPatch { default_seed, bodies: BODIES, ..PlanPatch::default() };
+        let flags =
+            PlanPatch { default_seed, bodies: BODIES, is_plan_of_flags: true, ..PlanPatch::default() };
         let plan = PlanSource::Text(Source { name: PLAN.to_owned(), text: document.to_string() });
         let command = Command { plan: Some(plan), environment: Vec::new(), flags };
         Ok(command.resolve(&files)?.plan)

@@ -1,0 +1,230 @@
+//! Plans that somebody else wrote: what they ask for, and what they get.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use crate::loopback::process::Folder;
+
+/// A folder in which commands run, with the folder of a plan in it and a file beside that folder.
+struct Place(Folder);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(Folder::new());
+        std::fs::create_dir(place.path("plans")).expect("the folder can be written");
+        place.write("secret.txt", "hunter2");
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.path(name), content).expect("the folder can be written");
+    }
+
+    fn output(&self, args: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(args.split_whitespace()).current_dir(self.0.path());
+        command.env_remove("SSLKEYLOGFILE").env_remove("CI").stdin(Stdio::null());
+        command.output().expect("the program was built")
+    }
+
+    /// The code and the messages of a command.
+    fn said(&self, args: &str) -> (Option<i32>, String) {
+        let output = self.output(args);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+const BEGIN: &str = "targets: {a: \"http://127.0.0.1:1\"}\n";
+
+/// Scripts that leave a mark when they run, each way × each command that is not a run.
+#[test]
+fn looking_at_a_plan_runs_nothing_of_it() {
+    let place = Place::new();
+    let mark = place.path("mark");
+    let touch = format!("os.execute('touch {}')", mark.display());
+    let write = format!("io.open('{}', 'w'):write('x')", mark.display());
+    let asks = "scripts: {allow_system: true}\n";
+    let mut looked = 0;
+    for (asks, body) in [(asks, &touch), (asks, &write), ("", &touch), ("", &write)] {
+        let script = format!("{body} function make_request() return {{}} end");
+        place.write("plans/evil.lua", &script);
+        for script in [format!("\"{script}\""), "evil.lua".to_owned()] {
+            let step = format!("scenarios: [{{steps: [{{get: /, script: {script}}}]}}]\n");
+            place.write("plans/evil.yaml", &format!("{BEGIN}{asks}{step}"));
+            for command in ["check", "explain", "try", "run", "run --print-plan"] {
+                for granted in ["", " --script-allow-system"] {
+                    let is_carried_out = matches!(command, "try" | "run");
+                    if is_carried_out && !granted.is_empty() {
+                        continue;
+                    }
+                    let (code, said) = place.said(&format!("{command} plans/evil.yaml{granted}"));
+                    assert!(!mark.exists(), "{command}{granted}: {step}{said}");
+                    if granted.is_empty() && !asks.is_empty() {
+                        assert_eq!(code, Some(2), "{command}: {said}");
+                        assert!(said.contains("hint: ") && said.contains("--script-allow-system"), "{said}");
+                    }
+                    looked += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(looked, 64);
+    // The person who runs it grants it.
+    place.write(
+        "plans/evil.yaml",
+        &format!("{BEGIN}{asks}scenarios: [{{steps: [{{get: /, script: evil.lua}}]}}]\n"),
+    );
+    let (code, said) = place.said("run plans/evil.yaml --script-allow-system -n 1");
+    assert!(mark.exists(), "{code:?} {said}");
+}
+
+/// Keys that name files × names that lead out of the plan's folder, or to what has no end.
+#[test]
+fn files_of_a_plan_lie_below_its_folder_unless_granted() {
+    let place = Place::new();
+    assert!(Command::new("mkfifo").arg(place.path("plans/pipe")).status().expect("coreutils").success());
+    std::os::unix::fs::symlink("../secret.txt", place.path("plans/link")).expect("a link");
+    let secret = place.path("secret.txt").display().to_string();
+    let shapes: [fn(&str) -> String; 9] = [
+        |file| format!("scenarios: [{{steps: [{{post: /, body_file: '{file}'}}]}}]\n"),
+        |file| format!("scenarios: [{{steps: [{{post: /, template_file: '{file}'}}]}}]\n"),
+        |file| format!("scenarios: [{{steps: [{{post: /, multipart: [{{name: a, file: '{file}'}}]}}]}}]\n"),
+        |file| {
+            format!(
+                "data: {{d: {{csv: '{file}'}}}}\nscenarios: [{{data: d, steps: [{{get: '/${{id}}'}}]}}]\n"
+            )
+        },
+        |file| format!("run: {{bearer: '@{file}'}}\nscenarios: [{{steps: [{{get: /}}]}}]\n"),
+        |file| format!("run: {{basic: '@{file}'}}\nscenarios: [{{steps: [{{get: /}}]}}]\n"),
+        |file| format!("run: {{cacert: '{file}'}}\nscenarios: [{{steps: [{{get: /}}]}}]\n"),
+        |file| format!("run: {{jwt_key: '{file}'}}\nscenarios: [{{steps: [{{get: /}}]}}]\n"),
+        |file| {
+            format!(
+                "tokens: {{t: {{key: '{file}'}}}}\nscenarios: [{{steps: [{{get: /, headers: {{a: '${{token(t)}}'}}}}]}}]\n"
+            )
+        },
+    ];
+    for (number, shape) in shapes.iter().enumerate() {
+        for file in ["../secret.txt", "link", &secret, "/etc/passwd", "/dev/zero"] {
+            place.write("plans/p.yaml", &format!("{BEGIN}{}", shape(file)));
+            for command in ["check", "run"] {
+                let (code, said) = place.said(&format!("{command} plans/p.yaml"));
+                assert_eq!(code, Some(2), "{number} {file}: {said}");
+                assert!(said.contains("it is not below the plan's folder"), "{number} {file}: {said}");
+                assert!(said.contains("--allow-files DIR"), "{number} {file}: {said}");
+            }
+        }
+        place.write("plans/p.yaml", &format!("{BEGIN}{}", shape("pipe")));
+        let (code, said) = place.said("check plans/p.yaml");
+        assert_eq!(code, Some(2), "{number}: {said}");
+        assert!(said.contains("it is a pipe, a socket or a device"), "{number}: {said}");
+    }
+    // By the person.
+    place.write("plans/p.yaml", &format!("{BEGIN}{}", shapes[0]("../secret.txt")));
+    assert_eq!(place.said("check plans/p.yaml --allow-files .").0, Some(0));
+    assert_eq!(place.said("check plans/p.yaml --allow-files plans").0, Some(2));
+}
+
+/// Outputs that a plan names × where they would be.
+#[test]
+fn outputs_of_a_plan_lie_below_the_folder_of_the_command() {
+    let place = Place::new();
+    let elsewhere = std::env::temp_dir().join(format!("plimsoll-out-{}", std::process::id()));
+    for setting in ["log", "stats", "failed", "stream_log"] {
+        for file in [elsewhere.display().to_string(), "../../out".to_owned(), "/etc/plimsoll".to_owned()] {
+            place.write(
+                "plans/p.yaml",
+                &format!("{BEGIN}run: {{{setting}: '{file}'}}\nscenarios: [{{steps: [{{get: /}}]}}]\n"),
+            );
+            let (code, said) = place.said("run plans/p.yaml -n 1");
+            assert_eq!(code, Some(2), "{setting} {file}: {said}");
+            assert!(said.contains("it is not below this folder"), "{setting} {file}: {said}");
+            assert!(!elsewhere.exists());
+        }
+        place.write(
+            "plans/p.yaml",
+            &format!("{BEGIN}run: {{{setting}: 'here.log'}}\nscenarios: [{{steps: [{{get: /}}]}}]\n"),
+        );
+        assert_eq!(place.said("check plans/p.yaml").0, Some(0), "{setting}");
+    }
+}
+
+/// Modules of scripts that have no end, or lie elsewhere.
+#[test]
+fn modules_of_scripts_are_files_of_their_folder() {
+    let place = Place::new();
+    assert!(Command::new("mkfifo").arg(place.path("plans/pipe.lua")).status().expect("coreutils").success());
+    std::os::unix::fs::symlink("/dev/zero", place.path("plans/zero.lua")).expect("a link");
+    place.write("outside.lua", "return 1");
+    std::os::unix::fs::symlink("../outside.lua", place.path("plans/linked.lua")).expect("a link");
+    let large = std::fs::File::create(place.path("plans/large.lua")).expect("a file");
+    large.set_len(3 << 30).expect("it takes no place");
+    place.write("plans/good.lua", "return 1");
+    for (call, expected) in [
+        ("dofile('pipe.lua')", "it is not a file"),
+        ("require('pipe')", "it is not a file"),
+        ("require('zero')", "it is outside of the script's folders"),
+        ("dofile('zero.lua')", "outside of the script's folders"),
+        ("require('linked')", "it is outside of the script's folders"),
+        ("require('large')", "it has more than 16 MiB"),
+        ("loadfile('large.lua')", "it has more than 16 MiB"),
+        ("loadfile('../outside.lua')", "outside of the script's folders"),
+        ("loadfile('/etc/passwd')", "in the script's folders"),
+    ] {
+        let script = format!("{call} function make_request() return {{}} end");
+        place.write(
+            "plans/p.yaml",
+            &format!("{BEGIN}scenarios: [{{steps: [{{get: /, script: \"{script}\"}}]}}]\n"),
+        );
+        let (code, said) = place.said("run plans/p.yaml -n 1");
+        assert_eq!(code, Some(2), "{call}: {said}");
+        assert!(said.contains(expected), "{call}: {said}");
+        // Looking at it reads none of them.
+        assert_eq!(place.said("check plans/p.yaml").0, Some(0), "{call}");
+    }
+    place.write(
+        "plans/p.yaml",
+        &format!("{BEGIN}scripts: {{path: [/]}}\nscenarios: [{{steps: [{{get: /, script: \"function make_request() return {{}} end\"}}]}}]\n"),
+    );
+    let (code, said) = place.said("check plans/p.yaml");
+    assert!(code == Some(2) && said.contains("it is not below the plan's folder"), "{said}");
+    // A plan that is named without a folder has one, too.
+    let script = "dofile('good.lua') function make_request() return {} end";
+    place.write(
+        "plans/p.yaml",
+        &format!("{BEGIN}scenarios: [{{steps: [{{get: /, script: \"{script}\"}}]}}]\n"),
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(["run", "p.yaml", "-n", "1"]).current_dir(place.path("plans")).stdin(Stdio::null());
+    let output = command.output().expect("the program was built");
+    assert_ne!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Names with line ends × what shows them; text of a server × the log of a CI service.
+#[test]
+fn names_of_a_plan_are_lines() {
+    let place = Place::new();
+    for plan in [
+        "name: \"a\\n::error::X\"\nscenarios: [{steps: [{get: /}]}]\n",
+        "scenarios: [{name: \"a\\n::error::X\", steps: [{get: /}]}]\n",
+        "scenarios: [{steps: [{name: \"a\\n::error::X\", get: /}]}]\n",
+        "data: {\"a\\n::error::X\": {values: [{id: 1}]}}\nscenarios: [{steps: [{get: /}]}]\n",
+        "phases: [{name: \"a\\n::error::X\", rate: 1, duration: 1s}]\nscenarios: [{steps: [{get: /}]}]\n",
+    ] {
+        place.write("plans/p.yaml", &format!("{BEGIN}{plan}"));
+        let (code, said) = place.said("check plans/p.yaml");
+        assert_eq!(code, Some(2), "{plan}: {said}");
+        assert!(said.contains("more than one line") || said.contains("phases"), "{plan}: {said}");
+        assert!(said.lines().all(|line| !line.trim_start().starts_with("::error")), "{said}");
+    }
+    place.write(
+        "plans/p.yaml",
+        &format!("{BEGIN}run: {{duration: \"1\\nPASS\"}}\nscenarios: [{{steps: [{{get: /}}]}}]\n"),
+    );
+    let (_, said) = place.said("check plans/p.yaml");
+    assert!(said.contains("\n  | PASS"), "{said}");
+}

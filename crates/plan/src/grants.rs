@@ -1,0 +1,187 @@
+//! What a plan asks for and only the person who runs it can grant.
+//!
+//! Plans travel: by mail, in repositories, from a coordinator to its agents. So nothing in a plan permits
+//! anything. A plan names files and says that its scripts need the system's library; the flags of the person
+//! who runs it decide, and whatever is not granted is a problem at its place, with the flag that would grant
+//! it.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use crate::{FileKind, Files, PlanPatch, Problem};
+
+/// Advice about a file that a plan may not read or write.
+pub(crate) const FILES_HINT: &str = "files of a plan lie below its own folder; for a plan that you trust, \
+                                     --allow-files DIR permits those below DIR, too";
+
+/// The permissions of a plan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Grants {
+    /// Scripts may open files, start processes and resolve names.
+    pub(crate) system_scripts: bool,
+    /// Folders whose files it may read, and write its outputs to, beside those that are its own.
+    folders: Vec<PathBuf>,
+    /// What holds for the plan holds for the flags.
+    pub(crate) is_confined: bool,
+    /// What holds for the flags holds for the plan.
+    is_plan_of_flags: bool,
+}
+
+impl Grants {
+    /// Takes the permissions of the flags, which no plan file can have.
+    pub(crate) fn of(patch: &PlanPatch) -> Self {
+        let folders = patch.allow_files.iter().map(|given| PathBuf::from(given.text.trim()));
+        Self {
+            system_scripts: patch.script_allow_system.is_on(),
+            folders: folders.collect(),
+            is_confined: patch.is_confined,
+            is_plan_of_flags: patch.is_plan_of_flags && !patch.is_confined,
+        }
+    }
+
+    /// Checks that a plan in the folder `own` may read `path`.
+    ///
+    /// # Errors
+    /// It is elsewhere, also by a link; or it is a pipe, a socket or a device, which can be read without an
+    /// end.
+    pub(crate) fn reading(&self, files: &dyn Files, own: &Path, path: &Path) -> io::Result<()> {
+        if path == Path::new("-") || self.is_plan_of_flags {
+            return Ok(());
+        }
+        // What is not there is told by whoever reads it.
+        let Ok(real) = files.real(path) else { return Ok(()) };
+        self.below(files, own, &real, "it is not below the plan's folder")?;
+        match files.kind(path) {
+            Some(FileKind::Stream) => Err(io::Error::other("it is a pipe, a socket or a device")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that a plan may have `path` written: below the folder in which the command runs.
+    ///
+    /// # Errors
+    /// It is elsewhere.
+    pub(crate) fn writing(&self, files: &dyn Files, path: &Path) -> io::Result<()> {
+        if self.is_plan_of_flags {
+            return Ok(());
+        }
+        // The file may not be there yet.
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let real = files.real(path).or_else(|_| files.real(folder))?;
+        self.below(files, Path::new(""), &real, "it is not below this folder")
+    }
+
+    fn below(&self, files: &dyn Files, own: &Path, real: &Path, otherwise: &str) -> io::Result<()> {
+        let mut folders = std::iter::once(own).chain(self.folders.iter().map(PathBuf::as_path));
+        let is_below = folders.any(|folder| files.real(folder).is_ok_and(|folder| real.starts_with(folder)));
+        if is_below { Ok(()) } else { Err(io::Error::new(io::ErrorKind::PermissionDenied, otherwise)) }
+    }
+}
+
+/// The problem with a file that cannot be read.
+pub(crate) fn unreadable(name: &str, error: &io::Error) -> Problem {
+    let problem = Problem::new(format!("cannot read `{name}`: {error}"));
+    if is_not_granted(error) { problem.with_hint(FILES_HINT) } else { problem }
+}
+
+/// Returns `true` for an error of [`Grants`], and not of the system.
+pub(crate) fn is_not_granted(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
+}
+
+/// The path without `.` and `..`, from the root: for [`Files`] that know no links.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    let mut whole = PathBuf::from("/here");
+    for part in path.components() {
+        match part {
+            Component::RootDir => whole = PathBuf::from("/"),
+            Component::ParentDir => drop(whole.pop()),
+            Component::Normal(name) => whole.push(name),
+            Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Disk, RawValue};
+
+    #[test]
+    fn a_path_goes_from_the_root() {
+        for (path, whole) in [
+            ("", "/here"),
+            ("a/./b", "/here/a/b"),
+            ("../a", "/a"),
+            ("a/../../..", "/"),
+            ("/etc/passwd", "/etc/passwd"),
+        ] {
+            assert_eq!(absolute(Path::new(path)), Path::new(whole), "{path}");
+        }
+    }
+
+    /// Shapes of paths × what is granted, on a real file system.
+    #[test]
+    fn a_plan_reads_below_its_folder_and_what_was_granted() {
+        let place = std::env::temp_dir().join(format!("plimsoll-grants-{}", std::process::id()));
+        let (own, beside) = (place.join("own"), place.join("beside"));
+        std::fs::create_dir_all(own.join("sub")).unwrap();
+        std::fs::create_dir_all(&beside).unwrap();
+        for file in [own.join("a"), own.join("sub/b"), beside.join("c")] {
+            std::fs::write(file, "x").unwrap();
+        }
+        std::os::unix::fs::symlink(beside.join("c"), own.join("link")).unwrap();
+        std::os::unix::fs::symlink("a", own.join("inner")).unwrap();
+        // A folder whose name begins with that of the plan's is not below it.
+        std::fs::create_dir_all(place.join("ownership")).unwrap();
+        std::fs::write(place.join("ownership/d"), "x").unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(own.join("pipe")).status().unwrap().success());
+        let said = |grants: &Grants, name: &str| {
+            grants.reading(&Disk, &own, &own.join(name)).err().map(|error| error.to_string())
+        };
+        let nothing = Grants::default();
+        let patch = PlanPatch {
+            allow_files: vec![RawValue::new("--allow-files", beside.display().to_string())],
+            ..PlanPatch::default()
+        };
+        let granted = Grants::of(&patch);
+        let outside = Some("it is not below the plan's folder".to_owned());
+        for name in ["a", "sub/b", "sub/../a", "inner", "missing", "sub"] {
+            assert_eq!(said(&nothing, name), None, "{name}");
+        }
+        for name in
+            ["../beside/c", "link", "sub/../../beside/c", "../ownership/d", "/etc/passwd", "/dev/zero"]
+        {
+            assert_eq!(said(&nothing, name), outside, "{name}");
+        }
+        let absolute = beside.join("c");
+        assert_eq!(said(&nothing, absolute.to_str().unwrap()), outside);
+        for name in ["../beside/c", "link", absolute.to_str().unwrap()] {
+            assert_eq!(said(&granted, name), None, "{name}");
+        }
+        for name in ["../ownership/d", "/etc/passwd"] {
+            assert_eq!(said(&granted, name), outside, "{name}");
+        }
+        assert_eq!(said(&nothing, "pipe").as_deref(), Some("it is a pipe, a socket or a device"));
+        for (path, is_permitted) in
+            [("new.log", true), ("sub/../new.log", true), ("/etc/cron.d/x", false), ("../x", false)]
+        {
+            assert_eq!(nothing.writing(&Here, Path::new(path)).is_ok(), is_permitted, "{path}");
+        }
+        std::fs::remove_dir_all(&place).unwrap();
+    }
+
+    /// Files that know no links.
+    struct Here;
+
+    impl Files for Here {
+        fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
+            Ok(Vec::new())
+        }
+
+        fn key_log(&self, _: &Path) -> io::Result<crate::files::KeyLogFile> {
+            Err(io::Error::other("none"))
+        }
+    }
+}
