@@ -16,7 +16,9 @@
 //! the requests in flight, or for its next send. The delay that this adds to *reading* a response is kept out
 //! of the measured times by the kernel's receive timestamps, which exist for bytes, and not for the end of a
 //! connect call or of a connection. So an event is slept past only where [`Awaiting`] knows that all that can
-//! come are stamped bytes from which nothing follows; everything else is awaited at once.
+//! come are stamped bytes from which nothing follows; everything else is awaited at once. And nothing is
+//! slept past for longer than [`UNREAD`]: a server whose bytes lie unread gets no acknowledgment, and pieces
+//! that are read together have the time of the last.
 
 use core::cmp::Ordering;
 
@@ -40,6 +42,13 @@ const SHARED_GATHER_SHARE: u64 = 4;
 /// Up to this rate per worker every arrival has its own wake-up with [`Pacing::Shared`], too, which costs at
 /// most about 5 % of a core.
 const OWN_WAKE_UP_PER_SECOND: f64 = 2_000.0;
+/// Longest time for which bytes of a response may lie unread until the next send. The kernel acknowledges
+/// them when they are read, or up to 40 ms later: a server whose answer has more pieces than its congestion
+/// window waits for that. Where sends are further apart, a wake-up for each response costs at most 3 % of a
+/// core.
+const UNREAD: Nanos = Pacing::BUDGET;
+/// Time between the first and the last byte of a response from which it is one in pieces.
+const IN_PIECES: Nanos = Nanos::from_micros(300);
 /// A sleep that is shorter than this saves nothing.
 const SHORTEST_SLEEP: Nanos = Nanos::from_micros(10);
 /// CPU time of a wake-up, roughly; no nap is shorter.
@@ -97,8 +106,8 @@ pub(crate) struct Outlook {
 /// send meanwhile.
 ///
 /// Nothing is known before the first response. One that the kernel did not stamp, one that ends with its
-/// connection, and a request or response too large for the socket buffer, whose peer waits for this side,
-/// make the next ones awaited, too.
+/// connection, one that comes in pieces, whose first byte has a time of its own, and a request or response
+/// too large for the socket buffer, whose peer waits for this side, make the next ones awaited, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Awaiting {
     /// Responses that have to come stamped and in one piece before one is slept past.
@@ -132,6 +141,14 @@ impl Awaiting {
             self.next();
         } else if self.left != u32::MAX {
             self.left = self.left.saturating_sub(1);
+        }
+    }
+
+    /// Notes the time from the first byte of a response to its last.
+    #[inline]
+    pub(crate) const fn took(&mut self, time: Nanos) {
+        if time.0 > IN_PIECES.0 {
+            self.next();
         }
     }
 
@@ -463,7 +480,7 @@ impl Pacer {
             Pacing::Shared => Nanos::ZERO,
         };
         let may_gather = self.stamped && !awaits && self.response_bytes < LARGE_RESPONSE as f64;
-        if self.open && may_gather && !blocked && !follows {
+        if self.open && may_gather && !blocked && !follows && until.since(now) <= UNREAD {
             // All that can come are stamped responses, and no send depends on one: sleep to the next send and
             // read what has come by then.
             return Wait { until, want: u32::MAX, floor: until.since(now), spin };
@@ -560,11 +577,20 @@ mod tests {
 
     #[test]
     fn nothing_is_slept_past_that_may_come_without_a_stamp() {
-        let next = Outlook { next_arrival: Some(Nanos::from_millis(50)), ..outlook() };
+        let next = Outlook { next_arrival: Some(UNREAD), ..outlook() };
         for pacing in [Pacing::Adaptive, Pacing::Shared, Pacing::Precise] {
-            let mut pacer = observed(Pacer::new(pacing, Some(20.0)), Nanos::from_millis(2), true, 100);
+            let mut pacer = observed(Pacer::new(pacing, Some(1_250.0)), Nanos::from_millis(2), true, 100);
             assert_eq!(pacer.wait(next).want, u32::MAX, "{pacing:?}");
             assert_eq!(pacer.wait(Outlook { awaits: true, ..next }).want, 1, "{pacing:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_lies_unread_for_long() {
+        let next = Outlook { next_arrival: Some(Nanos::from_millis(2)), in_flight: 1, ..outlook() };
+        for pacing in [Pacing::Adaptive, Pacing::Shared, Pacing::Precise] {
+            let mut pacer = observed(Pacer::new(pacing, Some(500.0)), Nanos::from_millis(2), true, 100);
+            assert_eq!(pacer.wait(next).want, 1, "{pacing:?}");
         }
     }
 
@@ -583,6 +609,11 @@ mod tests {
         });
         assert!(!awaiting.is_due());
         awaiting.received(false);
+        assert!(awaiting.is_due());
+        (0..Awaiting::NEXT).for_each(|_| awaiting.received(true));
+        awaiting.took(Nanos::from_micros(100));
+        assert!(!awaiting.is_due());
+        awaiting.took(Nanos::from_millis(1));
         assert!(awaiting.is_due());
         let mut always = Awaiting::always();
         (0..1_000).for_each(|_| always.received(true));

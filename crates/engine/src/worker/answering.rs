@@ -56,7 +56,9 @@ impl<B: Backend> Worker<'_, B> {
             self.pacer.observe(self.clock.now.since(request.sent), self.batch.stamped, reply.wire_bytes);
         }
         self.batch.responses += 1;
-        self.pools[conn.pool as usize].awaiting.sized(reply.wire_bytes);
+        let awaiting = &mut self.pools[conn.pool as usize].awaiting;
+        awaiting.sized(reply.wire_bytes);
+        awaiting.took(at.since(request.first_byte));
         let connections = &self.plan.connections;
         let closes = !reply.keep_alive || !connections.keep_alive;
         let usable = conn.state == State::Open && !closes && !conn.is_spent(connections.max_requests);

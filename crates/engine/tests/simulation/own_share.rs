@@ -2,6 +2,7 @@
 //! what the server and the network took, whatever the generator waited for meanwhile.
 
 use plimsoll_core::Nanos;
+use plimsoll_metrics::Histogram;
 use plimsoll_testkit::{Answer, Behaviour, Framing, Law, SimOptions};
 
 use super::*;
@@ -180,5 +181,43 @@ fn times_are_those_of_the_server_and_the_network() {
         }
     }
     assert_eq!(count, 1_152);
+    assert!(wrong.is_empty(), "{} of {count} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A response in pieces whose first one comes long before the last: a generator that slept past all of them
+/// would have read them together, with the time of the last.
+#[test]
+fn the_first_byte_of_a_response_in_pieces_has_a_time_of_its_own() {
+    const GAP: Nanos = Nanos::from_millis(1);
+    let kept = |shape: &&Shape| ["kept", "not kept by the client", "h2c"].contains(&shape.name);
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for shape in SHAPES.iter().filter(kept) {
+        for (pacing, (rate, length)) in
+            PACINGS.iter().flat_map(|pacing| RATES.iter().map(move |rate| (pacing, *rate)))
+        {
+            for coalesce in [true, false] {
+                count += 1;
+                let mut flags = vec![("--rate", rate), ("-d", length)];
+                flags.extend(shape.flags.iter().chain(*pacing));
+                let behaviour = Behaviour { answer: Answer::with_body([b'x'; 256]), ..(shape.behaviour)() };
+                let (segment_bytes, segment_gap) = (64, GAP);
+                let options =
+                    SimOptions { latency: LATENCY, coalesce, segment_bytes, segment_gap, ..world(behaviour) };
+                let (record, _) = carry_out(&plan(&flags), options);
+                let p50 = |times: &Histogram| Nanos(times.percentile(50.0).unwrap_or(0));
+                let (first, service) = (p50(&record.total.first_byte_time), p50(&record.total.service_time));
+                let name = format!("{}: {flags:?}, {coalesce}", shape.name);
+                if record.total.ok < record.accounting.started || service < first + GAP * 3 {
+                    wrong.push(format!("{name}: {first:?} {service:?} {:?}", record.accounting));
+                }
+                let truth = SERVICE + LATENCY * 2;
+                if first > truth + OURS + Nanos((truth.0 as f64 * SHARE) as u64) {
+                    wrong.push(format!("{name}: first byte {first:?} where {truth:?} is true"));
+                }
+            }
+        }
+    }
+    assert_eq!(count, 72);
     assert!(wrong.is_empty(), "{} of {count} are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
