@@ -47,6 +47,7 @@ pub use control::{Control, Progress, RateCommand, Status, SteerError, Stop, Watc
 pub use crew::Crew;
 pub use directory::Directory;
 pub use error::RunError;
+pub use names::resolve_anew;
 pub use once::{Once, OnceFailure, SetValue, refresh, run_once, set_up};
 pub use preflight::{FirstContact, PassedOver, preflight};
 pub use run::{Resolved, resolve, run, run_logged};

@@ -12,7 +12,8 @@ use plimsoll_plan::{Address, Plan, Target};
 
 use crate::addresses::TargetAddress;
 use crate::control::Control;
-use crate::run::{Unresolved, addresses_of_target, is_name};
+use crate::error::RunError;
+use crate::run::{Resolved, Unresolved, addresses_of_target, is_name};
 
 /// Changes that are kept; a name that changes all the time is no news in the end.
 const MOST_CHANGES: usize = 100;
@@ -138,6 +139,40 @@ fn has_name(target: &Target) -> bool {
     proxy || addresses.any(|address| matches!(address, Address::Host { host, .. } if is_name(host)))
 }
 
+/// Resolves the names of a plan's targets again, before a further run of it, unless it says not to. Returns
+/// `true` if one leads to other addresses than before: they come in the order of the resolver, those of the
+/// family that was first before the others.
+///
+/// # Errors
+/// [`RunError::Resolve`] for the first host without an address; then all addresses stay.
+pub fn resolve_anew(plan: &Plan, addresses: &mut Resolved) -> Result<bool, RunError> {
+    let mut changed = Vec::new();
+    let named = plan.targets.iter().zip(addresses.iter()).enumerate();
+    for (number, (target, known)) in named.filter(|(_, (target, _))| has_name(target)) {
+        if plan.connections.resolve_every.is_none() {
+            continue;
+        }
+        let found = addresses_of_target(plan, target, known);
+        let found =
+            found.map_err(|Unresolved { authority, reason }| RunError::Resolve { authority, reason })?;
+        changed.extend(other_addresses(known, found).map(|found| (number, found)));
+    }
+    let has_changed = !changed.is_empty();
+    changed.into_iter().for_each(|(number, found)| addresses[number] = found.into());
+    Ok(has_changed)
+}
+
+/// The addresses that were `found`, those of the family of the first known one first; `None` if they are the
+/// known ones in any order.
+fn other_addresses(known: &[TargetAddress], mut found: Vec<TargetAddress>) -> Option<Vec<TargetAddress>> {
+    if found.len() == known.len() && found.iter().all(|address| known.contains(address)) {
+        return None;
+    }
+    let family = known.first().and_then(TargetAddress::family);
+    found.sort_by_key(|address| address.family() != family);
+    Some(found)
+}
+
 fn resolve_again(plan: &Plan, control: &Control, every: Nanos, ended: &Receiver<()>) {
     while ended.recv_timeout(every.into()) == Err(RecvTimeoutError::Timeout) {
         for (number, target) in plan.targets.iter().enumerate().filter(|(_, target)| has_name(target)) {
@@ -190,6 +225,17 @@ mod tests {
             (&changes[1].added[..], &changes[1].removed[..]),
             (&["192.0.2.3:80".to_owned()][..], &["192.0.2.1:80".to_owned()][..],)
         );
+    }
+
+    #[test]
+    fn addresses_of_a_further_run_are_others_if_their_set_is() {
+        let known = addresses(&["[2001:db8::1]:80", "192.0.2.1:80"]);
+        let other = |texts: &[&str]| other_addresses(&known, addresses(texts));
+        assert_eq!(other(&["192.0.2.1:80", "[2001:db8::1]:80"]), None);
+        let (fewer, moved) = (["192.0.2.1:80"], ["192.0.2.2:80", "[2001:db8::1]:80"]);
+        assert_eq!(other(&fewer), Some(addresses(&fewer)));
+        // The first contact has chosen the family.
+        assert_eq!(other(&moved), Some(addresses(&["[2001:db8::1]:80", "192.0.2.2:80"])));
     }
 
     #[test]

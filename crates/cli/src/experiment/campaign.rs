@@ -1,9 +1,10 @@
-//! Several runs of one plan under different loads, against the same addresses.
+//! Several runs of one plan under different loads, against the same targets.
 
 use std::cell::RefCell;
 
 use plimsoll_engine::{
-    Backends, Control, Crew, FirstContact, Progress, Resolved, Stop, Watched, preflight, resolve, run_logged,
+    Backends, Control, Crew, FirstContact, Progress, Resolved, Stop, Watched, preflight, resolve,
+    resolve_anew, run_logged,
 };
 use plimsoll_metrics::{Log, RunRecord};
 use plimsoll_plan::{Plan, Problem, StartTime};
@@ -18,12 +19,13 @@ use crate::session::live::progress::ProgressLine;
 use crate::session::live::watched_ends::Ends;
 use crate::session::{backend, run, wrk};
 
-/// Several runs of one plan under different loads, or of several plans in turn. The targets are resolved and
-/// tried once, setup and teardown are carried out once, and a signal ends the run that is under way.
+/// Several runs of one plan under different loads, or of several plans in turn. The targets are tried once,
+/// and resolved before each run; setup and teardown are carried out once, and a signal ends the run that is
+/// under way.
 pub(crate) struct Campaign {
     backends: Backends,
     /// The addresses of each plan.
-    addresses: Vec<Resolved>,
+    addresses: Vec<RefCell<Addresses>>,
     /// The control of the run under way.
     control: CurrentControl,
     /// Results of the first contacts before the runs of each plan.
@@ -36,6 +38,13 @@ pub(crate) struct Campaign {
     /// The threads of all runs of the first plan, if its connections are kept from run to run.
     crew: Option<RefCell<Crew>>,
     quiet: bool,
+}
+
+/// The addresses of the targets of one plan.
+struct Addresses {
+    resolved: Resolved,
+    /// `true` until a run has used them.
+    fresh: bool,
 }
 
 /// Decision of a run's caller after an interval.
@@ -88,7 +97,7 @@ impl Campaign {
         run::tell_first(&first, plan, &say);
         let around = Around::begin(plan, &self.backends, &self.next_control(), &self.control, &say);
         self.around.push(around.map_err(run::failure)?);
-        self.addresses.push(addresses);
+        self.addresses.push(RefCell::new(Addresses { resolved: addresses, fresh: true }));
         self.first.push(first);
         Ok(())
     }
@@ -165,7 +174,7 @@ impl Campaign {
             control.stop(Stop::Drain);
         }
         let mut line = ProgressLine::new(self.quiet);
-        let addresses = &self.addresses[number];
+        let addresses = &self.resolved(number, plan);
         let _wrk = wrk::Conversation::begin(plan, addresses)?;
         let say = messages::say(self.quiet);
         let mut ends = Ends::new(&say);
@@ -183,6 +192,27 @@ impl Campaign {
             _ => run_logged(plan, &self.backends, addresses, &control, &log, &mut observe),
         };
         record.map_err(run::failure)
+    }
+
+    /// The addresses for a run of the plan of this number: where its names lead now. Ones that cannot be
+    /// resolved keep the addresses of the run before.
+    fn resolved(&self, number: usize, plan: &Plan) -> Resolved {
+        let mut addresses = self.addresses[number].borrow_mut();
+        if !std::mem::take(&mut addresses.fresh) {
+            let say = messages::say(self.quiet);
+            match resolve_anew(plan, &mut addresses.resolved) {
+                Ok(false) => {}
+                Ok(true) => {
+                    say("note: a name of a target leads to other addresses than in the run before");
+                    // Connections are known by the number of their address, which is another one now.
+                    if let Some(crew) = self.crew.as_ref().filter(|_| number == 0) {
+                        *crew.borrow_mut() = Crew::new(self.backends.clone());
+                    }
+                }
+                Err(error) => say(&format!("note: {error}; the addresses of the run before stay")),
+            }
+        }
+        addresses.resolved.clone()
     }
 
     /// The signal that ended the run under way, if one did. Nothing more is to be run then.

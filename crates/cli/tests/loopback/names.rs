@@ -1,8 +1,9 @@
-//! A name that leads to another server while a run goes on, as one of the hosts file does.
+//! A name that leads to another server while a run goes on, or between two runs, as one of the hosts file
+//! does.
 
 use std::process::Command;
 
-use plimsoll_testkit::skip;
+use plimsoll_testkit::{machine, skip};
 use serde_json::json;
 
 use crate::loopback::backends::on_each;
@@ -20,12 +21,21 @@ fn with_hosts(hosts: &str, words: &[&str]) -> Command {
     command
 }
 
-#[test]
-fn a_name_that_leads_elsewhere_takes_new_connections_with_it() {
+/// Returns `true` if commands can have a hosts file of their own here; else the test is skipped.
+fn can_have_hosts() -> bool {
     let folder = Folder::new();
     let any = folder.write("hosts", "");
-    if !with_hosts(&any, &["true"]).status().is_ok_and(|status| status.success()) {
-        return skip::on_this_machine("mount namespaces cannot be made here (not root, or no unshare)");
+    let can = with_hosts(&any, &["true"]).status().is_ok_and(|status| status.success());
+    if !can {
+        skip::on_this_machine("mount namespaces cannot be made here (not root, or no unshare)");
+    }
+    can
+}
+
+#[test]
+fn a_name_that_leads_elsewhere_takes_new_connections_with_it() {
+    if !can_have_hosts() {
+        return;
     }
     on_each(|backend| {
         let folder = Folder::new();
@@ -63,4 +73,40 @@ fn a_name_that_leads_elsewhere_takes_new_connections_with_it() {
         let both = json!([format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}")]);
         assert_eq!(result["run"]["targets"][0]["addresses"], both);
     });
+}
+
+/// The capacity of a server that has moved was measured at the old one: all trials had the addresses of the
+/// first.
+#[test]
+fn each_trial_goes_where_the_name_leads_then() {
+    if !can_have_hosts() {
+        return;
+    }
+    let _turn = machine::load();
+    // The log is written in blocks, of which each run fills one at least.
+    for (again, command, flags) in [
+        (true, "find", "--slo p99<10s --from 2000 --to 4000"),
+        (true, "run", "--rate 2000 --repeat 2"),
+        (false, "run", "--rate 2000 --repeat 2 --resolve-every never"),
+    ] {
+        let folder = Folder::new();
+        let hosts = folder.write("hosts", "127.0.0.1 moving.test\n");
+        let mut first = Sink::telling("");
+        let port = first.endpoint.rsplit(':').next().expect("a port").to_owned();
+        let mut second = Sink::telling_at(&format!("127.0.0.2:{port}"), "");
+        let load = format!("{command} http://moving.test:{port}/ -d 1s {flags}");
+        let words: Vec<&str> = [PROGRAM].into_iter().chain(load.split_whitespace()).collect();
+        let run = Process::try_start(&mut with_hosts(&hosts, &words)).expect("it was there just now");
+        first.wait_for_requests(10);
+        std::fs::write(&hosts, "127.0.0.2 moving.test\n").expect("the folder can be written");
+        if command == "find" {
+            // The rest of the search takes its time.
+            second.wait_for_requests(10);
+            run.signal("INT");
+        }
+        let finished = run.finish();
+        let told = finished.stderr.contains("leads to other addresses");
+        assert_eq!(told, again, "{load}: {}", finished.stderr);
+        assert_eq!(second.stop().requests > 0, again, "{load}");
+    }
 }
