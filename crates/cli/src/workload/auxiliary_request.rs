@@ -20,23 +20,27 @@ const NAME: &str = "the plan of a request beside the load";
 
 /// Carries one iteration of a plan out, and nothing else.
 pub(crate) fn once(document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
-    carry_out(document, flags, |_| {}, PATIENCE, &Log::default())
+    carry_out(document, flags, |_| {}, Some(PATIENCE), &Log::default()).map(|(record, _)| record)
 }
 
+/// Carries one iteration of a plan out. Without a `patience` its requests have the time limits of the flags.
+/// Returns the limit, too.
 fn carry_out(
     mut document: Value,
     flags: PlanPatch,
     prepare: impl FnOnce(&mut Plan),
-    patience: Nanos,
+    patience: Option<Nanos>,
     log: &Log,
-) -> Result<RunRecord, Failure> {
+) -> Result<(RunRecord, Nanos), Failure> {
     document["run"] = json!({ "iterations": 1, "connections": 1, "no_preflight": true });
     let mut plan = resolve_text(NAME, document.to_string(), flags)?.plan;
     prepare(&mut plan);
-    (plan.timeout, plan.connect_timeout) = (patience, PATIENCE);
+    if let Some(patience) = patience {
+        (plan.timeout, plan.connect_timeout) = (patience, PATIENCE);
+    }
     // With one thread, the requests go out in order.
     plan.threads = 1;
-    run_beside(&plan, log)
+    run_beside(&plan, log).map(|record| (record, plan.timeout))
 }
 
 /// Carries a plan out without any output.
@@ -120,6 +124,30 @@ pub(crate) fn answers_with(
     longest: usize,
     prepare: impl FnOnce(&mut Plan),
 ) -> Result<Vec<Answer>, Failure> {
+    answers_within(origin, steps, flags, (longest, Some(LONG_PATIENCE)), prepare)
+}
+
+/// The answers to questions without which the load cannot begin: each may take as long as a request of the
+/// load, by `--timeout` and `--connect-timeout` of its flags.
+pub(crate) fn answers_before(
+    origin: &str,
+    steps: &[Value],
+    flags: PlanPatch,
+    of_load: &PlanPatch,
+    longest: usize,
+) -> Result<Vec<Answer>, Failure> {
+    let PlanPatch { timeout, stream_timeout, connect_timeout, .. } = of_load.clone();
+    let flags = PlanPatch { timeout, stream_timeout, connect_timeout, ..flags };
+    answers_within(origin, steps, flags, (longest, None), |_| {})
+}
+
+fn answers_within(
+    origin: &str,
+    steps: &[Value],
+    flags: PlanPatch,
+    (longest, patience): (usize, Option<Nanos>),
+    prepare: impl FnOnce(&mut Plan),
+) -> Result<Vec<Answer>, Failure> {
     let expected = json!({ "status": ["200-599"] });
     let steps: Vec<Value> = steps
         .iter()
@@ -142,7 +170,7 @@ pub(crate) fn answers_with(
         longest,
         seed: 0,
     });
-    let record = carry_out(document, flags, prepare, LONG_PATIENCE, &log)?;
+    let (record, limit) = carry_out(document, flags, prepare, patience, &log)?;
     // The workers have ended; this handle was the last one that keeps the channel open.
     drop(log);
     let exchanges = receive.into_iter().filter_map(|batch| match batch {
@@ -160,7 +188,11 @@ pub(crate) fn answers_with(
     if record.accounting.ok == most && answers.len() as u64 == most {
         return Ok(answers);
     }
-    let problem = Problem::new(format!("no answer from {origin}: {}", reason(&record)));
+    let why = match record.accounting.timed_out {
+        0 => reason(&record),
+        _ => format!("no response within {limit:?}"),
+    };
+    let problem = Problem::new(format!("no answer from {origin}: {why}"));
     Err(Failure::environment(problem.with_hint("is it still running? its log may say more")))
 }
 

@@ -11,7 +11,7 @@ use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::experiment::run::{self, RunRequest};
-use crate::workload::auxiliary_request::{answers_with, transport};
+use crate::workload::auxiliary_request::{answers_before, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
@@ -45,7 +45,7 @@ fn reflected(args: &GrpcArgs, server: &str, method: &str) -> Result<Vec<u8>, Fai
     };
     let mut refusal = None;
     for path in Reflection::PATHS {
-        match asked(&server, path, service, &flags)? {
+        match asked(&server, path, service, (&flags, patch))? {
             Ok(set) => return Ok(set),
             Err(error) => refusal = refusal.or(Some(error)),
         }
@@ -55,12 +55,12 @@ fn reflected(args: &GrpcArgs, server: &str, method: &str) -> Result<Vec<u8>, Fai
     Err(Failure::environment(problem.with_hint(hint)))
 }
 
-/// Asks one version of reflection. The inner error is its refusal.
+/// Asks one version of reflection, within the time limits of the load. The inner error is its refusal.
 fn asked(
     server: &str,
     path: &str,
     service: &str,
-    flags: &PlanPatch,
+    (flags, of_load): (&PlanPatch, &PlanPatch),
 ) -> Result<Result<Vec<u8>, String>, Failure> {
     let mut reflection = Reflection::of_service(service);
     loop {
@@ -74,7 +74,7 @@ fn asked(
         };
         let headers = json!({ "content-type": "application/grpc+proto", "te": "trailers" });
         let step = json!({ "post": path, "headers": headers, "body": body.replace("${", "$${") });
-        let answers = answers_with(server, &[step], flags.clone(), LONGEST_ANSWER, |_| {})?;
+        let answers = answers_before(server, &[step], flags.clone(), of_load, LONGEST_ANSWER)?;
         let body = answers.first().map(|answer| answer.body.as_slice()).unwrap_or_default();
         if let Err(error) = reflection.answered(body) {
             return Ok(Err(error.to_string()));

@@ -1,5 +1,6 @@
 //! `plimsoll llm`: completions of a language model, as a plan made from a few flags.
 
+use plimsoll_metrics::FailedExchange;
 use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_report::Style;
 
@@ -9,7 +10,7 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::messages;
 use crate::experiment::run::{self, RunRequest, Workload};
-use crate::workload::auxiliary_request::{Answer, answers, transport};
+use crate::workload::auxiliary_request::{Answer, answers_before, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
@@ -66,7 +67,8 @@ fn measure(args: &LlmArgs) -> Result<f64, Failure> {
     let flags =
         PlanPatch { bearer: patch.bearer.clone(), headers: patch.headers.clone(), ..transport(patch) };
     let steps = MEASURED.map(|bytes| load.measuring_step(bytes));
-    let tokens: Vec<u64> = answers(load.origin(), &steps, flags)?.iter().filter_map(prompt_tokens).collect();
+    let told = answers_before(load.origin(), &steps, flags, patch, FailedExchange::LONGEST)?;
+    let tokens: Vec<u64> = told.iter().filter_map(prompt_tokens).collect();
     let bytes = match tokens[..] {
         [few, many] if many > few => (MEASURED[1] - MEASURED[0]) as f64 / (many - few) as f64,
         _ => {

@@ -5,7 +5,7 @@ use std::process::Command;
 use plimsoll_testkit::skip;
 use serde_json::Value;
 
-use crate::loopback::process::{Folder, run};
+use crate::loopback::process::{Folder, run, run_beside};
 use crate::loopback::sink::Sink;
 
 /// The file of the sink's own service.
@@ -229,6 +229,15 @@ fn a_server_describes_its_services_by_reflection() {
     let finished = run(&format!("grpc {} no.Service/At", plain.endpoint));
     assert_ne!(finished.code, Some(0));
     assert!(finished.stderr.contains("--descriptors FILE"), "{}", finished.stderr);
+}
+
+/// The command waited for a minute, whatever `--timeout` said.
+#[test]
+fn a_server_that_does_not_describe_its_services_is_waited_for_as_long_as_for_a_call() {
+    let sink = Sink::start("--grpc --drop 100%");
+    let finished = run_beside(&format!("grpc {} no.Service/At --timeout 100ms", sink.endpoint));
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("no response within 100ms"), "{}", finished.stderr);
 }
 
 #[test]
