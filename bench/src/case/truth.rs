@@ -146,7 +146,8 @@ fn run(
     };
     let other = Unreachable::beside(behaviour.beside)?;
     let stand = Stand::start(session, shape, &logged(&logs[0]))?;
-    let load = [&["--timeout", "300ms", "--connect-timeout", "300ms"], load].concat();
+    let patience = format!("{}ms", judge::PATIENCE_NS / 1_000_000);
+    let load = [&["--timeout", &patience, "--connect-timeout", &patience], load].concat();
     let begun = stand.begin(session, shape, &load, other.as_ref().map(|other| &*other.authority))?;
     let (stand, logs) = if behaviour.beside == Beside::Restart {
         begun.wait(RESTART)?;

@@ -21,7 +21,9 @@ pub(super) const HANDSHAKE_NS: f64 = 700_000.0;
 pub(super) const RELAY_NS: f64 = 500_000.0;
 /// The fewest values of a percentile that is compared.
 const FEWEST: f64 = 10.0;
-/// The earliest end of a request that the time limit of 300 ms has ended.
+/// Time limit of requests.
+pub(super) const PATIENCE_NS: u64 = 300_000_000;
+/// The earliest end of a request that it has ended.
 const TIMED_OUT_NS: f64 = 290e6;
 
 /// One request as its server saw it, in nanoseconds.
@@ -34,6 +36,15 @@ pub(super) struct Row {
     is_broken: bool,
     /// `true` for the answer to a message of a WebSocket, and to a request that is none.
     is_message: bool,
+}
+
+impl Row {
+    /// The request as a client sees it that waits for so long. A server that stands still until it is told to
+    /// end sends an answer then, when the client has gone.
+    fn within(self, patience_ns: u64) -> Self {
+        let in_time = |replied: &u64| replied - self.received <= patience_ns;
+        Self { replied: self.replied.filter(in_time), ..self }
+    }
 }
 
 /// The server's own account of a run.
@@ -111,7 +122,8 @@ pub(super) fn compare(shape: &Shape, beside: Beside, result: &Value, account: &A
     let Account::Log(rows) = account else { return wrong };
     let start = result["run"]["started_at_monotonic_ns"].as_u64().unwrap_or(0) as f64;
     let measured_from = start + result["warmup_s"].as_f64().unwrap_or(0.0) * 1e9;
-    let rows: Vec<Row> = rows.iter().copied().filter(|row| row.received as f64 >= measured_from).collect();
+    let rows = rows.iter().filter(|row| row.received as f64 >= measured_from);
+    let rows: Vec<Row> = rows.map(|row| row.within(PATIENCE_NS)).collect();
     let answered = rows.iter().filter(|row| row.good && row.replied.is_some()).count() as u64;
     let most = counts.ok + counts.border + counts.unreceived;
     if !(counts.ok.saturating_sub(counts.border)..=most).contains(&answered) {
@@ -243,6 +255,13 @@ fn times(shape: &Shape, counts: &Counts, result: &Value, truth: &[f64]) -> Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_after_the_time_limit_is_none() {
+        let row = request("0,10,300000010,replied,200,0").unwrap();
+        assert_eq!(row.within(PATIENCE_NS), row);
+        assert_eq!(row.within(PATIENCE_NS - 1), Row { replied: None, ..row });
+    }
 
     #[test]
     fn lines_of_both_logs() {
