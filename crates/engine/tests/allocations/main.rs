@@ -162,6 +162,28 @@ fn data_conditions_cookies_and_every_extraction() {
     assert_steady("rich", RICH, 3);
 }
 
+/// Bytes that a worker with so many connections has in use at most, all of which were used.
+fn most_bytes(http2: bool, connections: u64) -> i64 {
+    let mut plan = plan(STATIC, http2, closed, connections * 8);
+    plan.connections.max = connections as u32;
+    plan.connections.initial = plan.connections.max;
+    let mut answered = 0;
+    let allocations = measure(|| answered = carry_out(&plan).1);
+    assert_eq!(answered, connections * 8);
+    allocations.bytes_max as i64
+}
+
+/// By 1,024 connections more, with the backend of this test, and 4 streams on one of HTTP/2: 644 and 2,807
+/// bytes, and 64 to spare. Powers of two, as lists double.
+#[test]
+fn a_connection_takes_little_memory() {
+    for (http2, limit) in [(false, 708), (true, 2_871)] {
+        let [some, twice] = [1_024, 2_048].map(|connections| most_bytes(http2, connections));
+        let each = (twice - some) / 1_024;
+        assert!(each <= limit, "HTTP/{}: {each} bytes", if http2 { "2" } else { "1.1" });
+    }
+}
+
 /// The measure measures: a text per request would be seen.
 #[test]
 fn an_allocation_is_counted() {
