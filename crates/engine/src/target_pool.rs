@@ -113,6 +113,10 @@ pub(crate) struct TargetPool {
     pub(crate) available: VecDeque<u32>,
     /// Connections that are established or being established.
     pub(crate) open: u32,
+    /// Those of them that are established.
+    pub(crate) established: u32,
+    /// Set once a connection was established, until one takes too long while there is no other.
+    pub(crate) reached: bool,
     /// Open connections on which the server allows no streams.
     pub(crate) barred: u32,
     /// Number of connections to open before the start.
@@ -221,6 +225,8 @@ impl TargetPool {
                     resolve_state: ResolveState::Known,
                     available: VecDeque::new(),
                     open: 0,
+                    established: 0,
+                    reached: false,
                     barred: 0,
                     initial: connections_of(plan.connections.initial, target),
                     max: max(target),
@@ -268,6 +274,8 @@ impl TargetPool {
             resolve_state: ResolveState::Resolving,
             available: VecDeque::new(),
             open: 0,
+            established: 0,
+            reached: false,
             barred: 0,
             initial: 0,
             max: 0,
@@ -567,6 +575,8 @@ impl TargetPool {
 
     /// A connection was established: the target lives.
     pub(crate) fn connected(&mut self) {
+        self.established += 1;
+        self.reached = true;
         self.failing_since = None;
     }
 

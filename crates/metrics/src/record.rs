@@ -764,13 +764,14 @@ impl RunRecord {
     }
 
     /// Requests of the warm-up that were still in flight at the end of a measured part in which no other was
-    /// started: the target kept all that it got. Where it took none, because it allowed no streams of HTTP/2,
-    /// the arrivals that were not started. Zero if one was started.
+    /// started: the target kept all that it got. Where it took none, because it took no connections or
+    /// allowed no streams of HTTP/2, the arrivals that were not started. Zero if one was started.
     pub fn held_up(&self) -> u64 {
         let Some(last) = self.measured_cells().last().filter(|_| self.accounting.started == 0) else {
             return 0;
         };
-        match (last.in_flight, self.connections.http2.blocked_while_barred) {
+        let not_let_in = self.connections.http2.blocked_while_barred + self.connections.blocked_unreached;
+        match (last.in_flight, not_let_in) {
             (0, Nanos::ZERO) => 0,
             (0, _) => self.accounting.dropped + self.accounting.never_started,
             (in_flight, _) => in_flight,

@@ -225,7 +225,7 @@ impl Judge<'_> {
         let arrivals = self.record.arrivals() - accounting.without_data;
         let share = ratio(started, arrivals).unwrap_or(1.0);
         // What a server does not let in, or does not answer, is no failure of the generator.
-        if share >= RATE_SHARE || self.is_barred() || self.blocking() == Blocking::Target {
+        if share >= RATE_SHARE || self.is_not_let_in() || self.blocking() == Blocking::Target {
             return Finding::Good;
         }
         let evidence = format!(
@@ -258,11 +258,12 @@ impl Judge<'_> {
 
     /// Judges the punctuality of starts. Requests that waited for a connection at the limit are late because
     /// of that limit, which [`connection_limit`](Self::connection_limit) states. Those that waited for a
-    /// server to allow streams, or for one that its unanswered requests hold, are late because of the server.
+    /// server to take connections or to allow streams, or for one that its unanswered requests hold, are late
+    /// because of the server.
     fn start_lag(&mut self) -> Finding {
         let record = self.record;
         let lag = &record.total.start_lag;
-        let by_target = self.is_barred() || self.blocking() == Blocking::Target;
+        let by_target = self.is_not_let_in() || self.blocking() == Blocking::Target;
         let Some(p99) = lag.percentile(99.0).filter(|_| !by_target) else { return Finding::Good };
         let paced = if record.precise { LAG_FLOOR } else { record.pacing_budget + PACING_SLACK };
         let late_limit = self.arrival_interval().max(paced);

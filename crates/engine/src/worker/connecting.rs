@@ -167,6 +167,7 @@ impl<B: Backend> Worker<'_, B> {
         conn.listed = false;
         let pool = &mut self.pools[conn.pool as usize];
         pool.open -= 1;
+        pool.established -= u32::from(was_open);
         pool.target_addresses.release(conn.target_address);
         if was_open {
             pool.target_addresses.miss(conn.target_address, self.clock.now);

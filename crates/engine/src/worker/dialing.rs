@@ -53,6 +53,8 @@ pub(super) enum Block {
     AtLimit,
     /// The server allows no streams on those that there are.
     Barred,
+    /// The server has taken none so far, or takes no further one.
+    Unreached,
     /// Further connections are being opened, or not needed.
     Other,
 }
@@ -214,6 +216,7 @@ impl Dialing {
         match block {
             Block::AtLimit => connections.blocked_at_limit += length,
             Block::Barred => connections.http2.blocked_while_barred += length,
+            Block::Unreached => connections.blocked_unreached += length,
             Block::Other => {}
         }
     }

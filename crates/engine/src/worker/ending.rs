@@ -221,6 +221,8 @@ impl<B: Backend> Worker<'_, B> {
                 State::Handshaking => "TLS handshake",
                 _ => "HTTP/2 settings",
             };
+            let pool = &mut self.pools[pool as usize];
+            pool.reached &= pool.established > 0;
             self.connect_failed(ErrorClass::ConnectTimeout, &format!("no {what} within the connect timeout"));
             self.break_off(slot, ErrorClass::ConnectTimeout, Some(Close::Reset), now);
             return;

@@ -222,15 +222,17 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let (mut blocked, mut at_limit, mut barred, mut started) = (false, false, false, false);
+        let mut unreached = false;
         self.dialing.begin_arrivals();
         'pools: for pool in 0..self.pools.len() as u32 {
             let state = &mut self.pools[pool as usize];
             // While the address of the server is being resolved, connections are not what is missing.
             state.blocked = !state.waiting.is_empty() && state.max > 0;
-            let waits = state.blocked;
+            let (waits, reached) = (state.blocked, state.reached);
             blocked |= waits;
+            unreached |= waits && !reached;
             barred |= waits && self.is_barred(pool);
-            at_limit |= waits && self.is_at_limit(pool);
+            at_limit |= waits && reached && self.is_at_limit(pool);
             while let Some((arrival, scenario)) = self.pools[pool as usize].peek() {
                 let intended = self.clock.start + arrival.at;
                 if intended > now || intended >= until || self.is_long_over(now) {
@@ -256,12 +258,16 @@ impl<B: Backend> Worker<'_, B> {
                         let passed = self.pools[pool as usize].take_before(due, self.iterations.exhausted());
                         self.counts.drop_passed(passed);
                         barred |= self.is_barred(there);
+                        unreached |= !self.pools[there as usize].reached;
                         break;
                     }
                     blocked = true;
                     self.pools[pool as usize].blocked = true;
                     barred |= self.is_barred(there);
-                    at_limit |= self.is_at_limit(there);
+                    match self.pools[there as usize].reached {
+                        true => at_limit |= self.is_at_limit(there),
+                        false => unreached = true,
+                    }
                     break;
                 }
                 self.pools[pool as usize].take();
@@ -290,6 +296,7 @@ impl<B: Backend> Worker<'_, B> {
         let block = match (blocked, barred, at_limit) {
             // Arrivals that were dropped have waited for nothing else.
             (_, true, _) => Some(Block::Barred),
+            (_, _, false) if unreached => Some(Block::Unreached),
             (false, ..) => None,
             (.., true) => Some(Block::AtLimit),
             _ => Some(Block::Other),

@@ -71,6 +71,10 @@ pub struct ConnectionRecord {
     pub blocked: Nanos,
     /// Time for which due arrivals waited while the limit of connections was reached: subset of `blocked`.
     pub blocked_at_limit: Nanos,
+    /// Time for which due arrivals waited for, or were dropped for lack of, the first connection to their
+    /// server, or the first one since all others were gone and one had taken too long: subset of `blocked`.
+    #[serde(default)]
+    pub blocked_unreached: Nanos,
     /// Requests allowed in flight on one connection (pipelined, or streams of HTTP/2); 0 is taken as 1.
     pub depth: u32,
     /// Counts specific to connections that spoke HTTP/2.
@@ -119,6 +123,7 @@ impl ConnectionRecord {
         self.tls_hint = self.tls_hint.take().or_else(|| other.tls_hint.clone());
         self.blocked += other.blocked;
         self.blocked_at_limit += other.blocked_at_limit;
+        self.blocked_unreached += other.blocked_unreached;
         self.depth = self.depth.max(other.depth);
         self.http2.merge(&other.http2);
         self.websocket.merge(&other.websocket);

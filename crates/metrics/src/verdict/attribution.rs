@@ -77,6 +77,7 @@ pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
         .or_else(|| judge.barred())
         .or_else(|| judge.standstill())
         .or_else(|| judge.failures())
+        .or_else(|| judge.unreached())
         .or_else(|| judge.unanswered())
         .or_else(|| judge.accept_queue())
         .or_else(|| judge.loss())
@@ -137,6 +138,12 @@ impl Judge<'_> {
     /// A server that allows no streams: nothing else matters then.
     fn barred(&self) -> Option<Limitation> {
         let (evidence, hint) = self.barred_words()?;
+        Some(limited(LimitedBy::Target, evidence, hint))
+    }
+
+    /// A target that took no connections.
+    fn unreached(&self) -> Option<Limitation> {
+        let (evidence, hint) = self.unreached_words()?;
         Some(limited(LimitedBy::Target, evidence, hint))
     }
 

@@ -294,6 +294,35 @@ impl Judge<'_> {
         )
     }
 
+    /// Returns `true` if arrivals waited because a server took no connections, or allowed no streams on them.
+    pub(super) fn is_not_let_in(&self) -> bool {
+        self.is_barred() || self.blocked_unreached() > LIMIT_SHARE
+    }
+
+    /// Describes a server that took no connections, if requests waited for that.
+    pub(super) fn unreached_words(&self) -> Option<(String, &'static str)> {
+        let blocked = self.blocked_unreached();
+        if blocked <= LIMIT_SHARE {
+            return None;
+        }
+        let accounting = &self.record.accounting;
+        let evidence = format!(
+            "a target took no connections: due arrivals waited for one to it during {} of the time, and {} \
+             were never started",
+            figure::share(blocked),
+            figure::count(accounting.dropped + accounting.never_started - accounting.without_data),
+        );
+        Some((
+            evidence,
+            "look at the target: is it there, is its backlog full, does a firewall drop packets?",
+        ))
+    }
+
+    /// Share of the workers' time for which arrivals waited for a first connection to a server.
+    fn blocked_unreached(&self) -> f64 {
+        self.share_of_wall(self.record.connections.blocked_unreached)
+    }
+
     /// Returns `true` if arrivals waited because a server allowed no streams.
     pub(super) fn is_barred(&self) -> bool {
         self.blocked_while_barred() > LIMIT_SHARE
@@ -390,10 +419,10 @@ impl Judge<'_> {
         (evidence, hint.to_owned())
     }
 
-    /// Share of the arrivals that were dropped because no connection was free. Where a server allowed no
-    /// streams, more connections have none either.
+    /// Share of the arrivals that were dropped because no connection was free. Where a server took none, or
+    /// allowed no streams, it is not their number.
     fn dropped_share(&self) -> f64 {
-        if self.record.connections.http2.barred > 0 {
+        if self.record.connections.http2.barred > 0 || self.is_not_let_in() {
             return 0.0;
         }
         ratio(self.record.accounting.dropped, self.record.arrivals()).unwrap_or(0.0)
