@@ -179,8 +179,13 @@ impl Counts {
             + count("polls")
             + count("resent");
         let lost = count("failed") + count("timed_out");
+        // Those of the warm-up have no step: at most a third of its requests, of which an iteration has an
+        // upgrade, a message and a close.
+        let unknown_closes =
+            if closes.is_some() && shape.connects { count("unmeasured").div_ceil(3) } else { 0 };
         // An attempt that met the end of its connection may have been read by nobody.
         let unread = count("resent_closed")
+            + unknown_closes
             + match beside {
                 Beside::Frozen | Beside::Restart => lost,
                 Beside::Nothing | Beside::Dead | Beside::Full => 0,
