@@ -162,7 +162,7 @@ struct Counts {
     unreached: u64,
     /// `true` if requests were sent again.
     resent: bool,
-    /// At the end of a warm-up one may have been due before it, and have come after it.
+    /// At the end of a warm-up some may have been due before it, and have come after it.
     border: u64,
 }
 
@@ -197,7 +197,12 @@ impl Counts {
             unreceived: if beside == Beside::Restart { lost } else { 0 },
             unreached: if beside == Beside::Full { count("undelivered").min(count("timed_out")) } else { 0 },
             resent: count("resent") > 0,
-            border: if count("unmeasured") > 0 { 2 } else { 0 },
+            border: match count("unmeasured") {
+                0 => 0,
+                // The upgrade and the message of each iteration.
+                _ if shape.is_websocket() => 4,
+                _ => 2,
+            },
         }
     }
 }
