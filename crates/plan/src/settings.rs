@@ -278,10 +278,10 @@ macro_rules! settings {
             pub script_host: Option<ScriptHost>,
             /// `true` if scripts are only read: the command shows a plan, and carries nothing out.
             pub only_read_scripts: bool,
-            /// `true` if the plan was made from flags, so that its files are those of the person who typed them.
+            /// `true` if the plan was made from flags: its files are those of the person who typed them.
             pub is_plan_of_flags: bool,
-            /// `true` if even files that flags name have to be permitted: the flags are those of somebody else,
-            /// as those of an agent's run are.
+            /// `true` if even files that flags name have to be permitted: the flags are those of somebody
+            /// else, as those of an agent's run are.
             pub is_confined: bool,
             /// Makers of bodies. Without the one of a key, no plan with that key can be resolved.
             pub bodies: BodyFactories,

@@ -27,7 +27,7 @@ pub(crate) struct AgentArgs {
     /// is refused.
     #[arg(long, value_name = "HOST")]
     pub(crate) allow: Vec<AllowedTarget>,
-    /// Let plans have scripts: sandboxed, or system for those that open files and start processes [default: none]
+    /// Let plans have scripts: sandboxed, or system for those that open files [default: none]
     ///
     /// Whoever may give this agent a plan with scripts of the system may run any program as this user.
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "sandboxed")]

@@ -94,8 +94,8 @@ pub(crate) fn admit_search(args: &FindArgs, fleet: &FleetSpec, plan: &Plan) -> R
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Refuses the arguments of a coordinator that an agent does not carry out: those that write files, start other
-/// runs, or permit scripts more than the agent does.
+/// Refuses the arguments of a coordinator that an agent does not carry out: those that write files, start
+/// other runs, or permit scripts more than the agent does.
 ///
 /// # Errors
 /// All of them.

@@ -32,7 +32,12 @@ impl<'a> PlanRequest<'a> {
 
     /// The plan that a command line names, for a command that only shows it.
     pub(crate) fn shown(args: &'a PlanArgs) -> Self {
-        Self { is_shown: true, ..Self::named(args, false) }
+        Self::named(args, false).only_shown()
+    }
+
+    /// The plan for a command that only shows it.
+    pub(crate) fn only_shown(self) -> Self {
+        Self { is_shown: true, ..self }
     }
 
     /// The plan of a text that was made from flags; `name` stands for it in messages.

@@ -47,7 +47,8 @@ impl PrintedPlan {
         amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
         beside: &[(&'static str, bool)],
     ) -> Result<Self, Failure> {
-        let resolved = RunRequest::made(args, name, text.clone()).plan(true).resolve_amended(amend)?;
+        let resolved =
+            RunRequest::made(args, name, text.clone()).plan(true).only_shown().resolve_amended(amend)?;
         let plan: Value = serde_json::from_str(&text).unwrap_or_default();
         let left_out = args.beside_plans().into_iter().chain(beside.iter().copied()).collect();
         Self::of(resolved, (name, plan), args.settings_beside(), left_out)
@@ -108,7 +109,7 @@ impl PrintedPlan {
 /// # Errors
 /// All problems with them.
 pub(crate) fn of_run(args: &RunArgs) -> Result<PrintedPlan, Failure> {
-    let resolved = RunRequest::named(args).plan(args.output.quiet).resolve()?;
+    let resolved = RunRequest::named(args).plan(args.output.quiet).only_shown().resolve()?;
     let plan = as_value(&resolved)?;
     PrintedPlan::of(resolved, (PRINTED, plan), args.settings_beside(), args.beside_plans())
 }
@@ -119,7 +120,7 @@ pub(crate) fn of_run(args: &RunArgs) -> Result<PrintedPlan, Failure> {
 /// # Errors
 /// All problems with them.
 pub(crate) fn of_find(args: &FindArgs) -> Result<PrintedPlan, Failure> {
-    let request = PlanRequest::named(&args.plan, args.output.quiet);
+    let request = PlanRequest::named(&args.plan, args.output.quiet).only_shown();
     let mut resolved = request.resolve_amended(|flags| args.amend(flags))?;
     if args.sweep().is_none() {
         resolved.layered.patch.rate = None;

@@ -71,9 +71,10 @@ impl Host for Still {
     }
 }
 
-/// Flags of a run whose scripts have a host.
+/// Flags of `check`, which reads scripts and runs nothing of them.
 fn flags() -> PlanPatch {
-    PlanPatch { script_host: Some(ScriptHost(Arc::new(Still))), ..PlanPatch::default() }
+    let script_host = Some(ScriptHost(Arc::new(Still)));
+    PlanPatch { script_host, only_read_scripts: true, ..PlanPatch::default() }
 }
 
 fn of_h2loadrunner(text: &str) -> Result<Imported, Problems> {

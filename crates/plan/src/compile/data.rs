@@ -308,12 +308,12 @@ impl Compiler<'_, '_> {
     fn head(&mut self, field: &Field<Text>) -> Option<(std::path::PathBuf, Vec<u8>)> {
         let name = self.plain(field)?;
         let path = self.loaded.path(&name);
-        if self.resolver.files.kind(&path) == Some(FileKind::Stream) {
+        let permitted = self.resolver.permitted(&path, true);
+        if permitted.is_ok() && self.resolver.files.kind(&path) == Some(FileKind::Stream) {
             let message = format!("cannot read rows from `{name}`: it is a pipe, a socket or a device");
             let hint = "write it to a file: every thread reads the rows for itself";
             return self.fail(field.place(), Problem::new(message).with_hint(hint));
         }
-        let permitted = self.resolver.permitted(&path, true);
         match permitted.and_then(|()| self.resolver.files.read_head(&path, LONGEST_HEAD)) {
             Ok(mut head) => {
                 if head.starts_with(b"\xef\xbb\xbf") {
