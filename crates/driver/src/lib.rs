@@ -22,6 +22,7 @@ pub mod limits;
 pub mod namespace;
 pub mod ports;
 pub mod resolve;
+pub mod sock_diag;
 pub mod thread;
 pub mod uring;
 pub mod usage;
