@@ -32,6 +32,7 @@ mod run;
 mod send_times;
 mod session;
 mod shutdown_watchdog;
+mod socket_watch;
 pub mod supply;
 mod target_pool;
 mod timers;

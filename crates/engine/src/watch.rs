@@ -10,6 +10,7 @@ use plimsoll_monitor::{Sampler, Watch};
 use crate::addresses::TargetAddress;
 use crate::control::Watched;
 use crate::run::WORKER_NAME;
+use crate::socket_watch::{self, SocketWatch};
 
 /// Looks are at least so far apart, however short the intervals of the plan: one costs some tenths of a
 /// millisecond, and CPU time is counted in ticks of 10 ms.
@@ -19,6 +20,7 @@ const SHORTEST: Nanos = Nanos::from_millis(100);
 #[derive(Debug, Default)]
 pub(crate) struct MachineWatch {
     sampler: Option<Sampler>,
+    sockets: Option<SocketWatch>,
     last: Nanos,
     /// Of a machine that is not watched: none.
     nothing: MachineFacts,
@@ -30,8 +32,15 @@ impl MachineWatch {
         let Watched::Machine(named) = watched else { return Self::default() };
         let watch = Watch { named: named.clone(), ..local_listeners(addresses) };
         let now = clock::monotonic();
-        let sampler = Sampler::open(WORKER_NAME, &watch, now);
-        Self { sampler: Some(sampler), last: now, nothing: MachineFacts::default() }
+        let mut sampler = Sampler::open(WORKER_NAME, &watch, now);
+        let sockets = match SocketWatch::open(addresses) {
+            Ok(sockets) => Some(sockets),
+            Err(reason) => {
+                reason.into_iter().for_each(|reason| sampler.note_missing(reason));
+                None
+            }
+        };
+        Self { sampler: Some(sampler), sockets, last: now, nothing: MachineFacts::default() }
     }
 
     /// When the first look was over, on the clock of real backends; `None` if nothing is watched.
@@ -51,6 +60,16 @@ impl MachineWatch {
         let mut found = sampler.sample(now);
         (found.at, found.warmup) = (interval.at, interval.warmup);
         found.watched.iter_mut().for_each(|server| server.set_time(interval.at));
+        if let Some(sockets) = &mut self.sockets {
+            let resent = found.network.retransmitted;
+            match sockets.queue().and_then(|queue| Ok((queue, sockets.segments(resent)?))) {
+                Ok((queue, segments)) => (found.target_queue, found.own_segments) = (queue, segments),
+                Err(error) => {
+                    sampler.note_missing(socket_watch::reason(&error));
+                    self.sockets = None;
+                }
+            }
+        }
         Some(found)
     }
 

@@ -16,8 +16,8 @@ use plimsoll_core::{ErrorClass, ErrorCounts, Nanos, Outcome};
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::connection::{AddressChange, ConnectionRecord, Http2Record};
 pub use self::machine::{
-    CoreUse, GroupLimits, MachineFacts, MachineInterval, MachineRecord, NetworkUse, OtherUse, ProcessUse,
-    TargetProcess, ThreadUse, Throttling,
+    AcceptQueue, CoreUse, GroupLimits, MachineFacts, MachineInterval, MachineRecord, NetworkUse, OtherUse,
+    OwnSegments, ProcessUse, TargetProcess, ThreadUse, Throttling,
 };
 pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};

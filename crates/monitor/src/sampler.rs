@@ -94,6 +94,13 @@ impl Sampler {
         &self.facts
     }
 
+    /// Adds the reason why something was not read that others than this sampler read.
+    pub fn note_missing(&mut self, reason: String) {
+        if !self.facts.missing.contains(&reason) {
+            self.facts.missing.push(reason);
+        }
+    }
+
     /// Returns the activity since the last look. `now` is on the same clock as that of [`open`](Self::open).
     /// The caller sets when the interval of the run ended, and whether it was warm-up.
     pub fn sample(&mut self, now: Nanos) -> MachineInterval {
@@ -134,6 +141,8 @@ impl Sampler {
             pressure: self.machine.pressure(buffer),
             load_hundredths: self.machine.load_hundredths(buffer),
             network: self.network.sample(buffer),
+            target_queue: None,
+            own_segments: None,
         }
     }
 }

@@ -79,8 +79,14 @@ pub struct MachineInterval {
     pub pressure: Option<Nanos>,
     /// Tasks that were running or ready to, in hundredths, as a mean over the last minute.
     pub load_hundredths: Option<u64>,
-    /// The network.
+    /// The network of the machine, of all processes.
     pub network: NetworkUse,
+    /// The accept queue of the target, if it listens in this network; `None` if that was not read.
+    #[serde(default)]
+    pub target_queue: Option<AcceptQueue>,
+    /// Segments of the connections to the targets; `None` if they were not read.
+    #[serde(default)]
+    pub own_segments: Option<OwnSegments>,
 }
 
 /// Resources that one thread used.
@@ -190,6 +196,35 @@ pub struct CoreUse {
     pub steal: Nanos,
 }
 
+/// Accept queues of the sockets on which the target listens, by the system's list of sockets (`sock_diag`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(
+    rename = "AcceptQueueResult",
+    description = "The queue of connections that the target has to accept."
+)]
+pub struct AcceptQueue {
+    /// Connections that wait to be accepted, at the fullest look.
+    pub length: u64,
+    /// Connections that it holds at most (`listen`'s backlog, as the system limits it), of all sockets.
+    pub limit: u64,
+    /// Attempts to connect that it turned away.
+    pub drops: u64,
+}
+
+/// TCP segments of the generator's own connections to the targets, by the system's list of sockets
+/// (`sock_diag` with `TCP_INFO`). Of a target in the same network both ends count. What a connection does
+/// after the last look before its end is in none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "OwnSegmentsResult", description = "TCP segments of the connections to the targets.")]
+pub struct OwnSegments {
+    /// Segments sent and received, those without data included.
+    pub segments: u64,
+    /// Segments that were sent again.
+    pub resent: u64,
+    /// Segments that came after later ones: one before them was lost, or overtaken.
+    pub out_of_order: u64,
+}
+
 /// Activity on the network of this machine (of its namespace), of all processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "NetworkResult", description = "Events on the network of the machine.")]
@@ -254,6 +289,8 @@ impl MachineInterval {
         self.pressure = joined(self.pressure, next.pressure, |a, b| *a += *b);
         self.load_hundredths = next.load_hundredths.or(self.load_hundredths);
         self.network.join(&next.network);
+        self.target_queue = joined(self.target_queue, next.target_queue, AcceptQueue::join);
+        self.own_segments = joined(self.own_segments, next.own_segments, OwnSegments::join);
     }
 
     /// `time` as a share of the interval; 0 if that has no length.
@@ -307,6 +344,27 @@ impl ProcessUse {
     /// Time for which its control group held it up.
     pub fn throttled_time(&self) -> Nanos {
         self.throttling.unwrap_or_default().time
+    }
+}
+
+impl AcceptQueue {
+    fn join(&mut self, next: &Self) {
+        self.length = self.length.max(next.length);
+        self.limit = self.limit.max(next.limit);
+        self.drops += next.drops;
+    }
+}
+
+impl OwnSegments {
+    fn join(&mut self, next: &Self) {
+        self.segments += next.segments;
+        self.resent += next.resent;
+        self.out_of_order += next.out_of_order;
+    }
+
+    /// Segments of which the system shows that they were lost, or overtaken.
+    pub const fn lost(&self) -> u64 {
+        self.resent + self.out_of_order
     }
 }
 

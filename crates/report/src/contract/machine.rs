@@ -1,10 +1,13 @@
 //! Resources of the machine that were used beside the load, as results have them.
 
 use plimsoll_core::Nanos;
+pub use plimsoll_metrics::{
+    AcceptQueue as AcceptQueueResult, GroupLimits as LimitsResult, NetworkUse as NetworkResult,
+    OwnSegments as OwnSegmentsResult,
+};
 use plimsoll_metrics::{
     CoreUse, Interval, MachineInterval, MachineRecord, OtherUse, ProcessUse, RunRecord, ThreadUse,
 };
-pub use plimsoll_metrics::{GroupLimits as LimitsResult, NetworkUse as NetworkResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +45,13 @@ pub struct MachineUse {
     pub load_1m: Option<f64>,
     /// The network of the machine, by whomever it is used.
     pub network: NetworkResult,
+    /// The accept queue of the target's own sockets. Left away if the target does not listen in this network,
+    /// or the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_queue: Option<AcceptQueueResult>,
+    /// TCP segments of the connections of the load alone. Left away if they were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_segments: Option<OwnSegmentsResult>,
 }
 
 /// Resources used by the processes of one name, which are neither the generator nor watched.
@@ -156,6 +166,8 @@ impl MachineUse {
             pressure_s: interval.pressure.map(seconds),
             load_1m: interval.load_hundredths.map(|load| load as f64 / 100.0),
             network: interval.network,
+            target_queue: interval.target_queue,
+            own_segments: interval.own_segments,
         }
     }
 }

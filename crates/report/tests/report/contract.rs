@@ -44,6 +44,7 @@ const CONTRACT: &str = "
     generator.rss_peak_bytes generator.backend generator.calibration
     generator.machine.workers[].cpu_share generator.machine.workers[].run_delay_s
     generator.machine.cores_busy_share[] generator.machine.network.retransmitted
+    generator.machine.target_queue.drops generator.machine.own_segments.resent
     generator.machine.limits.cpus generator.machine.missing[]
     generator.target_process.pids[] generator.target_process.name
     generator.watched[].name generator.watched[].memory.growth_bytes_per_min generator.watched[].used.cpus

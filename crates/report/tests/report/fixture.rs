@@ -2,12 +2,12 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
-    Accounting, CoreUse, FileUse, FoundBy, Gauges, GroupLimits, Histogram, Http2Record, Interval,
-    IntervalMerger, IterationRecord, LogRecord, MachineFacts, MachineInterval, Model, NetworkUse, Outline,
-    Peer, PhaseMerger, PhaseOutline, ProcessEvent, ProcessUse, RateChange, Recorder, RunRecord, Sample,
-    ScenarioOutline, Slicer, Stall, SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse, Threshold,
-    ThresholdSpec, ThresholdWatch, Throttling, TimelineDownsampler, WatchedProcess, WatchedUse, WorkerRecord,
-    judge,
+    AcceptQueue, Accounting, CoreUse, FileUse, FoundBy, Gauges, GroupLimits, Histogram, Http2Record,
+    Interval, IntervalMerger, IterationRecord, LogRecord, MachineFacts, MachineInterval, Model, NetworkUse,
+    Outline, OwnSegments, Peer, PhaseMerger, PhaseOutline, ProcessEvent, ProcessUse, RateChange, Recorder,
+    RunRecord, Sample, ScenarioOutline, Slicer, Stall, SteeredBy, Steering, StepRecord, TargetProcess,
+    ThreadUse, Threshold, ThresholdSpec, ThresholdWatch, Throttling, TimelineDownsampler, WatchedProcess,
+    WatchedUse, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -446,6 +446,8 @@ pub(crate) fn machine() -> RunResult {
                 tcp_in_use: Some(130),
                 ..NetworkUse::default()
             },
+            target_queue: Some(AcceptQueue { length: 3, limit: 128, drops: 0 }),
+            own_segments: Some(OwnSegments { segments: 3_900, resent: 1, out_of_order: 0 }),
             ..MachineInterval::default()
         });
     }

@@ -219,14 +219,24 @@ fn machine(machine: &MachineSummary) -> Section {
         page("taken by the hypervisor", share(used.steal_share, at("steal_share"))),
     ];
     let network = &used.network;
+    let (queue, own) = (used.target_queue, used.own_segments);
     let counts = [
-        ("TCP segments sent again", "retransmitted", network.retransmitted),
-        ("turned away by a full accept queue", "listen_overflows", network.listen_overflows),
-        ("dropped by network devices", "device_drops", network.device_drops),
-        ("sockets in TIME_WAIT at most", "tcp_time_wait", network.tcp_time_wait),
+        ("segments of the load sent again", "own_segments/resent", own.map(|own| own.resent)),
+        ("segments of the load out of order", "own_segments/out_of_order", own.map(|own| own.out_of_order)),
+        ("turned away by the target", "target_queue/drops", queue.map(|queue| queue.drops)),
+        ("accept queue of the target at most", "target_queue/length", queue.map(|queue| queue.length)),
+        ("its room", "target_queue/limit", queue.map(|queue| queue.limit)),
+        ("TCP segments sent again, of all programs", "network/retransmitted", network.retransmitted),
+        (
+            "turned away by full accept queues, of all programs",
+            "network/listen_overflows",
+            network.listen_overflows,
+        ),
+        ("dropped by network devices", "network/device_drops", network.device_drops),
+        ("sockets in TIME_WAIT at most", "network/tcp_time_wait", network.tcp_time_wait),
     ];
     let known = counts.into_iter().filter_map(|(label, key, value)| Some((label, key, value?)));
-    facts.extend(known.map(|(label, key, value)| page(label, count(value, at(&format!("network/{key}"))))));
+    facts.extend(known.map(|(label, key, value)| page(label, count(value, at(key)))));
     facts.extend(machine.missing.iter().map(|missing| page("not read", missing.as_str())));
     Section { heading: "The machine in the measured part".to_owned(), facts, ..Section::default() }
 }
