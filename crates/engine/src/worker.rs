@@ -430,7 +430,9 @@ impl<'p, B: Backend> Worker<'p, B> {
                 let asleep = late.unwrap_or_default();
                 self.records.worker.polled += wait.spin.min(now.since(busy_until)).since(asleep);
             }
+            let waiting = self.counts.in_flight();
             self.handle_events();
+            self.counts.note_answers(waiting);
             self.expire(now);
             if let Some(late) = late {
                 // Events that came meanwhile delay arrivals, too.

@@ -10,7 +10,7 @@ use plimsoll_core::Nanos;
 pub use self::downsampler::{IntervalDownsampler, MOST_INTERVALS, MOST_PIECES};
 pub use self::processes::ProcessMerger;
 use crate::histogram::Delta;
-use crate::{Interval, Outline, ScenarioInterval, Tally, WorkerStatus};
+use crate::{AnswerTimes, Interval, Outline, ScenarioInterval, Tally, WorkerStatus};
 
 /// Length of an interval where the plan does not say another; the last one of a run may be shorter.
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -34,6 +34,8 @@ pub struct Snapshot {
     pub iterations: u64,
     /// Requests sent again in it, because their first attempt was lost.
     pub resent: u64,
+    /// When answers came in it; `None` without any.
+    pub answers: Option<AnswerTimes>,
     /// Requests in flight at its end.
     pub in_flight: u64,
     /// Connections open at its end.
@@ -162,6 +164,7 @@ impl IntervalMerger {
         interval.scheduled += snapshot.scheduled;
         interval.iterations += snapshot.iterations;
         interval.resent += snapshot.resent;
+        AnswerTimes::merge(&mut interval.answers, snapshot.answers);
         interval.in_flight += snapshot.in_flight;
         interval.connections += snapshot.connections;
         if interval.steps.len() < snapshot.steps.len() {
@@ -194,6 +197,7 @@ impl IntervalMerger {
             scheduled: part.scheduled,
             iterations: part.iterations,
             resent: part.resent,
+            answers: part.answers,
             in_flight: part.in_flight,
             connections: part.connections,
             steps: part.steps.clone(),

@@ -1,6 +1,7 @@
 //! The record of a run: plain data that the engine fills and every report reads.
 
 mod accounting;
+mod answers;
 mod connection;
 mod machine;
 mod phase;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos, Outcome};
 
 pub use self::accounting::{Accounting, IterationRecord};
+pub use self::answers::{AnswerPause, AnswerTimes};
 pub use self::connection::{AddressChange, ConnectionRecord, Http2Record};
 pub use self::machine::{
     AcceptQueue, CoreUse, GroupLimits, MachineFacts, MachineInterval, MachineRecord, NetworkUse, OtherUse,
@@ -437,6 +439,9 @@ pub struct Interval {
     pub timed_out: u64,
     /// Whole responses that came in it, whatever their status, and whoever started their requests.
     pub completed: u64,
+    /// When answers came in it; `None` without any, and in records of versions that did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<AnswerTimes>,
     /// Requests in flight at its end.
     pub in_flight: u64,
     /// Connections open at its end.
@@ -684,6 +689,7 @@ impl Interval {
         let range = |one: &Self| one.in_flight_range.unwrap_or((one.in_flight, one.in_flight));
         let ((low, high), (lower, higher)) = (range(self), range(next));
         self.disturbed = self.disturbed().saturating_add(next.disturbed());
+        AnswerTimes::join(&mut self.answers, next.answers);
         self.joined = self.joined.saturating_add(next.joined).saturating_add(1);
         self.in_flight_range = Some((low.min(lower), high.max(higher)));
         self.at = next.at;

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
 use crate::histogram::{Cursor, Delta};
-use crate::{Censored, ConnectionRecord, EventStreamRecord, Histogram, Sample, Snapshot, StepRecord, Tally};
+use crate::{
+    AnswerTimes, Censored, ConnectionRecord, EventStreamRecord, Histogram, Sample, Snapshot, StepRecord,
+    Tally,
+};
 
 /// Three-digit statuses have a slot of their own; anything else that calls itself a status is counted aside.
 const STATUSES: usize = 1000;
@@ -79,6 +82,8 @@ pub struct Gauges {
     pub iterations: u64,
     /// Requests sent again since then, because their first attempt was lost.
     pub resent: u64,
+    /// When answers came since then; `None` if none did.
+    pub answers: Option<AnswerTimes>,
     /// Requests in flight now.
     pub in_flight: u64,
     /// Connections open now.
@@ -232,6 +237,7 @@ impl Recorder {
             scheduled: gauges.scheduled,
             iterations: gauges.iterations,
             resent: gauges.resent,
+            answers: gauges.answers,
             in_flight: gauges.in_flight,
             connections: gauges.connections,
             steps: self.steps.iter_mut().map(StepRecorder::news).collect(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome, Shard};
-use plimsoll_metrics::{Accounting, IterationRecord};
+use plimsoll_metrics::{Accounting, AnswerTimes, IterationRecord};
 use plimsoll_plan::{Load, Plan};
 
 use crate::connection::PROTOCOLS;
@@ -38,6 +38,12 @@ pub(super) struct Counts {
     /// Calls of scripts that have failed in a row, and the requests that had ended well by then.
     script_failures: u64,
     ok_at_failure: u64,
+    /// When the last answer came; zero before the first.
+    last_answer: Nanos,
+    /// The same at the end of the last pass.
+    told_answer: Nanos,
+    /// Answers since the last snapshot, as instants of the clock.
+    new_answers: Option<AnswerTimes>,
     /// When the last request of the measured part ended.
     pub(super) last_done: Nanos,
     /// When the last snapshot was taken.
@@ -91,6 +97,31 @@ impl Counts {
     #[inline]
     pub(super) const fn end(&mut self) {
         self.in_flight -= 1;
+    }
+
+    /// Notes that something came from the target then: the end of a request, or a part of a stream.
+    #[inline(always)]
+    pub(super) const fn note_answer(&mut self, at: Nanos) {
+        self.last_answer = at;
+    }
+
+    /// Notes the answers of a pass of the loop that began with so many requests in flight.
+    #[inline]
+    pub(super) fn note_answers(&mut self, waiting: u64) {
+        if self.last_answer == self.told_answer {
+            return;
+        }
+        self.told_answer = self.last_answer;
+        match &mut self.new_answers {
+            Some(answers) => answers.last = self.last_answer,
+            none => *none = Some(AnswerTimes::at(self.last_answer, waiting)),
+        }
+    }
+
+    /// Answers since the last call, as instants since `start`.
+    pub(super) fn take_answers(&mut self, start: Nanos) -> Option<AnswerTimes> {
+        let answers = self.new_answers.take()?;
+        Some(AnswerTimes { first: answers.first.since(start), last: answers.last.since(start), ..answers })
     }
 
     /// Counts a request of the measured part that has ended.

@@ -14,6 +14,22 @@ use crate::control::Stop;
 use crate::event_stream::{self, StreamState};
 use crate::request::{AT_SEND, InFlight, Intent};
 
+/// Returns `true` if a request ended because something came from the target.
+#[inline]
+const fn is_from_target(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Ok => true,
+        Outcome::TimedOut => false,
+        Outcome::Failed(class) => !matches!(
+            class,
+            ErrorClass::AbortedByUs
+                | ErrorClass::ConnectTimeout
+                | ErrorClass::PortsExhausted
+                | ErrorClass::DescriptorsExhausted
+        ),
+    }
+}
+
 impl<B: Backend> Worker<'_, B> {
     /// Records the end of a request; `response` is the status and the bytes of its response, zeros if there
     /// was none. [`conclude`](Self::conclude) applies it to the iteration.
@@ -23,6 +39,9 @@ impl<B: Backend> Worker<'_, B> {
         let (mut request, mut at) = (*request, at);
         if request.sent != AT_SEND {
             at = self.resolve_send(&mut request, at, status != 0);
+        }
+        if is_from_target(outcome) {
+            self.counts.note_answer(at);
         }
         let request = &request;
         let intended = request.intended.min(request.sent).min(at);

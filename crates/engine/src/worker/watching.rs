@@ -165,6 +165,7 @@ impl<B: Backend> Worker<'_, B> {
             scheduled,
             iterations,
             resent,
+            answers: self.counts.take_answers(self.clock.start),
             in_flight: self.counts.in_flight(),
             connections: self.dialing.open(),
         };
