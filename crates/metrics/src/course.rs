@@ -5,6 +5,9 @@ use plimsoll_statistics::{FEWEST_STEADY_SLICES, Growth, Little, Steady, SteadyPo
 
 use crate::{Interval, Model, RunRecord, figure};
 
+/// Standard deviations of a number of arrivals from which the load was changed.
+const CHANCE: f64 = 5.0;
+
 /// The start of a run's steady state, if it reached one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Steadiness {
@@ -48,7 +51,17 @@ fn is_constant(record: &RunRecord, intervals: &[&Interval]) -> bool {
             SteadyPoint { at, throughput: scheduled, p50: scheduled, p99: scheduled }
         })
         .collect();
-    record.model == Model::Closed || !matches!(steady(&points), Steady::Never(_) | Steady::From(0.1..))
+    let settles = !matches!(steady(&points), Steady::Never(_) | Steady::From(0.1..));
+    record.model == Model::Closed || (settles && !changes(intervals))
+}
+
+/// Returns `true` if more arrivals were due in the last third of some intervals than in the first, or fewer,
+/// by more than chance makes of as many.
+fn changes(intervals: &[&Interval]) -> bool {
+    let third = intervals.len().div_ceil(3);
+    let due = |part: &[&Interval]| part.iter().map(|interval| interval.scheduled).sum::<u64>() as f64;
+    let (first, last) = (due(&intervals[..third]), due(&intervals[intervals.len() - third..]));
+    (last - first).abs() > CHANCE * f64::sqrt(first + last) && intervals.len() > 1
 }
 
 /// Judges the intervals of the measured part by throughput, p50 and p99 of the response time: see

@@ -53,5 +53,5 @@ pub use tally::Tally;
 pub use threshold::{
     OwnLag, Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,
 };
-pub use verdict::{Limitation, LimitedBy, Reason, ReasonCode, Verdict, judge};
+pub use verdict::{Claim, Limitation, LimitedBy, Reason, ReasonCode, Verdict, judge};
 pub use worker_status::{ResponseFacts, WorkerStatus};

@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 
 use crate::course::longest_answer;
-use crate::{Interval, Model, RunRecord, figure};
+use crate::{AnswerPause, AnswerTimes, Interval, Model, RunRecord, figure};
 
 /// The shortest silence that is a standstill.
 const SHORTEST: Nanos = Nanos::from_secs(1);
@@ -11,18 +11,29 @@ const SHORTEST: Nanos = Nanos::from_secs(1);
 const LONGER: u64 = 2;
 /// Requests that have to be without an answer: a single one may hang by itself.
 const ASKED: u64 = 3;
+/// The same where other answers are slow, too, and chance makes several of them follow each other. Of a user
+/// whose answers take exponential times, one in three million takes as long as this many usually do.
+const ASKED_OF_SLOW: u64 = 15;
+/// Share of the users whose requests a standstill leaves without an answer, in the closed model: of fewer the
+/// others may have had nothing left to ask.
+const OF_USERS: f64 = 0.9;
 
 /// A time in which a target owed answers and gave none.
 ///
 /// In the closed model users that wait send nothing more, so that a target which stands still leaves few
 /// requests without an answer. Their share says nothing of the time for which nobody was served.
+///
+/// A standstill of at least a second crosses an edge between intervals, and its begin and end are those of
+/// the [answers](crate::AnswerTimes) on both sides. Only in a plan with longer intervals may one lie within
+/// an interval, and is not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standstill {
-    /// End of the last interval with an answer before it, since the start of the run.
+    /// The last answer before it, since the start of the run. Where none of the requests before it waited for
+    /// one, the end of the last interval without a request in flight.
     pub since: Nanos,
-    /// Begin of the first interval with an answer after it; the end of the run without any.
+    /// The first answer after it; the end of the run without any.
     pub until: Nanos,
-    /// Largest number of requests in flight at the end of an interval.
+    /// Largest number of requests in flight, at the end of an interval or just before the first answer.
     pub in_flight: u64,
     /// `true` if it lasted to the end of the run, drain included.
     pub to_the_end: bool,
@@ -31,27 +42,11 @@ pub struct Standstill {
 impl Standstill {
     /// The standstill at the end of a run; `None` if there was none, or nothing was answered before.
     pub fn at_end(record: &RunRecord) -> Option<Self> {
-        let trailing = || record.intervals.iter().rev().take_while(|interval| is_silent(interval));
-        let in_load = |interval: &&Interval| !interval.drain && !interval.warmup;
-        let (mut length, mut started) = (Nanos::ZERO, 0);
-        for interval in trailing().filter(in_load) {
-            length += interval.length;
-            started += interval.started.max(interval.scheduled);
-        }
-        let (first, last) = (trailing().last()?, record.intervals.last()?);
-        let in_flight = trailing().find(in_load)?.in_flight;
-        let waits = match record.model {
-            Model::Closed => in_flight > 0,
-            // Arrivals may wait for a connection that none of the others gives back.
-            Model::Open => in_flight > 0 && (started >= ASKED || in_flight >= places(record)),
-        };
-        let longest = Nanos(longest_answer(record)?.saturating_mul(LONGER)).max(SHORTEST);
-        (waits && length >= longest).then(|| Self {
-            since: first.at.since(first.length),
-            until: last.at,
-            in_flight,
-            to_the_end: true,
-        })
+        let cells: Vec<&Interval> = record.cells().collect();
+        let last = silences(&cells).pop().filter(|silence| silence.is_last)?;
+        let shortest = longest_answer(record)?.saturating_mul(LONGER);
+        let asks = is_standstill(record, &cells, &last, Nanos(shortest));
+        asks.map(|in_flight| Self { since: last.since, until: last.until, in_flight, to_the_end: true })
     }
 
     /// The longest standstill of the measured part, the one [at the end](Self::at_end) before any other;
@@ -61,32 +56,17 @@ impl Standstill {
         Self::at_end(record).or_else(longest)
     }
 
-    /// The standstills of the measured part that ended, in their order: whole intervals without an answer,
-    /// though several requests were owed one, that took longer than answers usually do.
+    /// The standstills of the measured part, in their order: times without an answer, though several requests
+    /// were owed one, that took longer than answers usually do.
     pub fn all(record: &RunRecord) -> Vec<Self> {
         let cells: Vec<&Interval> = record.cells().collect();
         let Some(usual) = usual_longest(&cells) else { return Vec::new() };
-        let shortest = Nanos(usual.saturating_mul(LONGER)).max(SHORTEST);
-        let most = cells.iter().map(|cell| cell.in_flight).max().unwrap_or(0);
-        let asked_for = ASKED.min(most.max(1));
-        let mut found = Vec::new();
-        let mut begin = 0;
-        while begin < cells.len() {
-            let silent = cells[begin..].iter().take_while(|cell| is_silent(cell)).count();
-            let stretch = &cells[begin..begin + silent];
-            let before = begin.checked_sub(1).map_or(0, |place| cells[place].in_flight);
-            begin += silent.max(1);
-            let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { continue };
-            let asked = before + stretch.iter().map(|cell| cell.started.max(cell.scheduled)).sum::<u64>();
-            let in_flight = stretch.iter().map(|cell| cell.in_flight).max().unwrap_or(0);
-            let (since, until) = (first.at.since(first.length), last.at);
-            let is_measured = stretch.iter().any(|cell| !cell.warmup && !cell.drain);
-            let asks = asked >= asked_for || in_flight >= places(record);
-            if is_measured && in_flight > 0 && asks && until.since(since) >= shortest {
-                found.push(Self { since, until, in_flight, to_the_end: false });
-            }
-        }
-        found
+        let shortest = Nanos(usual.saturating_mul(LONGER));
+        let found = silences(&cells).into_iter().filter_map(|silence| {
+            let in_flight = is_standstill(record, &cells, &silence, shortest)?;
+            Some(Self { since: silence.since, until: silence.until, in_flight, to_the_end: false })
+        });
+        found.collect()
     }
 
     /// Returns a sentence with the begin, the end and the requests in flight.
@@ -102,14 +82,128 @@ impl Standstill {
     }
 }
 
+/// A time without an answer, in which requests were in flight.
+struct Silence {
+    since: Nanos,
+    until: Nanos,
+    /// Requests in flight just before the first answer after it; zero where that was not noted.
+    waiting: u64,
+    /// `true` if no answer came after it.
+    is_last: bool,
+}
+
+impl Silence {
+    /// The part of an interval's length that lies in it, from 0 to 1.
+    fn share_of(&self, cell: &Interval) -> f64 {
+        let part = self.until.min(cell.at).since(self.since.max(begin(cell)));
+        if cell.length == Nanos::ZERO { 0.0 } else { part.0 as f64 / cell.length.0 as f64 }
+    }
+}
+
+/// The times without an answer of some intervals that follow each other, in their order. None begins before
+/// the last edge at which nothing was in flight.
+fn silences(cells: &[&Interval]) -> Vec<Silence> {
+    let (Some(first), Some(last)) = (cells.first(), cells.last()) else { return Vec::new() };
+    let is_noted = cells.iter().any(|cell| cell.answers.is_some());
+    let mut all = Vec::new();
+    let mut note = |since: Nanos, until: Nanos, waiting: u64, is_last: bool| {
+        if until > since {
+            all.push(Silence { since, until, waiting, is_last });
+        }
+    };
+    let mut since = begin(first);
+    let mut gave_up = false;
+    for cell in cells {
+        if let Some(answers) = answers(cell, is_noted) {
+            note(since, answers.first, answers.waiting, false);
+            if let Some(AnswerPause { since, until, waiting }) = answers.pause {
+                note(since, until, waiting, false);
+            }
+            (since, gave_up) = (answers.last, false);
+        }
+        // Who timed out was owed an answer, too.
+        gave_up |= cell.timed_out > 0;
+        if cell.in_flight == 0 && !gave_up {
+            since = since.max(cell.at);
+        }
+    }
+    note(since, last.at, 0, true);
+    all
+}
+
+/// Returns the number of requests in flight in a time without an answer, if that is a standstill.
+fn is_standstill(record: &RunRecord, cells: &[&Interval], silence: &Silence, shortest: Nanos) -> Option<u64> {
+    let in_load = cells.iter().filter(|cell| !cell.drain && silence.share_of(cell) > 0.0);
+    let in_load: Vec<&Interval> = in_load.copied().collect();
+    let end_of_load = in_load.last()?.at;
+    // After the load nobody asks any more: what is left then may be a few requests that hang.
+    let asked_for = silence.until.min(end_of_load).since(silence.since);
+    let length = silence.until.since(silence.since);
+    if in_load.iter().all(|cell| cell.warmup) || length < shortest.max(SHORTEST) || asked_for < shortest {
+        return None;
+    }
+    let edges = cells.iter().filter(|cell| (silence.since..silence.until).contains(&cell.at));
+    let in_flight = edges.map(|cell| cell.in_flight).fold(silence.waiting, u64::max);
+    if in_flight == 0 {
+        return None;
+    }
+    let enough = match is_calm_beside(cells, silence, shortest) {
+        true => ASKED,
+        false => ASKED_OF_SLOW,
+    };
+    let stands_still = match record.model {
+        Model::Open => {
+            let due = |cell: &&Interval| cell.started.max(cell.scheduled) as f64 * silence.share_of(cell);
+            in_load.iter().map(due).sum::<f64>() >= enough as f64 || in_flight >= places(record)
+        }
+        // Users who wait ask no more: so many answers would have come meanwhile. At the end of a run that the
+        // slowest answer is compared with, the number of those who wait is enough.
+        Model::Closed => {
+            // In a counted run users may have ended before the first edge.
+            let at_first = |cell: &&Interval| cell.answers.map_or(0, |answers| answers.waiting);
+            let most = cells.iter().map(|cell| cell.in_flight.max(at_first(cell))).max().unwrap_or(0);
+            let missing = answers_per_second(cells, silence) * asked_for.as_secs_f64();
+            in_flight as f64 >= most as f64 * OF_USERS && (silence.is_last || missing >= enough as f64)
+        }
+    };
+    stands_still.then_some(in_flight)
+}
+
+/// Returns `true` if every answer was fast beside a time without any, and before and after its consequences.
+fn is_calm_beside(cells: &[&Interval], silence: &Silence, shortest: Nanos) -> bool {
+    let slow = shortest.max(SHORTEST).0 / LONGER;
+    let after = silence.until + silence.until.since(silence.since);
+    let beside = cells.iter().filter(|cell| cell.at <= silence.since || begin(cell) > after);
+    beside.filter_map(|cell| cell.response_time).all(|[.., longest]| longest < slow)
+}
+
+/// Answers per second of the load outside of a time without any.
+fn answers_per_second(cells: &[&Interval], silence: &Silence) -> f64 {
+    let load = || cells.iter().filter(|cell| !cell.drain);
+    let answers: u64 = load().map(|cell| cell.completed + cell.failed).sum();
+    let time = |cell: &&Interval| cell.length.as_secs_f64() * (1.0 - silence.share_of(cell));
+    answers as f64 / load().map(time).sum::<f64>().max(f64::MIN_POSITIVE)
+}
+
 /// Requests that may be in flight at once.
 fn places(record: &RunRecord) -> u64 {
     record.connections.limit.saturating_mul(record.connections.depth.max(1).into()).max(1)
 }
 
-/// Returns `true` if nothing came from the target in an interval.
-const fn is_silent(interval: &Interval) -> bool {
-    interval.completed == 0 && interval.failed == 0 && interval.content_events == 0
+/// The begin of an interval, since the start of the run.
+const fn begin(interval: &Interval) -> Nanos {
+    interval.at.since(interval.length)
+}
+
+/// When answers came in an interval. Where no interval `is_noted`, one with answers had them from its begin
+/// to its end.
+fn answers(interval: &Interval, is_noted: bool) -> Option<AnswerTimes> {
+    let none = interval.completed == 0 && interval.failed == 0 && interval.content_events == 0;
+    match interval.answers {
+        None if is_noted || none => None,
+        None => Some(AnswerTimes { last: interval.at, ..AnswerTimes::at(begin(interval), 0) }),
+        noted => noted,
+    }
 }
 
 /// The longest time of an answer in an interval, as three in four intervals with answers exceed it: those of

@@ -9,7 +9,7 @@ mod reason;
 use plimsoll_core::{ErrorClass, Nanos};
 
 use self::connections::Blocking;
-pub use self::reason::{Limitation, LimitedBy, Reason, ReasonCode, Verdict};
+pub use self::reason::{Claim, Limitation, LimitedBy, Reason, ReasonCode, Verdict};
 use crate::course::{self, Steadiness};
 use crate::threshold::Shown;
 use crate::{
@@ -91,6 +91,8 @@ pub fn judge(record: &RunRecord) -> Verdict {
     judge.course();
     judge.settle_hints();
     let limited_by = attribution::attribute(&judge);
+    let found = judge.reasons.iter_mut().chain(&mut judge.warnings);
+    found.filter(|reason| limited_by.claim.explains(reason.code)).for_each(|reason| reason.hint.clear());
     Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings, limited_by }
 }
 

@@ -168,6 +168,71 @@ fn a_target_that_refuses() {
     assert_limited(Needs::Nothing, script, "target", "with 503");
 }
 
+/// A server that has room for one connection that waits, and accepts none for a part of every second: with a
+/// path, it answers requests and says where it listens; without, programs of its own knock at it.
+const FULL: &str = r#"
+import socket, sys, threading, time
+
+listener = socket.socket()
+listener.bind(("127.0.0.1", 0))
+listener.listen(1)
+
+def serve(client):
+    with client:
+        while client.recv(65536):
+            client.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+def knock():
+    knocking = []
+    while True:
+        client = socket.socket()
+        client.setblocking(False)
+        client.connect_ex(listener.getsockname())
+        knocking.append(client)
+        time.sleep(0.01)
+
+if len(sys.argv) == 1:
+    knock()
+with open(sys.argv[1], "w") as said:
+    said.write(str(listener.getsockname()[1]) + "\n")
+while True:
+    # Whoever asks again, a second later, finds another part of the cycle.
+    time.sleep(0.35)
+    until = time.monotonic() + 0.35
+    while time.monotonic() < until:
+        listener.settimeout(max(until - time.monotonic(), 0.001))
+        try:
+            threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
+        except TimeoutError:
+            pass
+"#;
+
+/// Symptom: the counters of the machine made a full queue of any program the target's.
+#[test]
+fn a_full_queue_of_another_program() {
+    let script = format!(
+        "FULL='{FULL}'
+        sink --delay constant:20ms; python3 -c \"$FULL\" & mine $!
+        load --rate 50 -d 2s --disable-keepalive"
+    );
+    let Some(result) = play(Needs::Delay, &script) else { return };
+    let (verdict, machine) = (&result["verdict"], &result["generator"]["machine"]);
+    assert_eq!(verdict["limited_by"]["what"], "none", "{verdict}");
+    assert_eq!(machine["target_queue"]["drops"], 0, "{machine}");
+    assert!(machine["network"]["listen_overflows"].as_u64() >= Some(10), "{machine}");
+}
+
+#[test]
+fn a_full_queue_of_the_target() {
+    let script = format!(
+        "FULL='{FULL}'
+        mkfifo \"$D/port\"; python3 -c \"$FULL\" \"$D/port\" & mine $!
+        read -r PORT <\"$D/port\"; URL=http://127.0.0.1:$PORT/
+        load --rate 40 -d 4s --disable-keepalive --threads 1"
+    );
+    assert_limited(Needs::Delay, &script, "target", "accept queue was full: of the 1 that it holds");
+}
+
 /// Commands that have to work for the part of the firewall.
 const FIREWALL: Needs = Needs::Network(&["nft add table inet t", "ip link show"]);
 

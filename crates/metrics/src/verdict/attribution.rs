@@ -2,19 +2,18 @@
 //!
 //! The rules are asked in the order of how surely their evidence speaks. First come faults of the generator
 //! itself, for then nothing can be said of anyone else; then what the target owed and did not give (no answer
-//! at all, failures); then the counters of the system (a full accept queue, lost segments, a target without
-//! CPU time), which are those of a whole machine: they count where our own connections felt it; then the
-//! shape of the times, which distinguishes a target that queues from one that is only far away.
+//! at all, failures); then what the system says of the target's own sockets and of our own connections (a
+//! full accept queue, lost segments), and of the target's processes (no CPU time). Counters of a whole
+//! machine are told beside a limit that is unknown, and decide nothing. Then comes the shape of the times,
+//! which distinguishes a target that queues from one that is only far away.
 //!
 //! A sentence states what was tested. Where a run cannot show something, it says so.
-
-use core::net::SocketAddr;
 
 use plimsoll_core::{ErrorClass, Nanos};
 
 use super::backlog::Backlog;
 use super::connections::Blocking;
-use super::{Judge, Limitation, LimitedBy, Reason, ReasonCode, ratio};
+use super::{Claim, Judge, Limitation, Reason, ReasonCode, ratio};
 use crate::course::{answered, fills_up, longest_answer, mean_in_flight};
 use crate::{Interval, MachineInterval, Model, ProcessUse, Standstill, figure};
 
@@ -24,8 +23,6 @@ const LOSS_SHARE: f64 = 0.01;
 /// send again.
 const CUT_SHARE: f64 = 0.05;
 const LOSS_COUNT: u64 = 10;
-/// A segment is sent again after 200 ms at the earliest, where no other one tells that it is missing.
-const SENT_AGAIN: Nanos = Nanos::from_millis(190);
 /// A connect that takes longer has asked twice: the first attempt is repeated after a second (RFC 6298).
 const ASKED_TWICE: Nanos = Nanos::from_millis(900);
 /// Share of an interval's processor from which a thread of the target has none left.
@@ -46,9 +43,10 @@ const QUEUE_SHARE: f64 = 0.7;
 /// With times that are all the same, fewer times the fastest are enough.
 const ALIKE_SHARE: f64 = 0.9;
 /// From here on the same may be a queue of few users or times that vary: 5 users in one queue have a p10 of
-/// 0.52 p50, lognormal times of σ = 0.4 have 0.6. One number of users does not distinguish them.
+/// 0.52 p50, by chance a tenth less in a short run; lognormal times of σ = 0.4 have 0.6. One number of users
+/// does not distinguish them.
 const PERHAPS_FACTOR: u64 = 3;
-const PERHAPS_SHARE: f64 = 0.5;
+const PERHAPS_SHARE: f64 = 0.45;
 /// Share of the service time between the first and the last byte from which the transfer dominates.
 const TRANSFER_SHARE: f64 = 0.5;
 /// Bytes of a response below which its transfer time is negligible.
@@ -57,6 +55,9 @@ const TRANSFER_BYTES: u64 = 16 << 10;
 pub(super) const SLOW_FACTOR: u64 = 10;
 /// Below this no interval is slow: a wake-up may cost as much.
 pub(super) const SLOW_FLOOR: Nanos = Nanos::from_millis(5);
+/// Standard deviations by which the number of intervals with slow answers has to fall short of what chance
+/// makes of the same answers.
+const CHANCE: f64 = 3.0;
 /// Open files of the generator beside its connections, at most: the number that is kept free for them.
 const DESCRIPTORS_BESIDE: u64 = 64;
 /// Share of the users that have a request in flight, on average, below which the average is told: the others
@@ -89,10 +90,6 @@ pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
         .unwrap_or_else(|| judge.rest(suffers, &backlog))
 }
 
-fn limited(what: LimitedBy, evidence: String, hint: impl Into<String>) -> Limitation {
-    Limitation { what, evidence, hint: hint.into() }
-}
-
 /// Advice where the target is the limit.
 const TARGET_HINT: &str = "this is the load that the target carries: give it more, or ask for less";
 
@@ -108,7 +105,7 @@ impl Judge<'_> {
         }
         let evidence = format!("{} of the requests failed in the plan's own {name}", figure::share(share));
         let hint = format!("fix the {name}: the errors say more");
-        Some(limited(LimitedBy::Unknown, evidence, hint))
+        Some(Claim::PlanFails.by(evidence, hint))
     }
 
     /// Returns the generator's own fault that made the run invalid; the first one, since the verdict has the
@@ -129,16 +126,16 @@ impl Judge<'_> {
         let reason = self.reasons.iter().find(own)?;
         // If the control group held us up, a stall and a delay follow from that.
         if let Some((evidence, hint)) = self.throttled_words() {
-            return Some(limited(LimitedBy::Generator, evidence, hint));
+            return Some(Claim::GeneratorThrottled.by(evidence, hint));
         }
         let reason = self.cause().filter(own).unwrap_or(reason);
-        Some(limited(LimitedBy::Generator, reason.evidence.clone(), reason.hint.clone()))
+        Some(Claim::Generator.by(reason.evidence.clone(), reason.hint.clone()))
     }
 
     /// A server that allows no streams: nothing else matters then.
     fn barred(&self) -> Option<Limitation> {
         let (evidence, hint) = self.barred_words()?;
-        Some(limited(LimitedBy::Target, evidence, hint))
+        Some(Claim::NoStreams.by(evidence, hint))
     }
 
     /// A target that took no connections.
@@ -157,81 +154,88 @@ impl Judge<'_> {
             || matches!(backlog, Backlog::Grew { .. })
     }
 
-    /// A target on this machine that did not accept as fast as connections came. The counters are those of
-    /// all servers of the machine: they count if our own connections had to ask twice.
+    /// A target in this network whose own listening sockets turned connections away, while ours had to ask
+    /// twice.
     fn accept_queue(&self) -> Option<Limitation> {
-        let machine = self.machine.as_ref()?;
-        machine.target?;
+        let queue = self.machine.as_ref()?.target_queue?;
         let connections = &self.record.connections;
         let gave_up = connections.failed[ErrorClass::ConnectTimeout as usize];
-        if connections.connect_time.count_above(ASKED_TWICE.0) + gave_up == 0 {
-            return None;
-        }
-        let refused = machine.network.listen_overflows?.max(machine.network.listen_drops?);
-        let resent = machine.network.retransmitted.unwrap_or(0);
-        if refused < LOSS_COUNT || refused * 10 < resent {
+        let asked_twice = connections.connect_time.count_above(ASKED_TWICE.0) + gave_up;
+        if asked_twice == 0 || queue.drops < LOSS_COUNT {
             return None;
         }
         let evidence = format!(
-            "the target's accept queue was full: its system turned away {} connections, of any server, and ours \
-             took up to {}",
-            figure::count(refused),
+            "the target's accept queue was full: of the {} that it holds, up to {} waited, {} were turned away, \
+             and ours took up to {}",
+            figure::count(queue.limit),
+            figure::count(queue.length),
+            figure::count(queue.drops),
             match (gave_up, connections.connect_time.max()) {
                 (0, Some(longest)) => figure::nanos(Nanos(longest)),
                 _ => "their time limit".to_owned(),
             },
         );
         let hint = "raise the target's backlog (and net.core.somaxconn), or open connections more slowly (--connection-rate)";
-        Some(limited(LimitedBy::Target, evidence, hint))
+        Some(Claim::AcceptQueue.by(evidence, hint))
     }
 
-    /// Segments that had to be sent again. The counters are those of the whole machine. Nothing is lost on
-    /// its own interfaces, unless someone has it lost on purpose: a load that did not leave it has felt that,
-    /// if it was its own.
+    /// Segments of our own connections that were sent again, or came out of order. The counters of the whole
+    /// machine are no evidence: other programs lose segments, too.
     fn loss(&self) -> Option<Limitation> {
-        let addresses = || self.record.peers.iter().flat_map(|peer| &peer.addresses);
-        let is_local = |address: &String| {
-            address.parse::<SocketAddr>().map_or(true, |address| address.ip().is_loopback())
-        };
-        if addresses().count() > 0 && addresses().all(is_local) && !self.has_waited_for_segments() {
-            return None;
-        }
+        let machine = self.machine.as_ref()?;
         let share_of = |part: &MachineInterval| {
-            let resent = part.network.retransmitted?;
-            let share = ratio(resent, part.network.segments_sent?)?;
-            Some((resent, share))
+            let own = part.own_segments?;
+            Some((own, ratio(own.lost(), own.segments)?))
         };
-        let (resent, share) = share_of(self.machine.as_ref()?)?;
+        let (own, share) = share_of(machine)?;
         let end = self.record.warmup + self.record.duration;
         let parts = self.record.machine.intervals.iter().filter(|part| !part.warmup && part.at <= end);
-        let cuts = parts.filter_map(|part| share_of(part).map(|(resent, share)| (share, resent, part.at)));
-        let worst =
-            cuts.filter(|(_, resent, _)| *resent >= LOSS_COUNT).max_by(|(a, ..), (b, ..)| a.total_cmp(b));
-        let timeouts = self.machine.as_ref()?.network.timeouts.unwrap_or(0);
-        let evidence = if share >= LOSS_SHARE && resent >= LOSS_COUNT {
-            format!("{} of the TCP segments of this machine were sent again", figure::share(share))
-        } else {
-            let (share, _, at) = worst.filter(|(share, ..)| *share >= CUT_SHARE)?;
-            format!(
-                "{} of the TCP segments of this machine were sent again in the interval that ended at {}",
-                figure::share(share),
-                figure::nanos(at)
-            )
+        let cuts = parts.filter_map(|part| share_of(part).map(|(own, share)| (share, own.lost(), part.at)));
+        let worst = cuts.filter(|(_, lost, _)| *lost >= LOSS_COUNT).max_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        let (share, when) = match worst {
+            _ if share >= LOSS_SHARE && own.lost() >= LOSS_COUNT => (share, String::new()),
+            Some((share, _, at)) if share >= CUT_SHARE => {
+                (share, format!(" in the interval that ended at {}", figure::nanos(at)))
+            }
+            _ => return None,
         };
-        let evidence =
-            format!("{evidence} ({} timeouts): they were lost on their way", figure::count(timeouts));
+        let evidence = format!(
+            "{} of the TCP segments of our own connections were sent again, or came out of order{when} ({} and {} \
+             in all): they were lost on their way",
+            figure::share(share),
+            figure::count(own.resent),
+            figure::count(own.out_of_order),
+        );
         let hint =
             "look for loss on the way (ip -s link, nstat, tc -s qdisc): the slow responses are the network's";
-        Some(limited(LimitedBy::Network, evidence, hint))
+        Some(Claim::Loss.by(evidence, hint))
     }
 
-    /// Returns `true` if requests or connects took so long as if a segment had been sent again, and usually
-    /// do not.
-    fn has_waited_for_segments(&self) -> bool {
-        let (total, connects) = (&self.record.total, &self.record.connections.connect_time);
-        let usual = total.service_time.percentile(50.0).unwrap_or(0);
-        let slow = total.service_time.count_above(SENT_AGAIN.0) + connects.count_above(SENT_AGAIN.0);
-        usual < SENT_AGAIN.0 / 2 && slow >= LOSS_COUNT
+    /// What the counters of the machine say that may have to do with the load: they decide nothing.
+    fn machine_words(&self) -> String {
+        let Some(machine) = &self.machine else { return String::new() };
+        let mut words = String::new();
+        let refused =
+            machine.network.listen_overflows.unwrap_or(0).max(machine.network.listen_drops.unwrap_or(0));
+        if machine.target_queue.is_none() && refused >= LOSS_COUNT {
+            let refused = figure::count(refused);
+            words.push_str(&format!(
+                "; accept queues of this machine turned {refused} connections away, of any program"
+            ));
+        }
+        let share = machine.network.retransmitted.zip(machine.network.segments_sent);
+        let share = share.and_then(|(resent, sent)| Some((resent, ratio(resent, sent)?)));
+        if let Some((resent, share)) = share
+            && machine.own_segments.is_none()
+            && share >= LOSS_SHARE
+            && resent >= LOSS_COUNT
+        {
+            let share = figure::share(share);
+            words.push_str(&format!(
+                "; {share} of the TCP segments of this machine were sent again, of any program"
+            ));
+        }
+        words
     }
 
     /// Requests that the target did not serve.
@@ -264,6 +268,13 @@ impl Judge<'_> {
             return Some(refused);
         }
         let timed_out = total.timed_out > total.errors[*most as usize];
+        // Its queue is why connections were not made in time.
+        if *most == ErrorClass::ConnectTimeout
+            && !timed_out
+            && let Some(queue) = self.accept_queue()
+        {
+            return Some(queue);
+        }
         let name = if timed_out { "timed out" } else { most.name() };
         let evidence =
             format!("{} of the requests were not served, most of them: {name}", figure::share(share));
@@ -277,7 +288,7 @@ impl Judge<'_> {
             }
             false => "look at the errors and at the target's own log",
         };
-        Some(limited(LimitedBy::Target, evidence, hint))
+        Some(Claim::NotServed.by(evidence, hint))
     }
 
     /// Requests that the target turned away because there were too many: 429, and 503.
@@ -302,7 +313,7 @@ impl Judge<'_> {
         let evidence =
             format!("the target refused {} of the requests ({})", figure::share(share), statuses.join(", "));
         let hint = "it limits its load: ask for less, or raise that limit";
-        Some(limited(LimitedBy::Target, evidence, hint))
+        Some(Claim::Refused.by(evidence, hint))
     }
 
     /// Requests that the target never answered, though it had more time than any answer took.
@@ -321,7 +332,7 @@ impl Judge<'_> {
             figure::nanos(Nanos(longest)),
             figure::nanos(record.drain),
         );
-        Some(limited(LimitedBy::Target, evidence, "look at the target's own log"))
+        Some(Claim::NeverAnswered.by(evidence, "look at the target's own log"))
     }
 
     /// A target on this machine that had no CPU time left.
@@ -335,7 +346,7 @@ impl Judge<'_> {
                 "the target's control group ({name}) had used up its CPU time in {} of the periods",
                 figure::share(share)
             );
-            return Some(limited(LimitedBy::Target, evidence, "raise the limit of the target's container"));
+            return Some(Claim::TargetThrottled.by(evidence, "raise the limit of the target's container"));
         }
         let delayed = machine.share(target.run_delay.unwrap_or_default());
         if delayed > STARVED_SHARE && !self.is_level() {
@@ -343,7 +354,7 @@ impl Judge<'_> {
                 "the target's process ({name}) was ready to run but had no CPU for {} of the time",
                 figure::share(delayed)
             );
-            return Some(limited(LimitedBy::Target, evidence, own_machine));
+            return Some(Claim::TargetStarved.by(evidence, own_machine));
         }
         let busiest = machine.share(target.busiest_thread.unwrap_or_default());
         if busiest >= BUSY_SHARE {
@@ -352,7 +363,7 @@ impl Judge<'_> {
                 figure::share(busiest.min(1.0)),
                 machine.share(target.cpu)
             );
-            return Some(limited(LimitedBy::Target, evidence, TARGET_HINT));
+            return Some(Claim::BusyThread.by(evidence, TARGET_HINT));
         }
         let busy = machine.cores_share(|core| core.busy);
         let part = machine.share(target.cpu) / machine.cores.len().max(1) as f64;
@@ -361,7 +372,7 @@ impl Judge<'_> {
                 "all cores were busy, and the target's process ({name}) used {} of them",
                 figure::share(part)
             );
-            return Some(limited(LimitedBy::Target, evidence, own_machine));
+            return Some(Claim::BusyMachine.by(evidence, own_machine));
         }
         None
     }
@@ -407,7 +418,7 @@ impl Judge<'_> {
             figure::bytes(rate),
         );
         let hint = "the way, or the target's sending, carries no more bytes: compare with the bandwidth between both";
-        Some(limited(LimitedBy::Network, evidence, hint))
+        Some(Claim::Transfer.by(evidence, hint))
     }
 
     /// Arrivals waited no longer for a connection than the target once stood still.
@@ -428,7 +439,7 @@ impl Judge<'_> {
                 dropped => format!("{} arrivals found no free connection", figure::count(dropped)),
             },
         );
-        Some(limited(LimitedBy::Target, evidence, "look at the target at that time: the intervals say when"))
+        Some(Claim::OneFreeze.by(evidence, "look at the target at that time: the intervals say when"))
     }
 
     /// Requests without an answer that hold connections.
@@ -440,7 +451,7 @@ impl Judge<'_> {
             figure::count(self.record.connections.limit),
             figure::nanos(self.blocked_per_worker()),
         );
-        limited(LimitedBy::Target, evidence, "look at the target's own log, or give up earlier (--timeout)")
+        Claim::HeldConnections.by(evidence, "look at the target's own log, or give up earlier (--timeout)")
     }
 
     /// Nearly all requests took many times the time of the fastest: they waited for one another.
@@ -467,10 +478,10 @@ impl Judge<'_> {
             let evidence = format!("{evidence}: they may wait for one another, or only vary");
             let hint = "try other numbers of connections: if the rate stays, it is the target's, and if it rises \
                         with them, it was theirs (plimsoll find URL --sweep connections=8,16,32)";
-            return Some(limited(LimitedBy::Unknown, evidence, hint));
+            return Some(Claim::PerhapsQueue.by(evidence, hint));
         }
         let evidence = format!("{evidence}: they wait for one another");
-        Some(limited(LimitedBy::Target, evidence, TARGET_HINT))
+        Some(Claim::Queue.by(evidence, TARGET_HINT))
     }
 
     fn too_few_connections(&self) -> Limitation {
@@ -482,14 +493,14 @@ impl Judge<'_> {
                 "; this process may open {descriptors} files: raise that first (ulimit -n)"
             ));
         }
-        limited(LimitedBy::ConnectionLimit, evidence, hint)
+        Claim::FewConnections.by(evidence, hint)
     }
 
     /// A closed run whose target would answer more users as fast.
     fn too_few_users(&self) -> Option<Limitation> {
         if let Some(allowed) = self.record.connections.http2.binding_limit() {
             let (evidence, hint) = self.stream_limit_words(allowed);
-            return Some(limited(LimitedBy::ConnectionLimit, evidence, hint));
+            return Some(Claim::FewStreams.by(evidence, hint));
         }
         let total = &self.record.total;
         let mean = total.service_time.mean()?;
@@ -524,7 +535,7 @@ impl Judge<'_> {
         } else {
             "use more connections (-c) to find the limit of the target, or --rate to ask for a rate"
         };
-        Some(limited(LimitedBy::ConnectionLimit, evidence, hint))
+        Some(Claim::FewUsers.by(evidence, hint))
     }
 
     /// A target that owed answers and gave none for a while.
@@ -539,7 +550,8 @@ impl Judge<'_> {
         // If the system shows why, that is worth a word.
         let shown = self.busy_target().map_or(String::new(), |limit| format!("; {}", limit.evidence));
         let evidence = format!("{}{more}{shown}", longest.words());
-        Some(limited(LimitedBy::Target, evidence, "look at the target and its log at that time"))
+        let claim = if longest.to_the_end { Claim::StoppedAnswering } else { Claim::StoodStill };
+        Some(claim.by(evidence, "look at the target and its log at that time"))
     }
 
     /// Requests in flight that grew all the time.
@@ -555,7 +567,7 @@ impl Judge<'_> {
         );
         let hint =
             "the target is overloaded, and the percentiles depend on the length of the run: use a lower rate";
-        Some(limited(LimitedBy::Target, evidence, hint))
+        Some(Claim::Overload.by(evidence, hint))
     }
 
     /// Requests in flight that grew, and fell again.
@@ -568,7 +580,7 @@ impl Judge<'_> {
             figure::nanos(at),
             figure::count(left),
         );
-        Some(limited(LimitedBy::Target, evidence, "look at the target at that time"))
+        Some(Claim::OverloadForAWhile.by(evidence, "look at the target at that time"))
     }
 
     /// Intervals whose responses were many times slower than usual, though the generator was on time.
@@ -589,7 +601,7 @@ impl Judge<'_> {
             .collect();
         let spread = others.iter().filter(|p99| **p99 > limit).count();
         let cells: Vec<&Interval> = self.measured_intervals().collect();
-        if spread * 4 > others.len() || fills_up(self.record, &cells) {
+        if spread * 4 > others.len() || fills_up(self.record, &cells) || self.are_slow_by_chance(limit) {
             return None;
         }
         let worst = slow().filter_map(p90).max()?;
@@ -601,29 +613,49 @@ impl Judge<'_> {
             figure::nanos(Nanos(worst)),
             figure::nanos(Nanos(usual)),
         );
+        let evidence = format!("{evidence}{}", self.machine_words());
         // If the system shows why, that is the better evidence.
         let shown = self.busy_target();
-        shown.or_else(|| Some(limited(LimitedBy::Target, evidence, "look at the target at that time")))
+        shown.or_else(|| Some(Claim::SlowIntervals.by(evidence, "look at the target at that time")))
+    }
+
+    /// Returns `true` if answers slower than a limit lie in about as many intervals as chance would put them
+    /// in: few answers make an interval slow where each of them may be.
+    fn are_slow_by_chance(&self, limit: u64) -> bool {
+        let times = &self.record.total.response_time;
+        let slow = ratio(times.count_above(limit), times.count()).filter(|slow| *slow > 0.0);
+        let Some(fast) = slow.map(|slow| 1.0 - slow) else { return false };
+        let answered = || self.measured_intervals().filter(|interval| interval.completed > 0);
+        let chances = answered().map(|interval| 1.0 - fast.powf(interval.completed as f64));
+        let (expected, variance) =
+            chances.fold((0.0, 0.0), |(sum, var), chance| (sum + chance, var + chance * (1.0 - chance)));
+        let is_slow =
+            |interval: &&Interval| interval.response_time.is_some_and(|[.., longest]| longest > limit);
+        answered().filter(is_slow).count() as f64 >= expected - CHANCE * f64::sqrt(variance)
     }
 
     /// Nothing of all this.
     fn rest(&self, suffers: bool, backlog: &Backlog) -> Limitation {
         if self.record.total.ok == 0 {
             let accounting = &self.record.accounting;
-            let (evidence, hint) = match accounting.failed + accounting.timed_out {
-                0 => (
-                    "no request was answered",
-                    "try one request with curl, or wait longer for answers (-d, --timeout)",
-                ),
-                _ => ("nothing ended well", "look at the errors, and try one request with curl"),
+            return match accounting.failed + accounting.timed_out {
+                0 => {
+                    let hint = "try one request with curl, or wait longer for answers (-d, --timeout)";
+                    Claim::NothingAnswered.by("no request was answered", hint)
+                }
+                _ => {
+                    let hint = "look at the errors, and try one request with curl";
+                    Claim::NothingSucceeded.by("nothing ended well", hint)
+                }
             };
-            return limited(LimitedBy::Unknown, evidence.to_owned(), hint);
         }
         if suffers {
-            let evidence =
-                "the run got less than it asked for, and neither the times nor the machine show why";
+            let machine = self.machine_words();
+            let evidence = format!(
+                "the run got less than it asked for, and neither the times nor the machine show why{machine}"
+            );
             let hint = "watch the target while it is under this load (--watch PID, if it is on this machine)";
-            return limited(LimitedBy::Unknown, evidence.to_owned(), hint);
+            return Claim::LessThanAsked.by(evidence, hint);
         }
         let lag = self.record.total.start_lag.percentile(99.0).map(Nanos);
         let late = lag.filter(|lag| *lag > self.lag_limit()).map_or("on time".to_owned(), |lag| {
@@ -633,12 +665,9 @@ impl Judge<'_> {
         match backlog {
             Backlog::Unknown(why) => {
                 let evidence = format!("{delivered}; whether requests in flight grew does not show: {why}");
-                limited(LimitedBy::Unknown, evidence, "run longer (-d)")
+                Claim::GrowthUnknown.by(evidence, "run longer (-d)")
             }
-            _ => {
-                let evidence = format!("{delivered}, and requests in flight did not grow");
-                limited(LimitedBy::None, evidence, "")
-            }
+            _ => Claim::Delivered.by(format!("{delivered}, and requests in flight did not grow"), ""),
         }
     }
 

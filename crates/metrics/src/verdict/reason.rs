@@ -31,15 +31,160 @@ impl Verdict {
     }
 }
 
-/// The limiting factor of a run, as far as the run itself and the machine show it.
+/// The limiting factor of a run, as far as the run itself and the machine show it. A judgement makes one of a
+/// [`Claim`], whose test it has made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limitation {
+    /// The claim that the sentence makes.
+    #[serde(default)]
+    pub claim: Claim,
     /// Kind of the limit.
     pub what: LimitedBy,
     /// One sentence with figures.
     pub evidence: String,
     /// Advice on the remedy; empty if there is nothing to change.
     pub hint: String,
+}
+
+macro_rules! claims {
+    ($($(#[$doc:meta])* $variant:ident is $what:ident,)+) => {
+        /// Claims that a verdict may make about the limit of a run, each of which has a test of its own.
+        ///
+        /// A table of situations has each of them with the sentence that an expert would write (`situations`
+        /// among the tests of the engine), and a test fails for one that is missing there.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Claim {
+            /// None was made: the run has not been judged, or by a version that did not note it.
+            #[default]
+            NotJudged,
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl Claim {
+            /// Every claim that a judgement makes.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The limiting factor that it names.
+            pub const fn limited_by(self) -> LimitedBy {
+                match self {
+                    Self::NotJudged => LimitedBy::Unknown,
+                    $(Self::$variant => LimitedBy::$what,)+
+                }
+            }
+        }
+    };
+}
+
+claims! {
+    /// Most requests failed in a script or a scenario of the plan.
+    PlanFails is Unknown,
+    /// The generator itself was late, or had no CPU time.
+    Generator is Generator,
+    /// The control group of the generator had used up its CPU time.
+    GeneratorThrottled is Generator,
+    /// The target allows no streams.
+    NoStreams is Target,
+    /// The target gave no answer for a while, and then did again.
+    StoodStill is Target,
+    /// The target gave no answer any more to the end of the run.
+    StoppedAnswering is Target,
+    /// The target turned requests away with 429 or 503.
+    Refused is Target,
+    /// Requests failed by the target's doing.
+    NotServed is Target,
+    /// Requests were never answered, though the run waited for them.
+    NeverAnswered is Target,
+    /// The target's own accept queue was full.
+    AcceptQueue is Target,
+    /// Segments of our own connections were lost.
+    Loss is Network,
+    /// The control group of the target had used up its CPU time.
+    TargetThrottled is Target,
+    /// The target was ready to run and had no processor.
+    TargetStarved is Target,
+    /// A thread of the target used its core up.
+    BusyThread is Target,
+    /// The target used the machine up.
+    BusyMachine is Target,
+    /// Requests without an answer held the connections.
+    HeldConnections is Target,
+    /// Arrivals waited for connections as long as the target once stood still.
+    OneFreeze is Target,
+    /// Responses took their time on the way.
+    Transfer is Network,
+    /// Requests waited for one another in the target.
+    Queue is Target,
+    /// Requests may have waited for one another, or times vary.
+    PerhapsQueue is Unknown,
+    /// There were fewer connections than the rate needs.
+    FewConnections is ConnectionLimit,
+    /// The server allowed fewer streams than the plan asks for.
+    FewStreams is ConnectionLimit,
+    /// More users would have been answered as fast.
+    FewUsers is ConnectionLimit,
+    /// Requests in flight grew to the end.
+    Overload is Target,
+    /// Requests in flight grew for a while, and fell again.
+    OverloadForAWhile is Target,
+    /// Some intervals were many times slower than usual.
+    SlowIntervals is Target,
+    /// No request was answered, and none failed.
+    NothingAnswered is Unknown,
+    /// No request ended well.
+    NothingSucceeded is Unknown,
+    /// The run got less than it asked for, and the cause does not show.
+    LessThanAsked is Unknown,
+    /// The load was delivered, and the run does not show whether requests in flight grew.
+    GrowthUnknown is Unknown,
+    /// The load was delivered, and requests in flight did not grow.
+    Delivered is None,
+}
+
+impl Claim {
+    /// The claim with the figures of its test, as a sentence, and the advice that follows.
+    pub(super) fn by(self, evidence: impl Into<String>, hint: impl Into<String>) -> Limitation {
+        Limitation { claim: self, what: self.limited_by(), evidence: evidence.into(), hint: hint.into() }
+    }
+
+    /// Returns `true` if a finding follows from this claim, so that advice of its own would contradict the
+    /// claim's: a target that stands still is not to be asked for less, nor by a better generator.
+    pub(super) const fn explains(self, code: ReasonCode) -> bool {
+        let late = matches!(code, ReasonCode::RateNotMet | ReasonCode::StartLag);
+        let course = matches!(code, ReasonCode::Overloaded | ReasonCode::NotSteady);
+        match self {
+            Self::NoStreams
+            | Self::StoodStill
+            | Self::StoppedAnswering
+            | Self::NeverAnswered
+            | Self::HeldConnections
+            | Self::OneFreeze => late || course || matches!(code, ReasonCode::ConnectionLimit),
+            Self::Refused
+            | Self::NotServed
+            | Self::AcceptQueue
+            | Self::Loss
+            | Self::TargetThrottled
+            | Self::TargetStarved
+            | Self::BusyThread
+            | Self::BusyMachine
+            | Self::Transfer
+            | Self::OverloadForAWhile
+            | Self::SlowIntervals => late || course,
+            Self::Queue | Self::FewConnections | Self::FewStreams => late || course,
+            Self::Overload => late || matches!(code, ReasonCode::NotSteady),
+            Self::PlanFails => late || course,
+            Self::NotJudged
+            | Self::Generator
+            | Self::GeneratorThrottled
+            | Self::PerhapsQueue
+            | Self::FewUsers
+            | Self::NothingAnswered
+            | Self::NothingSucceeded
+            | Self::LessThanAsked
+            | Self::GrowthUnknown
+            | Self::Delivered => false,
+        }
+    }
 }
 
 /// Factors that may limit a run. The names are part of the result contract.

@@ -2,8 +2,8 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::{
-    CoreUse, Interval, LimitedBy, MachineInterval, Model, NetworkUse, Peer, ProcessUse, RunRecord, Stall,
-    TargetProcess, Throttling, judge,
+    AcceptQueue, Claim, CoreUse, Interval, LimitedBy, MachineInterval, Model, NetworkUse, OwnSegments,
+    ProcessUse, RunRecord, Stall, TargetProcess, Throttling, judge,
 };
 
 use crate::verdict::{filled, good, limited, ms, us};
@@ -295,84 +295,98 @@ fn a_closed_run_is_always_limited_by_something() {
     );
 }
 
+/// Segments of our own connections in every second.
+fn own(record: &mut RunRecord, resent: u64, out_of_order: u64) {
+    for part in &mut record.machine.intervals {
+        part.own_segments = Some(OwnSegments { segments: 4_000, resent, out_of_order });
+    }
+}
+
 #[test]
-fn lost_segments_are_the_networks() {
+fn lost_segments_of_our_own_are_the_networks() {
     check(
         Model::Open,
         &[
             (
                 "1 % all the time",
-                |r| every_second(r, |part| part.network.retransmitted = Some(40)),
+                |r| own(r, 25, 15),
                 LimitedBy::Network,
-                "1.0 % of the TCP segments",
+                "1.0 % of the TCP segments of our own connections were sent again, or came out of order (250 and 150",
             ),
-            (
-                "less than that",
-                |r| every_second(r, |part| part.network.retransmitted = Some(39)),
-                LimitedBy::None,
-                "",
-            ),
+            ("less than that", |r| own(r, 25, 14), LimitedBy::None, ""),
             (
                 "a cut",
                 |r| {
-                    let network = &mut r.machine.intervals[4].network;
-                    (network.segments_sent, network.retransmitted, network.timeouts) =
-                        (Some(100), Some(30), Some(30));
+                    own(r, 0, 0);
+                    let cut = OwnSegments { segments: 100, resent: 30, out_of_order: 0 };
+                    r.machine.intervals[4].own_segments = Some(cut);
                 },
                 LimitedBy::Network,
-                "30.0 % of the TCP segments of this machine were sent again in the interval that ended at 6.00 s",
+                "30.0 % of the TCP segments of our own connections were sent again, or came out of order in the \
+                 interval that ended at 6.00 s",
             ),
             (
                 "nine segments are chance",
                 |r| {
-                    let network = &mut r.machine.intervals[4].network;
-                    (network.segments_sent, network.retransmitted) = (Some(100), Some(9));
+                    own(r, 0, 0);
+                    let cut = OwnSegments { segments: 100, resent: 9, out_of_order: 0 };
+                    r.machine.intervals[4].own_segments = Some(cut);
                 },
                 LimitedBy::None,
                 "",
             ),
             (
-                "resent because nobody accepted",
+                "those of other programs",
                 |r| {
-                    every_second(r, |part| {
-                        (part.network.listen_drops, part.network.retransmitted) = (Some(50), Some(60));
-                    });
-                    r.connections.connect_time = filled(&[(us(50), 90), (ms(1_040), 10)]);
-                },
-                LimitedBy::Target,
-                "its system turned away 500 connections, of any server, and ours took up to 1.04 s",
-            ),
-            (
-                "another server's queue was full",
-                |r| {
-                    every_second(r, |part| part.network.listen_drops = Some(50));
-                    r.connections.connect_time = filled(&[(us(50), 100)]);
+                    own(r, 0, 0);
+                    every_second(r, |part| part.network.retransmitted = Some(400));
                 },
                 LimitedBy::None,
                 "",
             ),
             (
-                "lost on the way of others, as ours does not leave this machine",
-                |r| {
-                    every_second(r, |part| part.network.retransmitted = Some(40));
-                    let addresses = vec!["127.0.0.1:80".to_owned(), "[::1]:80".to_owned()];
-                    r.peers = vec![Peer { addresses, ..Peer::default() }];
-                },
+                "ours were not read",
+                |r| every_second(r, |part| part.network.retransmitted = Some(400)),
                 LimitedBy::None,
                 "",
-            ),
-            (
-                "lost on the way to one of two",
-                |r| {
-                    every_second(r, |part| part.network.retransmitted = Some(40));
-                    let addresses = vec!["127.0.0.1:80".to_owned(), "192.0.2.1:80".to_owned()];
-                    r.peers = vec![Peer { addresses, ..Peer::default() }];
-                },
-                LimitedBy::Network,
-                "1.0 % of the TCP segments",
             ),
         ],
     );
+}
+
+#[test]
+fn a_full_queue_counts_if_it_is_the_targets_and_was_felt() {
+    let slow: fn(&mut RunRecord) = |r| r.connections.connect_time = filled(&[(us(50), 90), (ms(1_040), 10)]);
+    let full = |drops: u64| Some(AcceptQueue { length: 129, limit: 128, drops });
+    let with = |change: &dyn Fn(&mut RunRecord)| {
+        let mut record = good(Model::Open);
+        watched(&mut record);
+        change(&mut record);
+        judge(&record).limited_by
+    };
+    let queue = |drops: u64| {
+        move |r: &mut RunRecord| {
+            slow(r);
+            r.machine.intervals.iter_mut().for_each(|part| part.target_queue = full(drops));
+        }
+    };
+    let found = with(&queue(5));
+    assert_eq!(found.claim, Claim::AcceptQueue, "{found:?}");
+    let words = "of the 128 that it holds, up to 129 waited, 50 were turned away, and ours took up to 1.04 s";
+    assert!(found.evidence.ends_with(words), "{found:?}");
+    assert_eq!(with(&queue(0)).claim, Claim::Delivered);
+    // Connections of others were turned away.
+    let unfelt = with(&|r| {
+        queue(5)(r);
+        r.connections.connect_time = filled(&[(us(50), 100)]);
+    });
+    assert_eq!(unfelt.claim, Claim::Delivered);
+    // Of a server of this machine, whichever it is.
+    let others = with(&|r| {
+        slow(r);
+        every_second(r, |part| part.network.listen_drops = Some(50));
+    });
+    assert_eq!(others.claim, Claim::Delivered);
 }
 
 #[test]

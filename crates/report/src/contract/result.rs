@@ -536,12 +536,12 @@ pub struct Bytes {
 /// A time in which the target owed answers and gave none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StandstillResult {
-    /// End of the last interval with an answer before it, in seconds since the start of the run, warm-up
-    /// included.
+    /// The last answer before it, in seconds since the start of the run, warm-up included; where nothing was
+    /// in flight after that, the end of the last interval of which that is so.
     pub from_s: f64,
-    /// Begin of the first interval with an answer after it; the end of the run without any.
+    /// The first answer after it; the end of the run without any.
     pub to_s: f64,
-    /// Largest number of requests in flight at the end of an interval.
+    /// Largest number of requests in flight, at the end of an interval or just before the first answer.
     pub in_flight: u64,
 }
 
