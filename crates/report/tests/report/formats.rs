@@ -9,8 +9,9 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use junit_parser::TestStatus;
 use plimsoll_core::Nanos;
+use plimsoll_metrics::headline::validity;
 use plimsoll_metrics::{
-    Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineDownsampler,
+    Claim, Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineDownsampler,
 };
 use plimsoll_report::html::{NamedRun, render as render_page};
 use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
@@ -253,6 +254,77 @@ fn a_threshold_that_is_not_shown_is_told_in_every_format() {
     assert_eq!((suite.errors, suite.failures, suite.skipped), (1, 0, 0));
     let json: Value = serde_json::from_str(&written(&result, Format::Json)).expect("JSON");
     assert_eq!(json["verdict"]["cause"], "not_shown");
+}
+
+/// The headline of a run, and the sentence about its limit, are the same wherever they stand: for every claim
+/// that a verdict makes, over runs with every outcome.
+#[test]
+fn every_format_says_the_same() {
+    let mut passing = fixture::thresholds();
+    passing.thresholds.retain(|threshold| threshold.passed);
+    let all = [&fixture::all()[..], &[("passing", restated(passing))]].concat();
+    let runs = || all.iter().filter(|(name, _)| *name != "huge");
+    let outcomes = runs().map(|(_, result)| result.verdict.outcome).collect::<Vec<_>>();
+    for outcome in [OutcomeResult::Pass, OutcomeResult::Fail, OutcomeResult::Done, OutcomeResult::NoVerdict] {
+        assert!(outcomes.contains(&outcome), "no run is {outcome:?}");
+    }
+    // Plain text is ASCII, and its lines end where the terminal does.
+    let squeezed = |text: &str| {
+        let text = text.replace('·', "-").replace('≥', ">=").replace('µ', "u");
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let unescaped = |text: &str| {
+        let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+        text.replace("&#39;", "'").replace("&amp;", "&")
+    };
+    for (claim, (name, result)) in Claim::ALL.iter().zip(runs().cycle()) {
+        let mut result = result.clone();
+        let limit = &mut result.verdict.limited_by;
+        limit.what = claim.limited_by().name().to_owned();
+        limit.evidence = format!("{} figures of {claim:?}", name.len());
+        limit.hint = format!("a remedy for {claim:?}");
+        let result = restated(result);
+        let verdict = &result.verdict;
+        let (evidence, hint) = (&verdict.limited_by.evidence, &verdict.limited_by.hint);
+        let validity = validity(verdict.valid, &verdict.invalid_reasons, claim.limited_by());
+        let said = [verdict.outcome.word().to_owned(), squeezed(&verdict.summary), squeezed(&validity)];
+        assert!(said[2].ends_with(claim.limited_by().words()), "{claim:?}: {said:?}");
+        let mut html = Vec::new();
+        let saved = SavedRun::of_result(result.clone());
+        render_page(&[NamedRun { name: "one", run: &saved }], &[], &mut html).expect("it is written");
+        let unmarked = |text: String| {
+            let mut plain = String::new();
+            let mut inside = false;
+            for letter in text.chars() {
+                inside = letter == '<' || (inside && letter != '>');
+                plain.push(if inside || letter == '>' { ' ' } else { letter });
+            }
+            unescaped(&plain)
+        };
+        let junit = junit(&result).system_out.expect("a page");
+        let pages = [
+            ("short", written(&result, Format::Summary)),
+            ("long", written(&result, Format::Text)),
+            ("Markdown", unescaped(&written(&result, Format::Markdown)).replace(['\\', '`'], "")),
+            ("JUnit", junit),
+            ("HTML", unmarked(String::from_utf8(html).expect("text"))),
+        ];
+        for (format, page) in pages {
+            let page = squeezed(&page);
+            // Half a screen has one hint, that of the first finding.
+            let hint = (format != "short").then_some(hint);
+            for words in said.iter().chain([evidence]).chain(hint) {
+                assert!(page.contains(words.as_str()), "{name}, {claim:?}, {format} lacks {words:?}: {page}");
+            }
+        }
+        // The live page and the screen of others are made of this.
+        let json: Value = serde_json::from_str(&written(&result, Format::Json)).expect("JSON");
+        let json = &json["verdict"];
+        assert_eq!(json["summary"], verdict.summary.as_str(), "{name}, {claim:?}");
+        assert_eq!(json["limited_by"]["what"], claim.limited_by().name(), "{name}, {claim:?}");
+        assert_eq!(json["limited_by"]["evidence"], evidence.as_str(), "{name}, {claim:?}");
+        assert_eq!(json["limited_by"]["hint"], hint.as_str(), "{name}, {claim:?}");
+    }
 }
 
 #[test]

@@ -51,6 +51,9 @@ fn verdict(out: &mut String, document: &Document) {
         let hint = if hint.is_empty() { String::new() } else { format!(" ({})", escaped(hint)) };
         add!(out, "- **{kind}**, {}: {}{hint}\n", code(name), escaped(evidence));
     }
+    if !document.hint.is_empty() {
+        add!(out, "- **hint**: {}\n", escaped(&document.hint));
+    }
     document.notes.iter().for_each(|note| {
         add!(out, "- {}\n", escaped(note));
     });
