@@ -637,14 +637,14 @@ pub(super) const SITUATIONS: &[Situation] = &[
     },
     Situation {
         name: "stragglers",
-        server: || dropping(0.01),
+        server: || dropping(0.005),
         flags: &[("-c", "8"), ("-n", "400"), ("--timeout", "4s")],
         // Chance decides whether a hundredth of the requests hangs.
-        claim: Claim::NotServed,
-        perhaps: Some(Claim::FewUsers),
-        words: &[],
-        on_http2: false,
-        ..BASE
+        perhaps: Some(Claim::NotServed),
+        words: &["8 users"],
+        // How many hang decides how the users are asked for.
+        hint: "use more",
+        ..USERS
     },
     // Streams.
     Situation {
