@@ -78,9 +78,9 @@ pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
         .or_else(|| judge.barred())
         .or_else(|| judge.standstill())
         .or_else(|| judge.failures())
+        .or_else(|| judge.accept_queue())
         .or_else(|| judge.unreached())
         .or_else(|| judge.unanswered())
-        .or_else(|| judge.accept_queue())
         .or_else(|| judge.loss())
         .or_else(|| if suffers { judge.busy_target() } else { None })
         .or_else(|| if suffers { judge.in_flight_limit() } else { None })
@@ -141,7 +141,7 @@ impl Judge<'_> {
     /// A target that took no connections.
     fn unreached(&self) -> Option<Limitation> {
         let (evidence, hint) = self.unreached_words()?;
-        Some(limited(LimitedBy::Target, evidence, hint))
+        Some(Claim::NoConnections.by(evidence, hint))
     }
 
     /// Returns `true` if an open run did not get the load that it asked for.

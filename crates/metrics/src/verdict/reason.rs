@@ -85,6 +85,8 @@ claims! {
     GeneratorThrottled is Generator,
     /// The target allows no streams.
     NoStreams is Target,
+    /// The target took no connections.
+    NoConnections is Target,
     /// The target gave no answer for a while, and then did again.
     StoodStill is Target,
     /// The target gave no answer any more to the end of the run.
@@ -154,6 +156,7 @@ impl Claim {
         let course = matches!(code, ReasonCode::Overloaded | ReasonCode::NotSteady);
         match self {
             Self::NoStreams
+            | Self::NoConnections
             | Self::StoodStill
             | Self::StoppedAnswering
             | Self::NeverAnswered

@@ -646,6 +646,16 @@ pub(super) const SITUATIONS: &[Situation] = &[
         hint: "use more",
         ..USERS
     },
+    Situation {
+        name: "no connections",
+        server: || faulty(Faults { silent_connect: 1.0, ..Faults::default() }),
+        flags: &[("--rate", "100"), ("-c", "16"), ("-d", "3s")],
+        claim: Claim::NoConnections,
+        words: &["a target took no connections", "never started"],
+        hint: "is its backlog full",
+        outcome: RunOutcome::Fail,
+        ..BASE
+    },
     // Streams.
     Situation {
         name: "no streams",
@@ -944,3 +954,33 @@ pub(super) const SITUATIONS: &[Situation] = &[
         ..NOT_SERVED
     },
 ];
+
+/// A server whose backlog is full answers no connect. Arrivals for it waited for a connection until the end
+/// and were never started, which was called the generator's fault, or that of too few connections.
+#[test]
+fn a_target_that_takes_no_connections_makes_no_run_invalid() {
+    let full = || faulty(Faults { silent_connect: 1.0, ..Faults::default() });
+    let other = Endpoint::Tcp(([127, 0, 0, 2], 80).into());
+    let loads: [Flags; 6] = [
+        &[("--timeout", "300ms")],
+        &[("-c", "16")],
+        &[("-c", "16"), ("-t", "2")],
+        &[("-c", "16"), ("--connect-timeout", "300ms")],
+        &[("-c", "16"), ("--overload", "drop")],
+        &[("-c", "16"), ("--http2", ""), ("-m", "1")],
+    ];
+    for load in loads {
+        for is_alone in [true, false] {
+            let second = if is_alone { vec![] } else { vec![("--url", "http://other.test/")] };
+            let flags = [&second[..], &[("--rate", "100"), ("-d", "3s")], load].concat();
+            let servers = vec![(server(), full()), (other.clone(), constant(MS * 2))];
+            let addresses = [server(), other.clone()].map(|endpoint| vec![endpoint.into()].into());
+            let targets = if is_alone { &addresses[..1] } else { &addresses[..] };
+            let options = SimOptions { servers, ..SimOptions::default() };
+            let (record, _) = carry_out_at(&plan(&flags), options, targets, &Control::default());
+            let verdict = &record.verdict;
+            assert!(verdict.valid, "{flags:?}: {:?} {:?}", verdict.reasons, record.accounting);
+            assert_eq!(verdict.limited_by.what, LimitedBy::Target, "{flags:?}: {:?}", verdict.limited_by);
+        }
+    }
+}
