@@ -38,6 +38,8 @@ use crate::experiment::{ab, calibrate, find, run};
 use crate::workload::printed_plan;
 
 fn main() -> ExitCode {
+    // A file that may not grow is an error that is told, and no end without figures.
+    plimsoll_driver::child::survive_file_limits();
     let mut color = ColorChoice::Auto;
     match parse().and_then(|cli| {
         let Some(cli) = cli else { return Ok(Exit::Success) };

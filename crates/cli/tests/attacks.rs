@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use plimsoll_testkit::machine;
+
 use crate::loopback::process::Folder;
+use crate::loopback::sink::Sink;
 
 /// A folder in which commands run, with the folder of a plan in it and a file beside that folder.
 struct Place(Folder);
@@ -208,6 +211,137 @@ fn modules_of_scripts_are_files_of_their_folder() {
     command.args(["run", "p.yaml", "-n", "1"]).current_dir(place.path("plans")).stdin(Stdio::null());
     let output = command.output().expect("the program was built");
     assert_ne!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Arguments of a coordinator × the limits of an agent, as the process of its run gets them.
+#[test]
+fn what_a_coordinator_sends_is_confined() {
+    let place = Place::new();
+    let mark = place.path("mark");
+    let secret = place.path("secret.txt").display().to_string();
+    let script = format!("os.execute('touch {}') function make_request() return {{}} end", mark.display());
+    place.write(
+        "plans/script.yaml",
+        &format!("{BEGIN}scenarios: [{{steps: [{{get: /, script: \"{script}\"}}]}}]\n"),
+    );
+    place.write("plans/wrk.lua", &format!("os.execute('touch {}')", mark.display()));
+    let said = |limits: &str, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.arg("run").arg(format!("--agent-limits={limits}")).args(arguments);
+        command.args(["--rate", "1", "-d", "1s", "--drain", "0s"]).current_dir(place.path("plans"));
+        let output = command.stdin(Stdio::null()).output().expect("the program was built");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let limits =
+        |scripts: &str| format!("{{\"targets\":[],\"requests_per_s\":null,\"scripts\":\"{scripts}\"}}");
+    let url = "http://127.0.0.1:1/";
+    for arguments in [
+        &["--report", "r.html"][..],
+        &["--evidence", "e"],
+        &["--out", "json=o"],
+        &["--json", "j"],
+        &["--log", "l"],
+        &["--stats", "s"],
+        &["--failed", "f"],
+        &["--step-summary"],
+        &["--repeat", "2"],
+        &["--calibrate"],
+        &["--fleet", "nats://127.0.0.1:1"],
+    ] {
+        let (code, text) = said(&limits("none"), &[&[url], arguments].concat());
+        assert_eq!(code, Some(2), "{arguments:?}: {text}");
+        assert!(text.contains("an agent does not take --"), "{arguments:?}: {text}");
+    }
+    let body = format!("@{secret}");
+    for arguments in [
+        &["-b", &body][..],
+        &["--bearer", &body],
+        &["--basic", &body],
+        &["--jwt-key", &secret],
+        &["-b", &body, "--allow-files", "/"],
+        &["-b", "@../secret.txt"],
+        &["-b", "@/dev/zero"],
+    ] {
+        let (code, text) = said(&limits("none"), &[&[url], arguments].concat());
+        assert_eq!(code, Some(2), "{arguments:?}: {text}");
+        assert!(text.contains("it is not below the plan's folder"), "{arguments:?}: {text}");
+    }
+    // Its scripts × what the agent permits × what the coordinator asks for. Nothing of them runs before.
+    for (allowed, asks, refusal) in [
+        ("none", false, "it runs no scripts"),
+        ("none", true, "an agent does not take --script-allow-system"),
+        ("sandboxed", false, "`os.execute` is not allowed"),
+        ("sandboxed", true, "an agent does not take --script-allow-system"),
+        ("system", false, "`os.execute` is not allowed"),
+    ] {
+        for arguments in [&["script.yaml"][..], &[url, "-s", "wrk.lua"]] {
+            let asked: &[&str] = if asks { &["--script-allow-system"] } else { &[] };
+            let (code, text) = said(&limits(allowed), &[arguments, asked].concat());
+            assert_eq!(code, Some(2), "{allowed} {arguments:?}: {text}");
+            assert!(text.contains(refusal), "{allowed} {asks} {arguments:?}: {text}");
+            assert!(!mark.exists(), "{allowed} {asks} {arguments:?}: {text}");
+        }
+    }
+    let (_, text) = said(&limits("system"), &["script.yaml", "--script-allow-system"]);
+    assert!(mark.exists(), "{text}");
+}
+
+/// A result that cannot be written × what was in its place.
+#[test]
+fn what_cannot_be_written_leaves_what_was_there() {
+    let place = Place::new();
+    let sink = Sink::start("");
+    let old = "an earlier result";
+    place.write("r.json", old);
+    std::os::unix::fs::symlink("r.json", place.path("link.json")).expect("a link");
+    for (flag, file) in [("--json", "r.json"), ("--json", "link.json"), ("--report", "r.json")] {
+        let _turn = machine::load();
+        let line = format!(
+            "ulimit -f 8; exec {} {} -n 20 -c 1 --no-preflight --quiet {flag} {file}",
+            env!("CARGO_BIN_EXE_plimsoll"),
+            sink.url()
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).current_dir(place.0.path()).stdin(Stdio::null());
+        let output = shell.output().expect("there is a shell");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{flag} {file}: {said}");
+        assert!(said.contains("cannot write"), "{flag} {file}: {said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("20"), "the report is there anyway");
+        assert_eq!(std::fs::read_to_string(place.path("r.json")).expect("it is there"), old, "{flag} {file}");
+    }
+    let names: Vec<_> = std::fs::read_dir(place.0.path()).expect("a folder").filter_map(Result::ok).collect();
+    assert_eq!(names.len(), 4, "nothing is left over: {names:?}");
+    // Without the limit it is replaced, through the link, too.
+    let (code, said) =
+        place.said(&format!("{} -n 20 -c 1 --no-preflight --quiet --json link.json", sink.url()));
+    assert!(matches!(code, Some(0 | 3)), "the machine may be busy: {said}");
+    assert!(std::fs::read_to_string(place.path("r.json")).expect("it is there").contains("accounting"));
+    assert!(place.path("link.json").is_symlink());
+    for report in ["nowhere/r.html", "plans"] {
+        let (code, said) = place.said(&format!("{} -n 20 --report {report}", sink.url()));
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("--report: cannot write"), "{said}");
+    }
+    assert_eq!(sink.stop().requests, 4 * 20, "none of those that were refused");
+}
+
+/// Commands that reach for a broker × what their messages show of its address.
+#[test]
+fn the_password_of_a_broker_is_in_no_message() {
+    let place = Place::new();
+    let broker = "nats://me:hunter2@127.0.0.1:1";
+    for command in [
+        format!("run http://127.0.0.1:1/ --rate 1 -d 1s --fleet {broker}"),
+        format!("agent --name a --folder agent --nats {broker}"),
+        format!("fleet list --nats {broker}"),
+    ] {
+        let output = place.output(&command);
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        assert_eq!(output.status.code(), Some(1), "{command}: {text}");
+        assert!(text.contains("nats://***@127.0.0.1:1") && !text.contains("hunter2"), "{command}: {text}");
+    }
 }
 
 /// Names with line ends × what shows them; text of a server × the log of a CI service.

@@ -105,6 +105,14 @@ fn server(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix("# Server: plimsoll "))
 }
 
+/// A plan reads nothing outside of its folder, so that the folder has a copy.
+#[test]
+fn the_description_of_the_sink_is_that_of_the_sink() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../targets/src/sink/service/grpc/sink.proto");
+    let read = |path: &Path| std::fs::read_to_string(path).expect("the description");
+    assert_eq!(read(&folder().join("sink.proto")), read(&own));
+}
+
 #[test]
 fn every_example_runs() {
     let names = examples();

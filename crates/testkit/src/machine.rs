@@ -70,7 +70,7 @@ pub fn quiet() -> Turn {
     })
 }
 
-/// Marks a load whose requests are counted, and waits until no test [measures](quiet) or wants to, and less
+/// Marks a load whose requests are counted, and waits until no test [measures](quiet) or wants to, and fewer
 /// than three loads run. Whoever holds a turn may not wait for another thread that takes one: that thread may
 /// wait for a measurement, which waits for the turn.
 ///

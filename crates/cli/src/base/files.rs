@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write};
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use plimsoll_plan::Problem;
@@ -22,6 +22,8 @@ pub(crate) struct EndFile {
     pub(crate) path: PathBuf,
     /// `true` if the file's content is kept: the summary of a job belongs to all its steps.
     pub(crate) append: bool,
+    /// `true` if it is for its owner alone: it has tokens and the like.
+    pub(crate) is_private: bool,
 }
 
 impl EndFile {
@@ -40,19 +42,66 @@ impl EndFile {
             let hint = "name a file in a folder that exists and may be written";
             Failure::environment(problem.with_hint(hint))
         })?;
-        Ok(Self { path: path.to_owned(), append: false })
+        Ok(Self { path: path.to_owned(), append: false, is_private: false })
+    }
+
+    /// The file for its owner alone.
+    pub(crate) fn private(self) -> Self {
+        Self { is_private: true, ..self }
     }
 
     /// Writes it in one go.
     pub(crate) fn write(&self, content: &[u8]) -> Result<(), Problem> {
-        // A full disk may report its error only with the last part.
-        open(&self.path, self.append)
-            .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_data_if_regular()))
-            .map_err(|error| {
-                let problem = Problem::new(format!("cannot write {}: {error}", self.path.display()));
-                problem.with_hint("the result is on stdout anyway")
-            })
+        let written = match self.append {
+            // A full disk may report its error only with the last part.
+            true => open(&self.path, true)
+                .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_data_if_regular())),
+            false => replace(&self.path, content, self.is_private),
+        };
+        written.map_err(|error| {
+            let problem = Problem::new(format!("cannot write {}: {error}", self.path.display()));
+            problem.with_hint("the result is on stdout anyway")
+        })
     }
+}
+
+/// Writes a whole file: beside the place, and then in place of what is there, which a full disk leaves as it
+/// was. A pipe, a device, a file of somebody else, and one in a folder that is read-only, is written as it
+/// is.
+///
+/// # Errors
+/// It cannot be written.
+fn replace(path: &Path, content: &[u8], is_private: bool) -> io::Result<()> {
+    // A link stays, and what it leads to is replaced.
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let there = std::fs::metadata(&place).ok();
+    let is_ours = there.as_ref().is_none_or(|found| {
+        found.is_file() && found.nlink() == 1 && found.uid() == rustix::process::geteuid().as_raw()
+    });
+    let Some(name) = place.file_name().filter(|_| is_ours && access(folder, Access::WRITE_OK).is_ok()) else {
+        let mut file = open(path, false)?;
+        return file.write_all(content).and_then(|()| file.sync_data_if_regular());
+    };
+    let beside = folder.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    let mode = if is_private { 0o600 } else { 0o666 };
+    let written =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside).and_then(
+            |mut file| {
+                if let Some(there) = there.filter(|_| !is_private) {
+                    file.set_permissions(there.permissions())?;
+                }
+                // A full disk may report its error only with the last part.
+                file.write_all(content)?;
+                file.sync_data()?;
+                std::fs::rename(&beside, &place)
+            },
+        );
+    if written.is_err() {
+        // Otherwise its rest would stay on the full disk.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
 }
 
 /// Errors of a disk that come late.
@@ -144,7 +193,7 @@ pub(crate) fn to_file(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     let mut content = Vec::new();
-    let written = write(&mut content).and_then(|()| open(path, false)?.write_all(&content));
+    let written = write(&mut content).and_then(|()| replace(path, &content, false));
     written.map_err(|error| {
         Failure::environment(Problem::new(format!("cannot write {}: {error}", path.display())))
     })

@@ -12,7 +12,7 @@ use plimsoll_record::{Authority, Options, Recording};
 use crate::args::record::RecordArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::files::{EndFile, to_file};
+use crate::base::files::EndFile;
 use crate::base::{environment, streams};
 use crate::session::import::{self, tell};
 
@@ -21,8 +21,9 @@ const MOST_BODY: usize = 16 << 20;
 
 /// The command.
 pub(crate) fn command(args: &RecordArgs) -> Result<Exit, Failure> {
-    let plan = EndFile::new("FILE", &args.file)?;
-    let har = args.har.as_deref().map(|path| EndFile::new("--har", path)).transpose()?;
+    let plan = EndFile::new("FILE", &args.file)?.private();
+    let har =
+        args.har.as_deref().map(|path| EndFile::new("--har", path).map(EndFile::private)).transpose()?;
     let folder = args.ca.clone().or_else(|| environment::data_folder().map(|data| data.join("record")));
     let folder = folder.ok_or_else(|| {
         let problem = Problem::new("no folder for the certificate: neither XDG_DATA_HOME nor HOME names one");
@@ -87,7 +88,8 @@ fn finish(
     tell(&imported, false, false)?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     for body in &bodies {
-        to_file(&folder.join(&body.name), |out| out.write_all(&body.content))?;
+        let file = EndFile { path: folder.join(&body.name), append: false, is_private: true };
+        file.write(&body.content).map_err(Failure::environment)?;
     }
     plan.write(imported.document.to_yaml().as_bytes()).map_err(Failure::environment)?;
     let requests = match recording.len() {
@@ -101,8 +103,9 @@ fn finish(
 /// Keeps a recording that is no plan beside where the plan would be.
 fn kept(plan: &Path, text: &str) -> Option<PathBuf> {
     let path = plan.with_extension("har");
-    fs::write(&path, text).ok()?;
-    Some(path)
+    let file = EndFile { path, append: false, is_private: true };
+    file.write(text.as_bytes()).ok()?;
+    Some(file.path)
 }
 
 /// The authority of a folder, which is made if there is none, and the file of its certificate.

@@ -142,7 +142,7 @@ impl Workload for Calls<'_> {
         }
         match output.format() {
             format if format.is_for_people() => stdout::to_stdout(|out| out.write_all(text.as_bytes()))?,
-            _ => messages::say(output.quiet)(text.trim_end()),
+            _ => text.trim_end().lines().for_each(|line| messages::say(output.quiet)(line)),
         }
         if let Some(file) = &self.args.summary.summary_file {
             std::fs::write(file, &text).map_err(|error| {

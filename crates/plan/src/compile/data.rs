@@ -8,7 +8,7 @@ use super::around::Role;
 use super::variables::is_function;
 use super::{Compiler, suggestion};
 use crate::document::{DataSpec, Field, Row, Text};
-use crate::grants::unreadable;
+use crate::grants::{is_not_granted, unreadable};
 use crate::{FileKind, Place, Problem};
 
 /// Bytes of a file that are read for the names of its columns, at most.
@@ -309,7 +309,8 @@ impl Compiler<'_, '_> {
         let name = self.plain(field)?;
         let path = self.loaded.path(&name);
         let permitted = self.resolver.permitted(&path, true);
-        if permitted.is_ok() && self.resolver.files.kind(&path) == Some(FileKind::Stream) {
+        let is_elsewhere = permitted.as_ref().is_err_and(is_not_granted);
+        if !is_elsewhere && self.resolver.files.kind(&path) == Some(FileKind::Stream) {
             let message = format!("cannot read rows from `{name}`: it is a pipe, a socket or a device");
             let hint = "write it to a file: every thread reads the rows for itself";
             return self.fail(field.place(), Problem::new(message).with_hint(hint));
