@@ -56,7 +56,7 @@ pub struct ListeningSocket {
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectedSocket {
-    /// Its own address.
+    /// Address of this end.
     pub local: SocketAddr,
     /// The address of the other end.
     pub remote: SocketAddr,
@@ -230,7 +230,7 @@ fn question(family: u8, by: By, states: u32, with: u8) -> [u8; HEADER + 56] {
     message
 }
 
-/// What the system says of a socket.
+/// A socket as the system describes it.
 struct Message<'a> {
     local: SocketAddr,
     remote: SocketAddr,

@@ -29,7 +29,7 @@ pub(crate) struct SocketWatch {
     targets: Vec<SocketAddr>,
     /// Their ports.
     ports: BTreeSet<u16>,
-    /// Those of the targets in this network.
+    /// Ports of the targets in this network.
     own_ports: BTreeSet<u16>,
     /// Drops of each listener at the last look, by its cookie.
     drops: HashMap<u64, u32>,

@@ -113,7 +113,7 @@ pub(crate) struct TargetPool {
     pub(crate) available: VecDeque<u32>,
     /// Connections that are established or being established.
     pub(crate) open: u32,
-    /// Those of them that are established.
+    /// Connections that are established.
     pub(crate) established: u32,
     /// Set once a connection was established, until one takes too long while there is no other.
     pub(crate) reached: bool,

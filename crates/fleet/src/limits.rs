@@ -91,16 +91,16 @@ impl From<AllowedTarget> for String {
     }
 }
 
-/// What an agent lets the scripts of a plan do.
+/// Scripts of a plan that an agent runs, and their access to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AllowedScripts {
     /// There may be none.
     #[default]
     None,
-    /// They run without the system's library.
+    /// Scripts run without the system's library.
     Sandboxed,
-    /// They may open files, start processes and resolve names, if the coordinator asks for that.
+    /// Scripts may open files, start processes and resolve names, if the coordinator asks for that.
     System,
 }
 

@@ -95,10 +95,9 @@ impl fmt::Display for LinkError {
         match self {
             Self::Thread(error) => write!(f, "cannot start the thread of the broker's client: {error}"),
             Self::Unreachable { url, reason } => {
-                write!(f, "no NATS broker at {}: {reason}", without_password(url).escape_debug())
+                write!(f, "no NATS broker at {}: {reason}", url.escape_debug())
             }
             Self::Unauthorized { url } => {
-                let url = without_password(url);
                 write!(f, "the NATS broker at {} does not accept these credentials", url.escape_debug())
             }
         }
@@ -106,14 +105,6 @@ impl fmt::Display for LinkError {
 }
 
 impl std::error::Error for LinkError {}
-
-/// The address with stars in place of a user and a password.
-fn without_password(url: &str) -> String {
-    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1))) {
-        Some((scheme, host)) => format!("{scheme}://***@{host}"),
-        None => url.to_owned(),
-    }
-}
 
 impl LinkError {
     /// Remedy.

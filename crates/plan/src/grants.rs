@@ -21,9 +21,9 @@ pub(crate) struct Grants {
     pub(crate) system_scripts: bool,
     /// Folders whose files it may read, and write its outputs to, beside those that are its own.
     folders: Vec<PathBuf>,
-    /// What holds for the plan holds for the flags.
+    /// Files that flags name need a permission, too.
     pub(crate) is_confined: bool,
-    /// What holds for the flags holds for the plan.
+    /// Files that the plan names need none, as those of flags.
     is_plan_of_flags: bool,
 }
 
@@ -42,7 +42,7 @@ impl Grants {
     /// Checks that a plan in the folder `own` may read `path`.
     ///
     /// # Errors
-    /// It is elsewhere, also by a link; or it is a pipe, a socket or a device, which can be read without an
+    /// `path` is elsewhere, also by a link; or a pipe, a socket or a device, which can be read without an
     /// end.
     pub(crate) fn reading(&self, files: &dyn Files, own: &Path, path: &Path) -> io::Result<()> {
         if path == Path::new("-") || self.is_plan_of_flags {
@@ -60,7 +60,7 @@ impl Grants {
     /// Checks that a plan may have `path` written: below the folder in which the command runs.
     ///
     /// # Errors
-    /// It is elsewhere.
+    /// `path` is elsewhere.
     pub(crate) fn writing(&self, files: &dyn Files, path: &Path) -> io::Result<()> {
         if self.is_plan_of_flags {
             return Ok(());

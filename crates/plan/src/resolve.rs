@@ -84,7 +84,7 @@ pub(crate) struct Resolver<'a> {
     pub(crate) environment: &'a dyn Environment,
     /// The plan file, if there is one.
     pub(crate) document: Option<Arc<LoadedDocument>>,
-    /// What the plan file may do.
+    /// Permissions of the plan file.
     pub(crate) grants: Grants,
     /// Secrets to hide in names and URLs of the plan.
     pub(crate) redaction: Redaction,

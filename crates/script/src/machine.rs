@@ -80,7 +80,7 @@ impl Machine {
     /// Reads a script without running anything of it.
     ///
     /// # Errors
-    /// It is not Lua.
+    /// The text is not Lua.
     pub(crate) fn read(&self, text: &ScriptText, what: &str) -> Result<(), ScriptError> {
         self.compiled(text, None, what).map(|_| ())
     }

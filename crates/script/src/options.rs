@@ -72,7 +72,7 @@ impl ScriptOptions {
     /// Checks that the scripts may run.
     ///
     /// # Errors
-    /// They were only read.
+    /// The scripts were only read.
     pub(crate) fn runs(&self) -> Result<(), ScriptError> {
         match self.only_syntax {
             true => Err(ScriptError::new("the script was only read".to_owned())),

@@ -70,7 +70,7 @@ impl EndFile {
 /// is.
 ///
 /// # Errors
-/// It cannot be written.
+/// `path` cannot be written.
 fn replace(path: &Path, content: &[u8], is_private: bool) -> io::Result<()> {
     // A link stays, and what it leads to is replaced.
     let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());

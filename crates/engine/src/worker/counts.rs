@@ -40,7 +40,7 @@ pub(super) struct Counts {
     ok_at_failure: u64,
     /// When the last answer came; zero before the first.
     last_answer: Nanos,
-    /// The same at the end of the last pass.
+    /// Value of `last_answer` at the end of the last pass.
     told_answer: Nanos,
     /// Answers since the last snapshot, as instants of the clock.
     new_answers: Option<AnswerTimes>,

@@ -58,7 +58,7 @@ fn contradicts(claim: Claim) -> &'static [&'static str] {
     /// Advice for a generator that is late by itself.
     const BETTER_GENERATOR: [&str; 6] =
         ["idle machine", "more threads", "--precise", "keep other work", "stop ", "fewer streams"];
-    /// The same, and that for a load that is too large, too short or not settled.
+    /// Advice of [`BETTER_GENERATOR`], and advice for a load that is too large, too short or not settled.
     const OTHER_LOAD: [&str; 12] = [
         "idle machine",
         "more threads",

@@ -6,6 +6,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_fleet::{Fabric as _, Here, LinkEvent, NatsAddress, NatsEvent, NatsLink};
 use plimsoll_plan::Problem;
+use plimsoll_scenario::Redaction;
 
 use crate::args::fleet::AgentChoice;
 use crate::base::failure::Failure;
@@ -22,8 +23,12 @@ const PATIENCE: Nanos = Nanos::from_millis(50);
 /// # Errors
 /// There is none, or it rejects our credentials.
 pub(crate) fn connect(address: NatsAddress) -> Result<NatsLink, Failure> {
-    NatsLink::connect(address)
-        .map_err(|error| Failure::environment(Problem::new(error.to_string()).with_hint(error.hint())))
+    NatsLink::connect(address).map_err(|error| {
+        let message = error.to_string();
+        // The address may have a user and a password.
+        let message = Redaction::default().in_text(&message).into_owned();
+        Failure::environment(Problem::new(message).with_hint(error.hint()))
+    })
 }
 
 /// Listens for agents until all that are wanted were heard.
