@@ -4,7 +4,7 @@
 use plimsoll_core::Random;
 use plimsoll_plan::DynamicOrigin;
 use plimsoll_scenario::reference::{Origin, Resource, origin, resolve, resolve_url};
-use plimsoll_scenario::{Body, Context, Dialect, Location, RequestSpec, RequestTemplate, Scheme};
+use plimsoll_scenario::{Body, Context, Dialect, Location, Redaction, RequestSpec, RequestTemplate, Scheme};
 
 use std::sync::LazyLock;
 
@@ -69,9 +69,12 @@ pub fn run(data: &[u8]) {
     }
     // Nor does a path that is not encoded become anything else.
     if let Ok(path) = std::str::from_utf8(location) {
-        for next in [TEMPLATE.redirected(path, status), TEMPLATE.redirected_away(path, status, Scheme::Https)]
-            .into_iter()
-            .flatten()
+        for next in [
+            TEMPLATE.redirected(path, status),
+            TEMPLATE.redirected_away(path, status, Scheme::Https, &Redaction::default()),
+        ]
+        .into_iter()
+        .flatten()
         {
             assert_one_request(&next, path);
         }

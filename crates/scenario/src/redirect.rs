@@ -1,7 +1,8 @@
 //! The request that follows a redirect.
 
+use crate::head::{FieldText, HeadField};
 use crate::request::Source;
-use crate::{Body, RequestSpec, RequestTemplate, Scheme, Scope, Template, TemplateError};
+use crate::{Body, Redaction, RequestSpec, RequestTemplate, Scheme, Scope, Template, TemplateError};
 
 impl RequestTemplate {
     /// The request to send after a response with `status` (301, 302, 303, 307 or 308) and a location whose
@@ -17,16 +18,39 @@ impl RequestTemplate {
         self.compile_again(self.after(path, status))
     }
 
-    /// The same for a location at another authority or scheme: the authority is that of the
-    /// [`Context`](crate::Context), and fields for the first one are dropped: Authorization, Cookie and Host.
-    /// (RFC 9110 section 15.4; cookies of the context are chosen for each host.)
+    /// The request that follows a redirect to another authority or scheme: the authority is that of the
+    /// [`Context`](crate::Context), and fields for the first one are dropped: Host, and all that are secrets
+    /// by their names, as `redaction` knows them, or by their values. (RFC 9110 section 15.4; cookies of the
+    /// context are chosen for each host.)
     ///
     /// # Errors
-    /// If `path` is not a valid request target.
-    pub fn redirected_away(&self, path: &str, status: u16, scheme: Scheme) -> Result<Self, TemplateError> {
+    /// If `path` is not a valid request target, or the request would repeat a body with a secret of the plan:
+    /// the server that answered names the one that would get it.
+    pub fn redirected_away(
+        &self,
+        path: &str,
+        status: u16,
+        scheme: Scheme,
+        redaction: &Redaction,
+    ) -> Result<Self, TemplateError> {
         let mut next = RequestSpec { scheme, authority_slot: true, ..self.after(path, status) };
-        let of_first = ["authorization", "proxy-authorization", "cookie", "host"];
-        next.headers.retain(|(name, _)| !of_first.iter().any(|other| name.eq_ignore_ascii_case(other)));
+        let is_secret = |field: &HeadField| match &field.value {
+            FieldText::Template(value) => value.has_secret(),
+            FieldText::Length => false,
+        };
+        let secret: Vec<&str> =
+            self.source.fields.iter().filter(|field| is_secret(field)).map(|f| &*f.name).collect();
+        let stays = |name: &str| {
+            name.eq_ignore_ascii_case("host")
+                || redaction.hides_header(name)
+                || secret.iter().any(|secret| name.eq_ignore_ascii_case(secret))
+        };
+        next.headers.retain(|(name, _)| !stays(name));
+        if next.body != Body::None && self.body_has_secret() {
+            return Err(TemplateError::new(
+                "another server would get the body, which has a secret of the plan",
+            ));
+        }
         self.compile_again(next)
     }
 
@@ -82,6 +106,51 @@ mod tests {
         let context = Context { index: 0, worker: 0, unix_ns: 0, variables: &[], ..Context::default() };
         request.render(&context, &mut Random::new(1, 0), &mut Vec::new(), &mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    /// Secrets of the plan × the parts of a request that have them, on the way to another server.
+    #[test]
+    fn another_server_gets_no_secret() {
+        let one = |name: &str| [(name.to_owned(), "topsecret".to_owned())].into_iter().collect();
+        let constants = crate::Constants::new(Default::default(), one("KEY"));
+        let scope = Scope { constants: Some(&constants), ..Scope::default() };
+        let redaction = Redaction::new(["flavour"]);
+        let follow = |headers: &[(&str, &str)], body: &str, status| {
+            let spec = RequestSpec {
+                method: "POST".to_owned(),
+                target: "/".to_owned(),
+                authority: "example.test".to_owned(),
+                headers: headers
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                    .collect(),
+                body: Body::Text(body.as_bytes().to_vec()),
+                ..RequestSpec::default()
+            };
+            let first = RequestTemplate::compile(&spec, &scope, None).unwrap();
+            let next = first.redirected_away("/there", status, Scheme::Http, &redaction)?;
+            let mut out = Vec::new();
+            let context = Context { authority: b"other.test", ..Context::default() };
+            next.render(&context, &mut Random::new(1, 0), &mut Vec::new(), &mut out);
+            Ok::<_, TemplateError>(String::from_utf8(out).unwrap())
+        };
+        for name in ["Authorization", "cookie", "X-Api-Key", "X-Session-Token", "Flavour", "Host"] {
+            let text = follow(&[(name, "topsecret"), ("X-Kept", "1")], "hello", 307).unwrap();
+            assert!(text.contains("X-Kept: 1") && text.ends_with("hello"), "{name}: {text}");
+            assert!(!text.contains("topsecret"), "{name}: {text}");
+        }
+        for value in ["${secret(KEY)}", "a ${upper(${secret(KEY)})}", "${base64(${secret(KEY)})}"] {
+            let text = follow(&[("X-Plain", value), ("X-Kept", "1")], "hello", 308).unwrap();
+            assert!(text.contains("X-Kept: 1") && !text.contains("X-Plain"), "{value}: {text}");
+            let error = follow(&[], value, 307).unwrap_err();
+            assert_eq!(
+                error.message(),
+                "another server would get the body, which has a secret of the plan",
+                "{value}"
+            );
+            // A request that becomes a GET has no body.
+            assert!(follow(&[], value, 303).unwrap().starts_with("GET /there "), "{value}");
+        }
     }
 
     #[test]

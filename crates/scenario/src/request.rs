@@ -468,6 +468,11 @@ impl RequestTemplate {
         self.front.has_secret() || self.content.template().is_some_and(Template::has_secret)
     }
 
+    /// Returns `true` if the body contains a secret of the plan.
+    pub(crate) fn body_has_secret(&self) -> bool {
+        self.content.template().is_some_and(Template::has_secret)
+    }
+
     /// Returns `true` if a rendering reads the cookies of the [`Context`].
     pub fn uses_cookies(&self) -> bool {
         self.source

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
-use plimsoll_scenario::{Body, Context, DynamicRequest, ForwardProxy, RequestSpec, RequestTemplate, Scheme};
+use plimsoll_scenario::{
+    Body, Context, DynamicRequest, ForwardProxy, Redaction, RequestSpec, RequestTemplate, Scheme,
+};
 
 fn proxy() -> ForwardProxy {
     ForwardProxy { authorization: Some(Arc::from("Basic bWU6c2VjcmV0")) }
@@ -54,14 +56,14 @@ fn requests_over_tls_have_no_part_for_the_proxy() {
     let secure = of(&RequestSpec { scheme: Scheme::Https, ..spec() });
     assert_eq!(secure, "GET /a?n=7 HTTP/1.1\r\nHost: h.test:8080\r\nX-A: 1\r\n\r\n");
     let first = RequestTemplate::http1(&spec()).unwrap();
-    let away = first.redirected_away("/there", 302, Scheme::Https).unwrap();
+    let away = first.redirected_away("/there", 302, Scheme::Https, &Redaction::default()).unwrap();
     assert!(
         rendered(&away).starts_with("GET /there HTTP/1.1\r\nHost: other.test\r\n"),
         "{}",
         rendered(&away)
     );
     assert!(!rendered(&away).contains("Proxy-"));
-    let back = away.redirected_away("/back", 302, Scheme::Http).unwrap();
+    let back = away.redirected_away("/back", 302, Scheme::Http, &Redaction::default()).unwrap();
     assert!(rendered(&back).starts_with("GET http://other.test/back HTTP/1.1\r\n"), "{}", rendered(&back));
     assert!(rendered(&back).contains("Proxy-Authorization: Basic bWU6c2VjcmV0\r\n"));
 }

@@ -208,7 +208,8 @@ impl<B: Backend> Worker<'_, B> {
             from.redirected(&path, status)
         } else {
             let https = self.pools[there as usize].https;
-            from.redirected_away(&path, status, if https { Scheme::Https } else { Scheme::Http })
+            let scheme = if https { Scheme::Https } else { Scheme::Http };
+            from.redirected_away(&path, status, scheme, &self.plan.redaction)
         };
         let next = next.map_err(|error| unfollowed(error.to_string()))?;
         Ok((there, next))

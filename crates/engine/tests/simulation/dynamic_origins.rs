@@ -50,8 +50,8 @@ fn a_redirect_to_another_server_is_followed_without_what_was_meant_for_the_first
     let to_other = format!("http://{OTHER}/there?x#part");
     for protocol in PROTOCOLS {
         let settings = format!("connections: 2, iterations: 20, follow_redirects: 1{protocol}");
-        let rest =
-            "scenarios: [{cookies: true, headers: {Cookie: own=1, X-Kept: 2}, steps: [{get: /login}]}]";
+        let rest = "scenarios: [{cookies: true, headers: {Cookie: own=1, X-Kept: 2, X-Api-Key: hidden, \
+                    Session-Token: hidden}, steps: [{get: /login}]}]";
         let moved = with_fields(302, &[("Location", &to_other), ("Set-Cookie", "a=1")]);
         let there = with_fields(200, &[("Set-Cookie", "b=2")]);
         let (record, truth) = simulate(&plan(&settings, rest), both(moved, there));
@@ -60,9 +60,12 @@ fn a_redirect_to_another_server_is_followed_without_what_was_meant_for_the_first
         let (first, second) = (asked(&truth, "sim.test"), asked(&truth, OTHER));
         assert_eq!((first.len(), second.len()), (20, 20));
         assert!(first.iter().all(|request| request.contains("authorization: basic ")));
+        assert!(first.iter().all(|request| request.contains("session-token: hidden")));
         for request in second {
             assert!(request.starts_with("get /there?x http/") && request.contains("x-kept: 2"), "{request}");
-            assert!(!request.contains("authorization") && !request.contains("cookie"), "{request}");
+            for secret in ["authorization", "cookie", "hidden"] {
+                assert!(!request.contains(secret), "{secret}: {request}");
+            }
         }
         let peers: Vec<_> = record.peers.iter().map(|peer| (&*peer.authority, &*peer.origin)).collect();
         assert_eq!(peers, [("sim.test", ""), (OTHER, &*format!("http://{OTHER}"))]);
