@@ -65,9 +65,10 @@ const NAME: &str = "io_uring";
 /// Checks by trying whether [`OpenUring`] works on this system.
 ///
 /// # Errors
-/// The reason: io_uring is absent or forbidden (as in many containers), or the kernel is too old.
+/// The reason: io_uring is absent or forbidden (as in many containers), in whole or in part, or the kernel is
+/// too old.
 pub fn uring_available() -> Result<(), String> {
-    let ring = Ring::open().map_err(|error| match error.raw_os_error() {
+    let mut ring = Ring::open().map_err(|error| match error.raw_os_error() {
         Some(libc::ENOSYS) => "the kernel has no io_uring".to_owned(),
         Some(libc::EPERM | libc::EACCES) => {
             "io_uring is forbidden here (kernel.io_uring_disabled, or a seccomp filter)".to_owned()
@@ -78,6 +79,9 @@ pub fn uring_available() -> Result<(), String> {
     if let Some(lack) = ring.lacks() {
         return Err(lack);
     }
+    ring.poll().map_err(|error| {
+        format!("io_uring can be set up here and not entered ({error}): a seccomp filter forbids it")
+    })?;
     drop(ring);
     let backend = Uring::open(BackendOptions::default());
     backend
@@ -587,5 +591,49 @@ mod tests {
         assert!(backend.now() >= start + Nanos::from_millis(10) && backend.now() < far);
         assert!(matches!(backend.next_event(), Some(Event::Received { .. })));
         late.join().expect("writes");
+    }
+}
+
+#[cfg(test)]
+mod refusals {
+    use super::*;
+
+    /// Has the kernel refuse a system call of this thread from now on, as the filters of some containers do.
+    fn refuse(number: libc::c_long) {
+        let filter = [
+            (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+            (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, number as u32),
+            (libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+            (libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+        ];
+        let mut filter = filter.map(|(code, jt, jf, k)| libc::sock_filter { code: code as u16, jt, jf, k });
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+        // SAFETY: both calls concern this thread alone; the program lives through the second one.
+        let results = unsafe {
+            [
+                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+                libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program),
+            ]
+        };
+        assert_eq!(results, [0, 0], "{}", std::io::Error::last_os_error());
+    }
+
+    /// Symptom: where a ring may be set up and not entered, runs went round and round for ever.
+    #[test]
+    fn a_refused_system_call_is_found_before_the_run() {
+        for (number, words) in [
+            (libc::SYS_io_uring_setup, "io_uring is forbidden here"),
+            (libc::SYS_io_uring_enter, "io_uring can be set up here and not entered"),
+            (libc::SYS_io_uring_register, "does not report its io_uring operations"),
+        ] {
+            let tried = std::thread::spawn(move || {
+                refuse(number);
+                uring_available()
+            });
+            let reason = tried.join().expect("it returns").expect_err("it is refused");
+            // Where there is no io_uring at all, that is the reason.
+            let none = uring_available().err();
+            assert!(reason.contains(words) || none.is_some(), "{reason} {none:?}");
+        }
     }
 }
