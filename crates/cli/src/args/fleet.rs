@@ -39,6 +39,13 @@ impl BrokerArgs {
     pub(crate) fn address(&self, name: &str) -> Result<NatsAddress, Problem> {
         address(&self.nats, ("--creds", self.creds.as_ref()), self.ca.as_ref(), name)
     }
+
+    /// Returns `true` if the broker is asked for a key, or for the user and password of its URL.
+    pub(crate) fn has_credentials(&self) -> bool {
+        let authority = self.nats.split_once("://").map_or(&*self.nats, |(_, rest)| rest);
+        let authority = authority.split('/').next().unwrap_or_default();
+        self.creds.is_some() || authority.contains('@')
+    }
 }
 
 fn address(

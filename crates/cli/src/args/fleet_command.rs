@@ -15,6 +15,9 @@ use crate::args::runs::ExportFormat;
 pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) broker: BrokerArgs,
+    /// Serve a broker without a key: whoever reaches the broker may then give orders to this agent
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// Name of this agent: letters, digits, `-` and `_` [default: the name in --creds, or the machine's]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,

@@ -30,6 +30,12 @@ pub(crate) fn command(args: &AgentArgs) -> Result<Exit, Failure> {
         requests_per_s: rate.map(plimsoll_core::Rate::per_second_f64),
         scripts: args.allow_scripts.map(Into::into).unwrap_or_default(),
     };
+    if !args.broker.has_credentials() && !args.insecure {
+        let problem =
+            Problem::new("an agent without a key takes orders from everybody who reaches the broker");
+        let hint = "add --creds FILE with a key that `plimsoll fleet up` has made, or --insecure";
+        return Err(Failure::usage(problem.with_hint(hint)));
+    }
     let address = args.broker.address("agent").map_err(Failure::usage)?;
     let of_key = address.credentials.as_ref().and_then(|credentials| credentials.agent.clone());
     if let (Some(name), Some(of_key)) = (&args.name, &of_key)
