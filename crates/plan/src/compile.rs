@@ -59,6 +59,9 @@ use pool::PoolDraft;
 use script::ScriptText;
 use server::NamedTarget;
 
+/// Most scenarios of a plan.
+const MOST_SCENARIOS: usize = 10_000;
+
 /// State of the compilation of a plan file. Problems go to the resolver.
 struct Compiler<'r, 'a> {
     resolver: &'r mut Resolver<'a>,
@@ -93,6 +96,8 @@ struct Compiler<'r, 'a> {
     judges: Vec<Arc<dyn Judge>>,
     /// Pools that steps fill.
     pools: Vec<PoolDraft>,
+    /// Number of steps that were compiled so far.
+    steps: usize,
     around: Around,
 }
 
@@ -137,6 +142,7 @@ impl Resolver<'_> {
                 supplies: Vec::new(),
                 judges: Vec::new(),
                 pools: Vec::new(),
+                steps: 0,
                 around: Around { role, ..around },
             };
             works.push(compiler.work(patch));
@@ -192,6 +198,10 @@ impl Compiler<'_, '_> {
         let mut names = HashSet::new();
         let mut scenarios = Vec::new();
         for (index, scenario) in document.scenarios.iter().enumerate() {
+            if index == MOST_SCENARIOS {
+                let problem = Problem::new(format!("there are more than {MOST_SCENARIOS} scenarios"));
+                return self.fail(scenario.place(), problem.with_hint("take what differs from a data file"));
+            }
             let name = self.scenario_name(index, scenario, &mut names);
             if let Some(spec) = scenario.get() {
                 scenarios.extend(self.scenario(name, spec, scenario.place()));

@@ -5,9 +5,12 @@ use plimsoll_scenario::Op;
 use super::Compiler;
 use super::known::{Known, Last};
 use super::scenario::Part;
-use crate::Place;
 use crate::document::{Field, StepKind, StepSpec};
 use crate::draft::Draft;
+use crate::{Place, Problem};
+
+/// Most steps of a plan, those of all scenarios together. A step takes some KiB.
+const MOST_STEPS: usize = 100_000;
 
 impl Compiler<'_, '_> {
     /// Compiles steps, one after the other.
@@ -19,6 +22,10 @@ impl Compiler<'_, '_> {
     ) -> Option<()> {
         let mut complete = Some(());
         for step in steps {
+            self.steps += 1;
+            if self.steps > MOST_STEPS {
+                return self.too_many_steps(step.place());
+            }
             let compiled = match step.get() {
                 Some(spec) => self.step(spec, step.place(), part, known),
                 None => None,
@@ -26,6 +33,15 @@ impl Compiler<'_, '_> {
             complete = complete.and(compiled);
         }
         complete
+    }
+
+    /// Reports once that there are more steps than [`MOST_STEPS`].
+    fn too_many_steps(&mut self, place: Option<Place>) -> Option<()> {
+        if self.steps > MOST_STEPS + 1 {
+            return None;
+        }
+        let problem = Problem::new(format!("there are more than {MOST_STEPS} steps"));
+        self.fail(place, problem.with_hint("take what differs from a data file: `data: {d: {csv: FILE}}`"))
     }
 
     fn step(

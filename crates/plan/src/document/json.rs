@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::tree::{DEEPEST, Entry, Kind, Node, too_deep};
+use super::tree::{DEEPEST, Entry, Kind, Node, ValueCount, too_deep};
 use crate::{Place, Problem, Problems};
 
 /// Returns `true` if a plan file is JSON: by the ending of its name, or, if that says nothing, by its first
@@ -20,7 +20,7 @@ pub(crate) fn is_json(name: &str, text: &str) -> bool {
 /// Reads a text. `None`: it is not JSON, and the problem is reported.
 pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let mut reader = Reader { text, at: start, depth: 0, problems };
+    let mut reader = Reader { text, at: start, depth: 0, values: ValueCount::default(), problems };
     let whole = reader.value().and_then(|root| match reader.peek() {
         None => Ok(root),
         Some(_) => Err(reader.wrong("something follows the plan").with_hint("one file holds one plan")),
@@ -33,6 +33,7 @@ struct Reader<'t, 'p> {
     /// Offset of the next byte.
     at: usize,
     depth: usize,
+    values: ValueCount,
     problems: &'p mut Problems,
 }
 
@@ -90,7 +91,9 @@ impl Reader<'_, '_> {
     }
 
     fn value(&mut self) -> Result<Node, Problem> {
-        match self.peek() {
+        let next = self.peek();
+        self.values.add().map_err(|problem| problem.at(Some(self.place(self.at, self.at))))?;
+        match next {
             Some('{') => self.nested(Self::object),
             Some('[') => self.nested(Self::array),
             Some('"') => {

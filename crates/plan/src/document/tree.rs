@@ -14,6 +14,8 @@ use crate::{Place, Problem, Problems};
 pub(crate) const LARGEST_TEXT: usize = 16 * 1024 * 1024;
 /// Deepest nesting of lists and mappings: deeper than any plan, and shallow enough for every stack.
 pub(super) const DEEPEST: usize = 64;
+/// Most values of a file, all together: a single character each, they would take a hundred times its bytes.
+const MOST_VALUES: usize = 1_000_000;
 /// Most values that aliases may repeat, all together: a few lines of aliases of aliases could otherwise be
 /// billions of values.
 const MOST_REPEATED: usize = 100_000;
@@ -158,6 +160,26 @@ struct Builder<'t, 'p> {
     documents: usize,
     anchors: HashMap<usize, Node>,
     repeated: usize,
+    values: ValueCount,
+}
+
+/// Number of values that were read.
+#[derive(Default)]
+pub(super) struct ValueCount(usize);
+
+impl ValueCount {
+    /// Counts one.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(super) fn add(&mut self) -> Result<(), Problem> {
+        self.0 += 1;
+        match self.0 > MOST_VALUES {
+            true => Err(Problem::new(format!("there are more than {MOST_VALUES} values"))
+                .with_hint("put data into CSV or JSON lines files, which are read piece by piece")),
+            false => Ok(()),
+        }
+    }
 }
 
 impl<'t, 'p> Builder<'t, 'p> {
@@ -172,6 +194,7 @@ impl<'t, 'p> Builder<'t, 'p> {
             documents: 0,
             anchors: HashMap::new(),
             repeated: 0,
+            values: ValueCount::default(),
         }
     }
 
@@ -268,6 +291,10 @@ impl<'t, 'p> Builder<'t, 'p> {
 
     /// Adds a complete value to the list or mapping that it is in.
     fn add(&mut self, node: Node, anchor: usize) -> Option<()> {
+        if let Err(problem) = self.values.add() {
+            self.report(problem, node.place);
+            return None;
+        }
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());
         }

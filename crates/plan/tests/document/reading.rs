@@ -133,6 +133,18 @@ fn a_bomb_of_aliases_ends_in_a_problem() {
     }
 }
 
+/// Symptom: a plan of 4 MB took 2 GB.
+#[test]
+fn values_of_a_plan_are_bounded() {
+    let yaml = format!("variables: {{a: [{}x]}}", "x,".repeat(1_000_000));
+    let json = format!("{{\"variables\": {{\"a\": [{}1]}}}}", "1,".repeat(1_000_000));
+    for text in [yaml, json] {
+        let (document, problems) = read(&text);
+        assert!(document.is_none());
+        assert!(problems.to_string().contains("there are more than 1000000 values"), "{problems}");
+    }
+}
+
 #[test]
 fn reading_goes_on_behind_a_mistake() {
     let (document, problems) = read(
