@@ -368,3 +368,48 @@ fn names_of_a_plan_are_lines() {
     let (_, said) = place.said("check plans/p.yaml");
     assert!(said.contains("\n  | PASS"), "{said}");
 }
+
+/// Symptom: a variable that is set to twice itself took 4 GB, and the result was lost.
+#[test]
+fn variables_that_grow_end_their_iterations_and_not_the_run() {
+    let place = Place::new();
+    let sink = Sink::start("");
+    let plan = format!(
+        "targets: {{a: '{}'}}\nrun: {{iterations: 2, connections: 1}}\nvariables: {{v: aaaaaaaaaa}}\n\
+         scenarios: [{{steps: [{{repeat: 60, steps: [{{set: {{v: '${{v}}${{v}}'}}}}, {{get: /}}]}}]}}]\n",
+        sink.url()
+    );
+    place.write("plans/grows.yaml", &plan);
+    let _turn = machine::load();
+    let output = place.output("run plans/grows.yaml -o json --quiet --no-preflight");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one object");
+    // Ten bytes are doubled twenty times before they are more than 16 MiB.
+    assert_eq!(result["accounting"]["ok"], 2 * 20, "{}", String::from_utf8_lossy(&output.stderr));
+    let summary = result["verdict"]["summary"].as_str().unwrap_or_default();
+    let expected = "the variable `v` was to be set to a text of more than 16 MiB";
+    assert!(summary.contains(expected), "{summary}");
+    assert_eq!(output.status.code(), Some(2), "the plan is wrong");
+}
+
+/// Credentials of an agent × whether it serves: a broker without keys passes on anybody's orders.
+#[test]
+fn an_agent_without_a_key_serves_only_where_it_is_told_to() {
+    let place = Place::new();
+    // Nobody listens there: who gets so far has not been refused.
+    for (flags, is_refused) in [
+        ("--nats nats://127.0.0.1:1", true),
+        ("--nats nats://127.0.0.1:1/x@y", true),
+        ("--nats 127.0.0.1:1", true),
+        ("--nats nats://me:word@127.0.0.1:1", false),
+        ("--nats nats://127.0.0.1:1 --insecure", false),
+    ] {
+        let (code, said) = place.said(&format!("agent --name a --folder agent {flags}"));
+        let words = "takes orders from everybody who reaches the broker";
+        assert_eq!(
+            (code, said.contains(words)),
+            (Some(if is_refused { 2 } else { 1 }), is_refused),
+            "{flags}: {said}"
+        );
+        assert!(said.contains("--insecure") == is_refused, "{flags}: {said}");
+    }
+}

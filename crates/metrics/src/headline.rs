@@ -6,7 +6,7 @@
 //! | if | outcome | cause |
 //! |---|---|---|
 //! | a consistency check of the system under test failed | FAIL | `inconsistent` |
-//! | a script failed | NO VERDICT | `script` |
+//! | a script failed, or a scenario could not go on | NO VERDICT | `script` |
 //! | no request was started; none has ended when a run is interrupted or goes on | NO VERDICT | `invalid` |
 //! | a threshold does not hold, and that is [proven](RunFacts::is_proven) | FAIL | `thresholds` |
 //! | nothing succeeded, by the target's doing | FAIL | `nothing_succeeded` |
@@ -92,7 +92,7 @@ pub enum Cause {
     StoppedAnswering,
     /// The contents of the system under test differ from what it acknowledged.
     Inconsistent,
-    /// A script failed.
+    /// A script failed, or a scenario could not go on.
     Script,
     /// The measurement is invalid, or nothing was measured.
     Invalid,
@@ -134,6 +134,8 @@ pub struct RunFacts {
     pub unanswered: u64,
     /// Failures of scripts, with and without a request.
     pub script_errors: u64,
+    /// Why an iteration could not go on, if that was no script.
+    pub stuck: Option<String>,
     /// The thresholds, in the order of the plan.
     pub thresholds: Vec<ThresholdFacts>,
     /// `true` if the measurement is valid.
@@ -214,6 +216,10 @@ impl RunFacts {
                 record.held_up(),
             ),
             script_errors: record.script_errors(),
+            stuck: match record.error_examples.contains_key(ErrorClass::Script.name()) {
+                true => None,
+                false => record.error_examples.get(ErrorClass::Scenario.name()).cloned(),
+            },
             thresholds: record.thresholds.iter().map(ThresholdFacts::of).collect(),
             valid: verdict.valid,
             invalid_reasons: verdict.codes(),
@@ -326,7 +332,11 @@ impl RunFacts {
         match (outcome, cause) {
             (_, Some(Cause::Inconsistent)) => self.inconsistent.clone().unwrap_or_default(),
             (_, Some(Cause::Script)) => {
-                format!("the script failed {} times", figure::count(self.script_errors))
+                let times = figure::count(self.script_errors);
+                match &self.stuck {
+                    Some(reason) => format!("{times} iterations could not go on: {reason}"),
+                    None => format!("the script failed {times} times"),
+                }
             }
             (_, Some(Cause::Thresholds)) => self.broken(),
             (_, Some(Cause::NothingSucceeded)) => self.failures(),

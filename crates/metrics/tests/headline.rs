@@ -16,6 +16,7 @@ fn facts() -> RunFacts {
         timed_out: 0,
         unanswered: 0,
         script_errors: 0,
+        stuck: None,
         thresholds: Vec::new(),
         valid: true,
         invalid_reasons: Vec::new(),
@@ -240,6 +241,8 @@ fn the_first_line_says_what_happened() {
     assert_eq!(Headline::of(&lost).summary, "the server has lost writes");
     let script = RunFacts { script_errors: 1_234, ..facts() };
     assert_eq!(Headline::of(&script).summary, "the script failed 1,234 times");
+    let stuck = RunFacts { stuck: Some("the data has ended".to_owned()), ..script };
+    assert_eq!(Headline::of(&stuck).summary, "1,234 iterations could not go on: the data has ended");
 }
 
 /// Failures that a generator which stands still may have brought about prove nothing while it is invalid.

@@ -16,9 +16,8 @@ pub struct Context<'a> {
     /// Wall-clock time, nanoseconds since 1970.
     pub unix_ns: u64,
     /// The values of the variables, in the order of [`Scope::variables`]; one that is not there renders
-    /// nothing. Each must be fit for a header ([`header::is_value`](crate::header::is_value)): code that
-    /// takes a value from outside checks that before it is stored, as
-    /// [`ResponseHandler::apply`](crate::ResponseHandler::apply) does, and no rendering looks at it again.
+    /// nothing. They may have any bytes: what is not fit for its place is encoded there, or keeps the request
+    /// from being sent ([`RequestTemplate::unfit_value`](crate::RequestTemplate::unfit_value)).
     pub variables: &'a [Vec<u8>],
     /// The value of the Cookie field for a request that [sends cookies](crate::RequestSpec::cookies): the
     /// output of [`CookieJar::header`](crate::CookieJar); empty if there are none.

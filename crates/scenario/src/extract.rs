@@ -1,6 +1,5 @@
 //! Values that a later request needs of a response.
 
-use crate::header::is_value;
 use crate::reference::{Resource, resolve, resolve_url};
 
 /// One value to take from a response and to keep in a variable.
@@ -31,13 +30,13 @@ impl Extract {
     /// `into`, whose content is overwritten. It does not matter where the value came from. Allocates only
     /// when `into` has to grow.
     ///
-    /// This is where variables are kept from splitting the requests that use them: a stored value never
-    /// contains CR, LF, NUL or another control character but the tab, and a [path](Conversion::Path) consists
-    /// of visible ASCII characters, the first of them `/`; so does a [URL](Conversion::Url) behind its
-    /// authority. (Other characters, in a value that a target uses, are percent-encoded there.)
+    /// A [value](Conversion::Value) may have any bytes; where it is used decides which ones are allowed
+    /// ([`RequestTemplate::unfit_value`](crate::RequestTemplate::unfit_value)). A [path](Conversion::Path)
+    /// consists of visible ASCII characters, the first of them `/`; so does a [URL](Conversion::Url) behind
+    /// its authority. (Other characters, in a value that a target uses, are percent-encoded there.)
     ///
-    /// Returns false, and leaves `into` empty, if nothing can be made of it: a value that is empty or has
-    /// control characters; a reference that does not lead to a path of http or https.
+    /// Returns false, and leaves `into` empty, if nothing can be made of it: a value that is empty; a
+    /// reference that does not lead to a path of http or https.
     pub fn apply(&self, value: &[u8], request: Resource<'_>, into: &mut Vec<u8>) -> bool {
         Self::make(self.form, value, request, into)
     }
@@ -48,11 +47,8 @@ impl Extract {
         let value = trimmed(value);
         let found = match form {
             Conversion::Value => {
-                let legal = !value.is_empty() && is_value(value);
-                if legal {
-                    into.extend_from_slice(value);
-                }
-                legal
+                into.extend_from_slice(value);
+                !value.is_empty()
             }
             Conversion::Path => resolve(value, request.path, into),
             Conversion::Url => resolve_url(value, request, into),
@@ -135,11 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn what_would_split_a_request_is_not_taken() {
+    fn what_would_split_a_request_is_no_path_and_no_url() {
         for value in [&b"a\r\nX: y"[..], b"/a\rb", b"/a\nb", b"/a\0b", b"/a\x7fb", b"/a\x0bb", b"/\r\n"] {
-            for form in [Conversion::Value, Conversion::Path, Conversion::Url] {
+            for form in [Conversion::Path, Conversion::Url] {
                 assert_eq!(applied(form, value), None, "{form:?} {}", value.escape_ascii());
             }
+            assert_eq!(applied(Conversion::Value, value).as_deref(), Some(value));
         }
         for value in [&b"/a b"[..], b"/\xc3\xa4", b"/a\tb", b"?\xff", b"http://x/ y"] {
             assert_eq!(applied(Conversion::Path, value), None, "{}", value.escape_ascii());
@@ -159,7 +156,7 @@ mod tests {
                 let mut into = Vec::new();
                 let extract = Extract { header: String::new(), variable: 0, form };
                 if extract.apply(&value, asked(&base), &mut into) {
-                    prop_assert!(is_value(&into) && !into.is_empty());
+                    prop_assert!(!into.is_empty());
                     prop_assert_eq!(trimmed(&into), &into[..]);
                     if form == Conversion::Url {
                         prop_assert!(crate::reference::origin(&into).is_some());

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use plimsoll_core::{Random, Shard};
 
+use crate::Session;
 use crate::pool::{Pool, PoolSpec, Row, pool_of};
-use crate::{Session, header};
 use file::{Destination, Format, Indexed, Stream};
 use turn::Turn;
 
@@ -180,19 +180,12 @@ impl FeedSpec {
             }
             Rows::Range { .. } if columns != 1 => Err(format!("a range has one column, not {columns}")),
             Rows::List(rows) if rows.is_empty() => Err("there are no rows".to_owned()),
-            Rows::List(rows) => (1..).zip(rows.iter()).try_for_each(|(number, row)| {
-                if row.len() != columns {
-                    return Err(format!("row {number}: {} values, but {columns} columns", row.len()));
-                }
-                match row.iter().position(|value| !header::is_value(value)) {
-                    None => Ok(()),
-                    Some(column) => Err(format!(
-                        "row {number}: value {} has a line break or another control character, which would \
-                         split a request",
-                        column + 1
-                    )),
-                }
-            }),
+            Rows::List(rows) => {
+                (1..).zip(rows.iter()).try_for_each(|(number, row)| match row.len() == columns {
+                    true => Ok(()),
+                    false => Err(format!("row {number}: {} values, but {columns} columns", row.len())),
+                })
+            }
             Rows::Csv { delimiter: b'"' | b'\r' | b'\n' | 0, .. } => {
                 Err("the delimiter of a CSV file cannot be a quote, a line break or NUL".to_owned())
             }

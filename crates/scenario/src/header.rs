@@ -29,7 +29,7 @@ const WHITE_SPACE: [char; 2] = [' ', '\t'];
 pub(crate) fn compile_value(name: &str, value: &str, scope: &Scope<'_>) -> Result<Template, TemplateError> {
     check_name(name)?;
     let value = value.trim_matches(WHITE_SPACE).as_bytes();
-    let value = Template::parse_in(value, scope).map_err(|error| error.at(format!("header `{name}`")))?;
+    let value = Template::parse_line(value, scope).map_err(|error| error.at(format!("header `{name}`")))?;
     check_value(name, value.unfit_byte())?;
     Ok(value)
 }
@@ -65,7 +65,8 @@ pub fn is_value(value: &[u8]) -> bool {
     value.iter().fold(true, |fit, &byte| fit & is_in_value(byte))
 }
 
-fn is_in_value(byte: u8) -> bool {
+/// Returns `true` if a header's value may have this byte.
+pub(crate) fn is_in_value(byte: u8) -> bool {
     (byte >= 0x20 && byte != 0x7f) || byte == b'\t'
 }
 

@@ -63,10 +63,10 @@ pub use location::Location;
 pub use message::{FieldList, FieldNeeds, Needs, Received, SentRequest};
 pub use pause::Pause;
 pub use pool::{PoolSpec, Row};
-pub use program::{Next, Op, Program, Surroundings};
+pub use program::{LONGEST_VALUE, Next, Op, Program, Surroundings};
 pub use quote::first_line;
 pub use redaction::Redaction;
-pub use request::{RequestTemplate, Supplied};
+pub use request::{LONGEST_WITH_VALUES, RequestTemplate, Supplied};
 pub use response_handler::{
     CheckSpec, CollectSpec, EventPick, ExtractSpec, Failure, Judge, JudgeSpec, Judgement, Matching, PollSpec,
     ReactionSpec, ResponseHandler, Source, StatusRange, Verdict,

@@ -14,7 +14,7 @@ pub struct PoolSpec {
     /// The variables (their positions) whose values make a row.
     pub columns: Vec<u16>,
     /// Rows that are there before anything is kept, dealt to the workers in turn: values in the order of the
-    /// columns, each [fit for a header](crate::header::is_value).
+    /// columns.
     pub rows: Arc<[Row]>,
 }
 

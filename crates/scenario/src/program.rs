@@ -9,7 +9,7 @@ use crate::feed::{FeedError, Feeds};
 use crate::pause::Pause;
 use crate::session::KeptRow;
 use crate::token::Tokens;
-use crate::{Context, Session, Template, header};
+use crate::{Context, Session, Template};
 
 /// One instruction.
 #[derive(Clone, Debug)]
@@ -123,6 +123,9 @@ impl Op {
     }
 }
 
+/// Longest text that a variable is set to, in bytes: as long as a body of which a value is taken.
+pub const LONGEST_VALUE: usize = 16 << 20;
+
 /// Next action of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -140,6 +143,9 @@ pub enum Next {
     /// sent anything and does not count. (Where a source ends later in an iteration, that fails: it has been
     /// begun and cannot be completed.)
     Exhausted,
+    /// This variable was to be set to a text of more than [`LONGEST_VALUE`] bytes, and the iteration cannot
+    /// go on.
+    Overgrown(u16),
     /// The iteration cannot go on.
     Fail(String),
 }
@@ -224,8 +230,8 @@ impl Program {
 
     /// Carries out instructions up to the next that is not done at once. Allocates nothing in steady state.
     ///
-    /// After [`Next::End`], [`Next::Exhausted`] and [`Next::Fail`] the session has to be
-    /// [reset](Session::reset). Variables are named by their position, from 0, in messages.
+    /// After [`Next::End`], [`Next::Exhausted`], [`Next::Overgrown`] and [`Next::Fail`] the session has to be
+    /// [reset](Session::reset).
     ///
     /// # Panics
     /// If the session has fewer variables than the instructions name.
@@ -296,11 +302,16 @@ fn set(
     session: &mut Session,
     surroundings: &mut Surroundings<'_>,
 ) -> Option<Next> {
+    // Before it is rendered, for many long values make a text that no memory holds; and behind it, for
+    // characters that become several.
+    let len_of = |index: u16| session.variables.get(usize::from(index)).map_or(0, Vec::len);
+    if value.len_of_variables(&len_of) > LONGEST_VALUE {
+        return Some(Next::Overgrown(variable));
+    }
     render(value, session, surroundings);
-    if !header::is_value(&session.scratch) {
-        return Some(Next::Fail(format!(
-            "variable {variable} was to be set to a text with a line break or another control character"
-        )));
+    if session.scratch.len() > LONGEST_VALUE {
+        session.scratch = Vec::new();
+        return Some(Next::Overgrown(variable));
     }
     // The value takes the buffer, and the buffer that it had is the next room to render into.
     std::mem::swap(&mut session.variables[usize::from(variable)], &mut session.scratch);
@@ -364,7 +375,8 @@ fn whole_number(text: &[u8]) -> Option<u64> {
 }
 
 /// The start of a value, for a message: it may be anything that a server sent, and as long.
-fn excerpt(value: &[u8]) -> String {
+/// The beginning of a text, for a message.
+pub(crate) fn excerpt(value: &[u8]) -> String {
     const LONGEST: usize = 20;
     match value.get(..LONGEST) {
         Some(begin) if value.len() > LONGEST => format!("{}…", begin.escape_ascii()),

@@ -10,7 +10,9 @@ use plimsoll_wire::http2::{HeaderBlockCache, Payload};
 use crate::cache::{self, Frame, Value};
 use crate::dynamic::is_idempotent;
 use crate::head::{FieldText, Head, HeadField};
+use crate::header::is_value;
 use crate::http2::FieldBlock;
+use crate::program::excerpt;
 use crate::slot::write_decimal;
 use crate::spec::fingerprint;
 use crate::token::Signer;
@@ -40,6 +42,8 @@ pub struct RequestTemplate {
     frame: Option<Frame>,
     /// Action on a WebSocket, if it is one.
     websocket: Option<WebSocketAction>,
+    /// Variables whose values are examined before it is sent.
+    inserted: Inserted,
     /// Path and query; of the cache protocol, the key.
     path: Template,
     /// The head of HTTP/2.
@@ -55,6 +59,20 @@ pub struct RequestTemplate {
     /// Source of the compilation: a redirect is compiled again.
     pub(crate) source: Arc<Source>,
 }
+
+/// Variables of a request.
+#[derive(Clone, Default)]
+struct Inserted {
+    /// All of them.
+    all: Box<[u16]>,
+    /// How often they are inserted: texts that functions expand within others count as often as they grow.
+    times: usize,
+    /// Those whose control characters would get into a field of the head, with the position of the field.
+    in_head: Box<[(u16, u16)]>,
+}
+
+/// Longest request that values of variables make, in bytes.
+pub const LONGEST_WITH_VALUES: usize = 64 << 20;
 
 /// Source from which a request was compiled.
 pub(crate) struct Source {
@@ -138,7 +156,9 @@ impl RequestTemplate {
         });
         let templates = [&front, &head.target].into_iter().chain(content.template()).chain(in_fields);
         let names = templates.flat_map(Template::variables).max().map_or(0, |last| usize::from(last) + 1);
+        let inserted = Inserted::of([Some(&front), content.template()], &fields);
         Ok(Self {
+            inserted,
             is_static: front.is_static() && !matches!(content, Content::Measured(_) | Content::Supplied(_)),
             front,
             head_draws,
@@ -202,6 +222,7 @@ impl RequestTemplate {
             only_with_cookies: false,
         };
         Ok(Self {
+            inserted: Inserted::of([Some(&key), content.template()], &[]),
             is_static,
             head_draws: front.draws(),
             draws_after_block: 0,
@@ -251,6 +272,7 @@ impl RequestTemplate {
             only_with_cookies: false,
         };
         Ok(Self {
+            inserted: Inserted::of([Some(&message), None], &[]),
             is_static: message.is_static(),
             head_draws: 0,
             draws_after_block: message.draws(),
@@ -421,6 +443,47 @@ impl RequestTemplate {
         }
     }
 
+    /// Returns why the request cannot be sent with these values of variables, in the order of the plan's: one
+    /// of them would split a header, or they are longer together than [`LONGEST_WITH_VALUES`].
+    #[inline]
+    pub fn unfit_value(&self, variables: &[Vec<u8>]) -> Option<String> {
+        let Inserted { all, times, in_head } = &self.inserted;
+        let value = |index: &u16| variables.get(usize::from(*index)).map_or(&[][..], Vec::as_slice);
+        let longest = all.iter().map(|index| value(index).len()).max().unwrap_or(0);
+        let is_fit = in_head.iter().all(|(index, _)| is_value(value(index)));
+        if is_fit && longest.saturating_mul(*times) <= LONGEST_WITH_VALUES {
+            return None;
+        }
+        self.describe_unfit(variables)
+    }
+
+    #[cold]
+    fn describe_unfit(&self, variables: &[Vec<u8>]) -> Option<String> {
+        for (index, field) in &self.inserted.in_head {
+            let Some(value) = variables.get(usize::from(*index)).filter(|value| !is_value(value)) else {
+                continue;
+            };
+            let name = self.source.variables.get(usize::from(*index)).map_or("", String::as_str);
+            let field = self.source.fields.get(usize::from(*field)).map_or("", |field| &field.name);
+            let field = if field == ":authority" { "host" } else { field };
+            return Some(format!(
+                "the value `{}` of the variable `{name}` has a line break or another control character, which \
+                 would split the header `{field}`",
+                excerpt(value)
+            ));
+        }
+        let len_of = |index: u16| variables.get(usize::from(index)).map_or(0, Vec::len);
+        let measured = match &self.content {
+            Content::Measured(body) => body.len_of_variables(&len_of),
+            _ => 0,
+        };
+        let len = self.front.len_of_variables(&len_of).saturating_add(measured);
+        (len > LONGEST_WITH_VALUES).then(|| {
+            let most = LONGEST_WITH_VALUES >> 20;
+            format!("the values of variables would make a request of more than {most} MiB")
+        })
+    }
+
     /// Returns `true` if the method is HEAD: the response has no body, regardless of its headers.
     pub fn head_request(&self) -> bool {
         self.head_request
@@ -537,6 +600,28 @@ pub(crate) fn skip(random: &mut Random, draws: u32) {
     }
 }
 
+impl Inserted {
+    /// The variables of a request with these texts and fields.
+    fn of(texts: [Option<&Template>; 2], fields: &[HeadField]) -> Self {
+        let texts = texts.into_iter().flatten();
+        let mut all: Vec<u16> = texts.clone().flat_map(Template::variables).collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut in_head = Vec::new();
+        for (position, field) in (0..).zip(fields) {
+            let FieldText::Template(value) = &field.value else { continue };
+            let mut variables = Vec::new();
+            value.slots().for_each(|slot| slot.add_variables_of_line(&mut variables));
+            in_head.extend(variables.into_iter().map(|variable| (variable, position)));
+        }
+        Self {
+            all: all.into(),
+            times: texts.map(|text| text.len_of_variables(&|_| 1)).sum(),
+            in_head: in_head.into(),
+        }
+    }
+}
+
 impl Content {
     fn compile(body: &Body, scope: &Scope<'_>) -> Result<Self, TemplateError> {
         let template = match body {
@@ -630,6 +715,78 @@ mod tests {
         request.render(&context, &mut Random::new(index, 0), &mut scratch, &mut out);
         assert!(out.len() <= request.len_hint());
         out
+    }
+
+    /// What a value with line ends does in each place, and that no rendering of it is two requests.
+    #[test]
+    fn line_ends_of_values_are_fit_for_bodies_and_not_for_headers() {
+        let variables = ["v".to_owned()];
+        let scope = Scope { variables: &variables, ..Scope::default() };
+        let text = |text: &str| Body::Text(text.as_bytes().to_vec());
+        let header = |name: &str, value: &str| with_headers(get(), &[(name, value)]);
+        let path = |path: &str| RequestSpec { target: path.to_owned(), ..get() };
+        let places = [
+            (path("/${v}"), None),
+            (path("${v}"), None),
+            (path("/?a=${v}&b=${upper(${v})}"), None),
+            (post(text("${v}")), None),
+            (post(text("{\"a\": \"${json(${v})}\"}")), None),
+            (header("X-A", "${urlencode(${v})}"), None),
+            (header("X-A", "${base64(${v})} ${hash(sha256, ${v})}"), None),
+            (header("X-A", "a ${v}"), Some("x-a")),
+            (header("X-A", "${upper(${v})}"), Some("x-a")),
+            (header("X-A", "${fill(64, ${v})}"), Some("x-a")),
+            (header("Host", "${v}"), Some("host")),
+            (header("Cookie", "a=${v}"), Some("cookie")),
+            (header("Authorization", "Bearer ${lower(${v})}"), Some("authorization")),
+        ];
+        for (spec, refused) in places {
+            let request = RequestTemplate::compile(&spec, &scope, None).unwrap();
+            for value in
+                ["a\r\nX-B: c", "\r\n\r\nGET / HTTP/1.1\r\n\r\n", "\n", "\r", "\0", "\x1b[2J", "\x7f"]
+            {
+                let values = [value.as_bytes().to_vec()];
+                let reason = request.unfit_value(&values);
+                assert_eq!(reason.is_some(), refused.is_some(), "{spec:?} {value:?}: {reason:?}");
+                if let (Some(reason), Some(field)) = (reason, refused) {
+                    assert!(reason.ends_with(&format!("the header `{field}`")), "{reason}");
+                    assert!(reason.contains("the variable `v`") && is_value(reason.as_bytes()), "{reason}");
+                }
+                let context = Context { variables: &values, ..Context::default() };
+                let mut out = Vec::new();
+                request.render(&context, &mut Random::new(1, 0), &mut Vec::new(), &mut out);
+                let (_, headers, _) = parsed(&out);
+                assert!(!headers.iter().any(|(name, _)| name == "X-B"), "{}", out.escape_ascii());
+            }
+            for value in ["a", "a\tb", "ä", ""] {
+                assert_eq!(request.unfit_value(&[value.as_bytes().to_vec()]), None, "{spec:?} {value:?}");
+            }
+        }
+    }
+
+    /// Symptom: values of some MiB that a body names often took all memory.
+    #[test]
+    fn values_make_no_request_of_any_length() {
+        let variables = ["v".to_owned()];
+        let scope = Scope { variables: &variables, ..Scope::default() };
+        let text = |times: usize, text: &str| post(Body::Text(text.repeat(times).into_bytes()));
+        for (spec, times) in [
+            (text(1_000, "${v}"), 1_000),
+            (text(1_000, "${json(${v})}"), 1_000),
+            (text(1, "${json(${json(${v})})}"), 6),
+            (RequestSpec { target: format!("/{}", "${v}".repeat(100)), ..get() }, 100),
+            (with_headers(get(), &[("X-A", &"${v}".repeat(100))]), 100),
+        ] {
+            let request = RequestTemplate::compile(&spec, &scope, None).unwrap();
+            let fits = vec![b'x'; LONGEST_WITH_VALUES / times];
+            assert_eq!(request.unfit_value(&[fits]), None, "{times}");
+            let reason = request.unfit_value(&[vec![b'x'; LONGEST_WITH_VALUES / times + 1]]);
+            assert_eq!(
+                reason.as_deref(),
+                Some("the values of variables would make a request of more than 64 MiB"),
+                "{times}"
+            );
+        }
     }
 
     /// Request line, headers and body, read back strictly.

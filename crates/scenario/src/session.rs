@@ -13,7 +13,7 @@ use crate::message::{FieldList, SentRequest};
 /// same user: there are as many sessions as users, and a row of data that a user keeps is kept here.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
-    /// The values of the variables, in the order of the plan's. Every value is fit for a header.
+    /// The values of the variables, in the order of the plan's.
     pub variables: Vec<Vec<u8>>,
     /// Which variables have been set, by [`variables`](Self::variables)' order.
     pub known: Vec<bool>,

@@ -96,8 +96,13 @@ pub enum Slot {
 /// Form in which the value of a variable or of a function is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
-    /// As it is: in a header, in a body.
+    /// As it is: in a body.
     AsIs,
+    /// As it is, with a space for each control character but the tab: in a header. A request whose header has
+    /// such a value is not sent (see
+    /// [`RequestTemplate::unfit_value`](crate::RequestTemplate::unfit_value)); the spaces are for a value that
+    /// another response sets between that examination and the rendering.
+    Line,
     /// With the characters percent-encoded that have no place in a request target (RFC 3986 section 2.1):
     /// everything but visible ASCII characters, and `#`. A `%` stays, so that encoded text is not encoded
     /// again.
@@ -112,6 +117,11 @@ pub enum Writing {
 }
 
 impl Writing {
+    /// Returns `true` if a text has as many bytes in this form as it has itself.
+    const fn keeps_length(self) -> bool {
+        matches!(self, Self::AsIs | Self::Line)
+    }
+
     /// Returns `true` if this form is for the start of a request target.
     pub(crate) const fn is_start(self) -> bool {
         matches!(self, Self::Path | Self::Resource | Self::Base)
@@ -223,6 +233,27 @@ impl Slot {
         match self {
             Self::Call(call) => call.function.variable().is_some() || call.argument.uses_variables(),
             _ => matches!(self, Self::Variable { .. }),
+        }
+    }
+
+    /// Appends the positions of the variables whose control characters would get into a header.
+    pub(crate) fn add_variables_of_line(&self, into: &mut Vec<u16>) {
+        match self {
+            Self::Variable { index, writing: Writing::Line } => into.push(*index),
+            Self::Call(call) if call.writing == Writing::Line && call.function.lets_through() => {
+                self.add_variables(into);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns about as many bytes as a rendering takes of values of variables with these lengths, in bytes.
+    /// What functions within others escape counts as if each byte were escaped.
+    pub(crate) fn len_of_variables(&self, len_of: &dyn Fn(u16) -> usize) -> usize {
+        match self {
+            Self::Variable { index, .. } => len_of(*index),
+            Self::Call(call) => call.len_of_variables(len_of),
+            _ => 0,
         }
     }
 

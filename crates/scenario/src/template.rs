@@ -56,6 +56,17 @@ impl Template {
         Ok(target)
     }
 
+    /// The same for the value of a header: values that are unknown when it is compiled are rendered [as one
+    /// line](Writing::Line).
+    pub(crate) fn parse_line(text: &[u8], scope: &Scope<'_>) -> Result<Self, TemplateError> {
+        Self::parse_with(text, Parser::new(scope), |template, mut parsed| {
+            if let Parsed::Slot(Slot::Variable { .. } | Slot::Call(_)) = parsed {
+                parsed.write_as(Writing::Line);
+            }
+            template.push_parsed(parsed);
+        })
+    }
+
     /// The variable that a request target begins with: its value may be a whole URL.
     pub(crate) fn leading_variable(&self) -> Option<u16> {
         match self.pieces.first() {
@@ -212,6 +223,11 @@ impl Template {
         variables
     }
 
+    /// Returns about as many bytes as values of variables with these lengths, in bytes, take in a rendering.
+    pub(crate) fn len_of_variables(&self, len_of: &dyn Fn(u16) -> usize) -> usize {
+        self.slots().fold(0, |len, slot| len.saturating_add(slot.len_of_variables(len_of)))
+    }
+
     /// Returns `true` if all renderings are the same: [`literals`](Self::literals).
     pub fn is_static(&self) -> bool {
         self.slots().next().is_none()
@@ -240,7 +256,7 @@ impl Template {
 
     /// A byte outside of slots that a header's value may not have
     /// ([`header::is_value`](crate::header::is_value)); without one, every rendering is fit for a header, if
-    /// the variables are. The values of variables have to be.
+    /// the values of its variables are.
     pub fn unfit_byte(&self) -> Option<u8> {
         let own = self.literals.iter().copied().find(|&byte| !is_value(&[byte]));
         own.or_else(|| self.slots().find_map(Slot::unfit_byte))

@@ -3,7 +3,7 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::Backend;
 use plimsoll_plan::Load;
-use plimsoll_scenario::Next;
+use plimsoll_scenario::{LONGEST_VALUE, Next};
 
 use super::Worker;
 use super::iterations::Turn;
@@ -95,8 +95,20 @@ impl<B: Backend> Worker<'_, B> {
                     self.iterations.end(number, &mut self.content.feeds);
                     return IterationState::Exhausted;
                 }
+                Next::Overgrown(variable) => {
+                    let name = self.plan.variables.get(usize::from(variable)).map_or("", String::as_str);
+                    let most = LONGEST_VALUE >> 20;
+                    let reason =
+                        format!("the variable `{name}` was to be set to a text of more than {most} MiB");
+                    return self.give_up(number, ErrorClass::Scenario, &reason);
+                }
                 Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
             };
+            let variables = &session.state.variables;
+            let unfit = |step| self.plan.steps[step as usize].request.unfit_value(variables);
+            if let Some(reason) = steps.clone().find_map(unfit) {
+                return self.give_up(number, ErrorClass::Scenario, &reason);
+            }
             if stops || self.clock.now >= self.clock.end && !due.begins {
                 // The load is over: the next step is not begun, and the iteration stays incomplete.
                 self.iterations.end(number, &mut self.content.feeds);

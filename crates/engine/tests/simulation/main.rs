@@ -13,6 +13,7 @@ mod families;
 mod growing;
 mod http1;
 mod http2;
+mod line_ends;
 mod misbehaving;
 mod names;
 mod overload;

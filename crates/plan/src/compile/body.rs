@@ -115,7 +115,7 @@ impl Compiler<'_, '_> {
     }
 
     /// A slot whose rendering is escaped for a text of JSON.
-    fn escaping(&self, slot: &str) -> String {
+    pub(super) fn escaping(&self, slot: &str) -> String {
         let scope = self.scope(&self.variables, &self.constants);
         let Ok(template) = Template::parse_in(slot.as_bytes(), &scope) else { return slot.to_owned() };
         let any_text = |slot: &Slot| matches!(slot, Slot::Variable { .. } | Slot::Call(_) | Slot::Pick(_));

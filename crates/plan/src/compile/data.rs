@@ -257,11 +257,6 @@ impl Compiler<'_, '_> {
         for value in &row.0 {
             self.without_secrets(value.as_str(), field.place(), "a row of data")?;
             let value = self.filled_plain(value.as_str(), field.place())?;
-            if value.chars().any(|c| c.is_control() && c != '\t') {
-                let problem = Problem::new("a value of data has a control character");
-                return self
-                    .fail(field.place(), problem.with_hint("it could not be sent in a header or a path"));
-            }
             values.push(value.into_bytes());
         }
         Some(values)

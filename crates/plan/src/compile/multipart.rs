@@ -124,7 +124,7 @@ impl Compiler<'_, '_> {
         }
         let path = self.plain(&spec.file)?;
         let name = path.rsplit(['/', '\\']).next().unwrap_or(&path);
-        Some(Some(in_quotes(&Template::escape(name))))
+        Some(Some(in_quotes(&Template::escape(name), str::to_owned)))
     }
 
     fn template_text(&mut self, field: &Field<Text>, part: &mut Part<'_>, known: &Known) -> Option<String> {
@@ -135,7 +135,8 @@ impl Compiler<'_, '_> {
 
     /// A template between quotes.
     fn quoted(&mut self, field: &Field<Text>, part: &mut Part<'_>, known: &Known) -> Option<String> {
-        self.template_text(field, part, known).map(|text| in_quotes(&text))
+        let text = self.template_text(field, part, known)?;
+        Some(in_quotes(&text, |slot| self.escaping(slot)))
     }
 
     /// A template that is one line.
@@ -143,28 +144,31 @@ impl Compiler<'_, '_> {
         let text = self.template_text(field, part, known)?;
         match text.contains(['\r', '\n']) {
             true => self.fail(field.place(), Problem::new("a line break is not allowed in `content_type`")),
-            false => Some(text),
+            false => Some(around_slots(&text, str::to_owned, |slot| self.escaping(slot))),
         }
     }
 }
 
 /// A name as browsers write it between quotes (WHATWG, "multipart/form-data encoding"): its quotes and line
-/// breaks are percent-encoded, but for those in slots.
-fn in_quotes(text: &str) -> String {
+/// breaks are percent-encoded. `escaping` makes slots of those whose values are escaped.
+fn in_quotes(text: &str, escaping: impl Fn(&str) -> String) -> String {
+    let percent_encoded = |text: &str| text.replace('\r', "%0D").replace('\n', "%0A").replace('"', "%22");
+    around_slots(text, percent_encoded, escaping)
+}
+
+/// A template whose literal texts are written by `literal`, and its slots by `escaping`: the head of a part
+/// is lines, which a value must not split.
+fn around_slots(text: &str, literal: impl Fn(&str) -> String, escaping: impl Fn(&str) -> String) -> String {
     let mut written = String::new();
     let mut rest = text;
     for slot in super::text::slots(text) {
         let (before, after) = rest.split_once(slot).unwrap_or((rest, ""));
-        written.push_str(&percent_encoded(before));
-        written.push_str(slot);
+        written.push_str(&literal(before));
+        written.push_str(&escaping(slot));
         rest = after;
     }
-    written.push_str(&percent_encoded(rest));
+    written.push_str(&literal(rest));
     written
-}
-
-fn percent_encoded(text: &str) -> String {
-    text.replace('\r', "%0D").replace('\n', "%0A").replace('"', "%22")
 }
 
 /// A boundary that no file and no literal text of the parts has. It depends on nothing else: the same plan

@@ -99,7 +99,6 @@ fn what_is_wrong_with_data() {
             "[{get: '/${u}'}]",
             "`at_end` has no effect: rows that are drawn at random have no end",
         ),
-        ("{u: {list: [\"a\\nb\"]}}", "[{get: '/${u}'}]", "a value of data has a control character"),
     ] {
         let found: Vec<String> = wrong(data, steps).into_iter().map(|problem| problem.message).collect();
         assert_eq!(found, [expected], "{data}");

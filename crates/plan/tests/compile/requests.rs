@@ -200,3 +200,49 @@ fn a_request_is_repeated_until_its_answer_is_what_is_waited_for() {
         assert_eq!(said, [expected], "{wrong}");
     }
 }
+
+/// What a value does to the head of a part that names it: a server may have given it.
+#[test]
+fn values_split_no_head_of_a_part() {
+    let plan = plan(&format!(
+        "variables: {{v: x}}\n{}",
+        steps(
+            "- {post: /, multipart: [{name: 'n${v}', value: '${v}', filename: '${v}.txt', content_type: '${v}/plain'}]}"
+        )
+    ));
+    let variables: Vec<Vec<u8>> =
+        plan.variables.iter().map(|_| b"a\"; x=\"b\r\nX-B: c\r\n\r\nd".to_vec()).collect();
+    let request = &plan.steps[0].request;
+    assert_eq!(request.unfit_value(&variables), None);
+    let context = plimsoll_scenario::Context { variables: &variables, ..Default::default() };
+    let mut out = Vec::new();
+    request.render(&context, &mut plimsoll_core::Random::new(1, 0), &mut Vec::new(), &mut out);
+    let text = String::from_utf8(out).expect("it is text");
+    let body = text.split_once("\r\n\r\n").expect("a head").1;
+    let (head, content) = body.split_once("\r\n\r\n").expect("the head of a part");
+    let lines: Vec<&str> = head.lines().skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            "Content-Disposition: form-data; name=\"na\\\"; x=\\\"b\\r\\nX-B: c\\r\\n\\r\\nd\"; \
+             filename=\"a\\\"; x=\\\"b\\r\\nX-B: c\\r\\n\\r\\nd.txt\"",
+            "Content-Type: a\\\"; x=\\\"b\\r\\nX-B: c\\r\\n\\r\\nd/plain",
+        ]
+    );
+    assert!(content.starts_with("a\"; x=\"b\r\nX-B: c\r\n\r\nd\r\n--"), "the content is as it is: {content}");
+}
+
+/// Symptom: a plan of 300,000 steps took 2 GB to be checked.
+#[test]
+fn steps_and_scenarios_are_bounded() {
+    let many = format!("scenarios: [{{steps: [{}get: /]}}]", "get: http://a.test/,".repeat(100_000));
+    assert!(messages(&many).iter().any(|message| message == "there are more than 100000 steps"));
+    let nested = format!(
+        "scenarios: [{{steps: [{{repeat: 2, steps: [{}get: /]}}]}}]",
+        "get: http://a.test/,".repeat(100_000)
+    );
+    assert!(messages(&nested).iter().any(|message| message == "there are more than 100000 steps"));
+    let scenarios = format!("scenarios: [{}]", "{steps: [{get: 'http://a.test/'}]},".repeat(10_001));
+    let said = messages(&scenarios);
+    assert!(said.iter().any(|message| message == "there are more than 10000 scenarios"), "{said:?}");
+}

@@ -121,6 +121,7 @@ impl RunResult {
             timed_out: accounting.timed_out,
             unanswered: 0,
             script_errors: errors[ErrorClass::Script as usize],
+            stuck: None,
             thresholds: self.thresholds.iter().map(|one| one.facts(own_lag(one))).collect(),
             valid: self.verdict.valid,
             invalid_reasons: self.verdict.invalid_reasons.clone(),

@@ -58,6 +58,10 @@ fn cut(text: &[u8], delimiter: u8) -> Result<(Value<'_>, &[u8]), String> {
                         value and double those in it"
                 .to_owned());
         }
+        // Else the file of a system whose lines end so would be one long row.
+        if memchr::memchr(b'\r', text).is_some() {
+            return Err("a carriage return outside of quotes; lines end with LF or with CR and LF".to_owned());
+        }
         return Ok((Value { text, has_quotes: false }, after));
     };
     let (mut end, mut has_quotes) = (0, false);

@@ -3,7 +3,6 @@
 use plimsoll_core::Random;
 
 use super::CollectSpec;
-use crate::header::is_value;
 use crate::pointer::{JsonPointer, JsonText};
 use crate::{Feeds, TemplateError};
 
@@ -44,13 +43,13 @@ impl Collect {
     }
 }
 
-/// Copies a value. Returns `true` if there is one, and it is fit for a header.
+/// Copies a value. Returns `true` if there is one.
 fn read(found: JsonText<'_>, into: &mut Vec<u8>) -> bool {
     into.clear();
     let plain = found.to_text();
-    let fit = plain.filter(|text| !text.is_empty() && is_value(text));
-    if let Some(text) = &fit {
+    let value = plain.filter(|text| !text.is_empty());
+    if let Some(text) = &value {
         into.extend_from_slice(text);
     }
-    fit.is_some()
+    value.is_some()
 }

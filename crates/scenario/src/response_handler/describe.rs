@@ -114,8 +114,8 @@ fn taken(take: &ExtractSpec, is_there: Option<bool>) -> String {
         (_, Some(regex)) => format!("{noun} has no value by {}", quoted(regex)),
         (_, None) if take.form == Conversion::Path => format!("{noun} is not a path"),
         (_, None) if take.form == Conversion::Url => format!("{noun} is not a URL"),
-        (Some(true), None) => format!("{noun} is empty or has control characters"),
-        (None, None) => format!("{noun} is missing or has control characters"),
+        (Some(true), None) => format!("{noun} is empty"),
+        (None, None) => format!("{noun} is missing or empty"),
     }
 }
 

@@ -28,10 +28,6 @@ impl Take {
             return Err(TemplateError::new(format!("there is no variable number {}", spec.variable)));
         }
         let default = spec.default.as_ref().map(|text| compile_text(text, scope)).transpose()?;
-        if let Some(byte) = default.as_ref().and_then(Template::unfit_byte) {
-            return Err(TemplateError::new(format!("the default contains `{}`", byte.escape_ascii()))
-                .with_hint("a value is one line without control characters"));
-        }
         Ok(Self {
             place,
             pattern: spec.regex.as_deref().map(Pattern::parse).transpose()?,

@@ -5,9 +5,8 @@ use std::ops::Range;
 use plimsoll_core::Random;
 use sha2::{Digest, Sha256};
 
-use super::Writing;
-use super::digest;
 use super::write::{encode_from, json_escape, percent_encode, write_hex};
+use super::{Slot, Writing, digest};
 use crate::pointer::JsonPointer;
 use crate::{Context, Template};
 
@@ -114,7 +113,7 @@ impl Call {
             _ if self.writing.is_start() => None,
             Function::Sha256 => Some(64),
             Function::Crc32 => Some(8),
-            Function::Fill(Length::Uniform { low, high }) if low == high && self.writing == Writing::AsIs => {
+            Function::Fill(Length::Uniform { low, high }) if low == high && self.writing.keeps_length() => {
                 Some(low as usize)
             }
             Function::Fill(_) | Function::Merge { .. } | Function::Digest { .. } | Function::Sign { .. } => {
@@ -122,7 +121,7 @@ impl Call {
             }
             Function::Base64 => len.map(|len| base64_len(len, true)),
             Function::Base64Url => len.map(|len| base64_len(len, false)),
-            Function::Upper | Function::Lower if self.writing == Writing::AsIs => len,
+            Function::Upper | Function::Lower if self.writing.keeps_length() => len,
             Function::Upper | Function::Lower | Function::UrlEncode | Function::Json => None,
         }
     }
@@ -142,9 +141,25 @@ impl Call {
             Function::Fill(length) => length.longest(),
         };
         match self.writing {
-            Writing::AsIs => longest,
+            Writing::AsIs | Writing::Line => longest,
             Writing::Encoded => 3 * longest,
             Writing::Path | Writing::Resource | Writing::Base => 3 * longest + 1,
+        }
+    }
+
+    pub(super) fn len_of_variables(&self, len_of: &dyn Fn(u16) -> usize) -> usize {
+        let own = self.function.variable().map_or(0, len_of);
+        let argument = self.argument.slots().fold(0, |len: usize, slot| {
+            let expansion = match slot {
+                Slot::Call(inner) => inner.function.expansion(),
+                _ => 1,
+            };
+            len.saturating_add(slot.len_of_variables(len_of).saturating_mul(expansion))
+        });
+        match self.function {
+            // The length of the result is that of the plan.
+            Function::Fill(_) | Function::Sha256 | Function::Crc32 => 0,
+            _ => argument.saturating_add(own),
         }
     }
 
@@ -187,6 +202,16 @@ impl Function {
             "json" => Self::Json,
             _ => return None,
         })
+    }
+
+    /// Bytes that one byte of the text can become, at most.
+    fn expansion(self) -> usize {
+        match self {
+            Self::UrlEncode => 3,
+            Self::Json => 6,
+            Self::Base64 | Self::Base64Url => 2,
+            _ => 1,
+        }
     }
 
     /// Returns `true` if a control character of the text can also be one of the result.

@@ -3,6 +3,7 @@
 use plimsoll_core::Random;
 
 use super::Writing;
+use crate::header::is_in_value;
 use crate::reference::origin;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -56,8 +57,15 @@ pub(super) fn write_text(value: &[u8], writing: Writing, out: &mut Vec<u8>) {
 
 /// Encodes the text in `out` from `start` on for its place.
 pub(crate) fn encode_from(start: usize, writing: Writing, out: &mut Vec<u8>) {
-    if writing == Writing::AsIs {
-        return;
+    match writing {
+        Writing::AsIs => return,
+        Writing::Line => {
+            for byte in &mut out[start..] {
+                *byte = if is_in_value(*byte) { *byte } else { b' ' };
+            }
+            return;
+        }
+        _ => {}
     }
     if matches!(writing, Writing::Resource | Writing::Base)
         && cut_origin(start, out)

@@ -160,13 +160,12 @@ fn columns_that_are_not_used_may_hold_anything() {
 fn what_is_wrong_with_a_file_is_said_with_its_line() {
     for (text, reason) in [
         ("1,a\n2\n", ":2: 1 values, but 2 columns"),
-        ("1,a\n\"2\n3\",\n4,5", ":2: value 1 has a line break or another control character"),
         ("1,a\n\n2,b,c\n", ":3: 3 values, but 2 columns"),
         ("1,a\n2,\"b\n", ":2: a quote that begins in this record is never closed"),
         ("1,a\n2,b\"\"c\n", ":2: a quote within a value that does not begin with one"),
         ("1,a\n2,\"b\" \n", ":2: ` ` behind the closing quote of a value"),
-        ("1,a\r2,b\n", ":1: value 2 has a line break"),
-        ("1,a\rb\n", ":1: value 2 has a line break"),
+        ("1,a\r2,b\n", ":1: a carriage return outside of quotes"),
+        ("1,a\rb\n", ":1: a carriage return outside of quotes"),
         ("", ": there are no rows"),
         ("\u{feff}\r\n\n", ": there are no rows"),
     ] {
@@ -181,7 +180,6 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
         ("{\"id\":1}\n{\"x\":1}", ":2: no member `id`"),
         ("{\"id\":1}\n{\"id\":", ":2: not a JSON object: EOF while parsing a value at column 6"),
         ("{\"id\":1}\n[1]", ":2: not a JSON object: invalid type: sequence"),
-        ("{\"id\":\"a\\nb\"}", ":1: `id` has a line break or another control character"),
         ("{\"id\":\"\\ud800\"}", ":1: `id` a string with half of a surrogate pair"),
     ] {
         let json = Written::new(text);
@@ -204,7 +202,6 @@ fn what_does_not_fit_together_is_found_before_the_run() {
         (Rows::Range { start: 3, end: 4, width: 1 }, 2, "a range has one column, not 2"),
         (list(&[]), 1, "there are no rows"),
         (list(&[&["a"], &["a", "b"]]), 1, "row 2: 2 values, but 1 columns"),
-        (list(&[&["a", "b\n"]]), 2, "row 1: value 2 has a line break"),
         (delimited(b'"'), 1, "the delimiter of a CSV file cannot be"),
         (delimited(b','), 3, "1: 2 values, but 3 columns"),
         (csv.json(&["a"]), 2, "1 members, but 2 columns"),
