@@ -1,4 +1,5 @@
-//! `docs/limits.md`: the constants and tests that its tables name exist.
+//! `docs/limits.md`: the constants and tests that its tables name exist, and the numbers are those of the
+//! constants.
 
 use std::path::{Path, PathBuf};
 
@@ -30,8 +31,31 @@ fn quoted(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// Returns the complaints about a row; `read` gives the text of a file, `sources` those of a crate.
+/// Returns the complaints about a row of bounds; `read` gives the text of a file, `sources` those of a crate.
 pub(crate) fn complaints(
+    row: &Row<'_>,
+    read: impl Fn(&str) -> Option<String>,
+    sources: impl Fn(&str) -> Vec<String>,
+) -> Vec<String> {
+    let mut found = existence(row, read, &sources);
+    // A bound in words is that of other rows, or of a flag.
+    if !row.bound.contains(|c: char| c.is_ascii_digit()) {
+        return found;
+    }
+    for constant in quoted(row.constant) {
+        let Some((of, name)) = constant.split_once("::") else { continue };
+        // Several modules may have a constant of this name.
+        let all: Vec<Number> = sources(of).iter().flat_map(|text| numbers(text, name)).collect();
+        if !all.is_empty() && !all.iter().any(|number| number.is_in(row.bound)) {
+            let forms: Vec<String> = all.iter().flat_map(Number::forms).collect();
+            found.push(format!("{}: `{constant}` is {}, which is not there", row.what, forms.join(" or ")));
+        }
+    }
+    found
+}
+
+/// Returns the complaints about a row whose constants or tests do not exist.
+pub(crate) fn existence(
     row: &Row<'_>,
     read: impl Fn(&str) -> Option<String>,
     sources: impl Fn(&str) -> Vec<String>,
@@ -65,6 +89,74 @@ pub(crate) fn complaints(
         }
     }
     found
+}
+
+/// The value of a constant.
+#[derive(Debug, PartialEq, Eq)]
+enum Number {
+    Count(u64),
+    Millis(u64),
+}
+
+impl Number {
+    /// The ways to write it in a table.
+    fn forms(&self) -> Vec<String> {
+        let grouped = |number: u64| {
+            let digits = number.to_string();
+            let groups = digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group));
+            groups.collect::<Vec<_>>().join(",")
+        };
+        match self {
+            Self::Count(number) => {
+                let units = [(10, "KiB"), (20, "MiB"), (30, "GiB")].into_iter();
+                let units = units.filter(|(shift, _)| number >> shift << shift == *number && *number > 0);
+                let in_units = units.map(|(shift, unit)| format!("{} {unit}", grouped(number >> shift)));
+                let words =
+                    ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+                let word = words.get(*number as usize).map(|word| (*word).to_owned());
+                in_units.chain([grouped(*number)]).chain(word).collect()
+            }
+            Self::Millis(number) if number % 1_000 == 0 => vec![format!("{} s", grouped(number / 1_000))],
+            Self::Millis(number) => vec![format!("{number} ms")],
+        }
+    }
+
+    /// Returns `true` if a cell has it.
+    fn is_in(&self, cell: &str) -> bool {
+        let is_edge = |edge: Option<char>| edge.is_none_or(|c| !c.is_alphanumeric() && c != ',');
+        self.forms().iter().any(|form| {
+            cell.match_indices(form.as_str()).any(|(at, _)| {
+                let after = &cell[at + form.len()..];
+                // A comma may end a clause.
+                let after = after.strip_prefix(", ").map_or(after, |_| "");
+                is_edge(cell[..at].chars().next_back()) && is_edge(after.chars().next())
+            })
+        })
+    }
+}
+
+/// The values that constants of this name have in a source, as far as they are numbers that are written out.
+fn numbers(text: &str, name: &str) -> Vec<Number> {
+    let declaration = format!("const {name}: ");
+    let values = text.split(&declaration).skip(1).filter_map(|rest| {
+        let (_, value) = rest.split_once(';')?.0.split_once(" = ")?;
+        let number = |text: &str| text.trim().replace('_', "").parse::<u64>().ok();
+        let product = |text: &str| text.split('*').map(number).product::<Option<u64>>();
+        if let Some((kind, rest)) = value.split_once("::from_") {
+            let (unit, argument) = rest.strip_suffix(')')?.split_once('(')?;
+            let of_time = matches!(kind, "Nanos" | "Duration");
+            return match (of_time, unit) {
+                (true, "secs") => Some(Number::Millis(product(argument)? * 1_000)),
+                (true, "millis") => Some(Number::Millis(product(argument)?)),
+                _ => None,
+            };
+        }
+        match value.split_once("<<") {
+            Some((base, shift)) => Some(Number::Count(number(base)? << number(shift)?)),
+            None => product(value).map(Number::Count),
+        }
+    });
+    values.collect()
 }
 
 /// Returns `true` if a file has a test of this name, by itself or on each backend.
@@ -101,21 +193,34 @@ pub(crate) fn sources(root: &Path, of: &str) -> Vec<String> {
 fn rows_are_read_and_judged() {
     let text = "| What | Bound | Constant | Test |\n|---|---|---|---|\n\
                 | a | 5 bytes | `wire::MOST` | `x.rs` `holds` |\n\
+                | a | 50 bytes | `wire::MOST` | `x.rs` `holds` |\n\
+                | a | 64 MiB, 30 s, 10,000 | `wire::BYTES`, `wire::TIME`, `wire::MANY` | `x.rs` `holds` |\n\
+                | a | 6 MiB, 3 s, 1,000 | `wire::BYTES`, `wire::TIME`, `wire::MANY` | `x.rs` `holds` |\n\
                 | b | none: it is his | – | – |\n\
                 | c | 6 | `wire::LESS` | `x.rs` `absent` |\n\
                 | d | 7 | `wire::most` | – |\n\
                 | e | 8 | `wire::Most` | `x.rs` `everywhere` |\n";
     let rows = rows(text);
-    assert_eq!(rows.len(), 5);
+    assert_eq!(rows.len(), 8);
     let file = "on_every_backend! {\n    everywhere,\n}\n#[test]\nfn holds() {}\nfn absent() {}\nfn everywhere<O>() {}";
     let read = |path: &str| (path == "x.rs").then(|| file.to_owned());
     let sources = |of: &str| {
         assert_eq!(of, "wire");
-        vec!["const MOST: u8 = 5;\nfn most() {}\nstruct Most {}".to_owned()]
+        let text = "const MOST: u8 = 5;\nfn most() {}\nstruct Most {}\nconst BYTES: usize = 64 << 20;\n\
+                    const TIME: Nanos = Nanos::from_secs(30);\npub const MANY: u64 = 10_000;";
+        vec![text.to_owned()]
     };
     let all: Vec<_> = rows.iter().flat_map(|row| complaints(row, read, sources)).collect();
     assert_eq!(
         all,
-        ["c: there is no `wire::LESS`", "c: there is no test x.rs absent", "d: no test shows the bound"]
+        [
+            "a: `wire::MOST` is 5 or five, which is not there",
+            "a: `wire::BYTES` is 65,536 KiB or 64 MiB or 67,108,864, which is not there",
+            "a: `wire::TIME` is 30 s, which is not there",
+            "a: `wire::MANY` is 10,000, which is not there",
+            "c: there is no `wire::LESS`",
+            "c: there is no test x.rs absent",
+            "d: no test shows the bound"
+        ]
     );
 }

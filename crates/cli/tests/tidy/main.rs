@@ -134,6 +134,17 @@ fn what_bounds_growth_is_there_and_tested() {
 }
 
 #[test]
+fn what_is_promised_about_others_is_tested() {
+    let root = root();
+    let text = std::fs::read_to_string(root.join("docs/threat-model.md")).expect("the page is there");
+    let rows = limits::rows(&text);
+    assert!(rows.len() > 25, "only {} rows were found", rows.len());
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    let sources = |of: &str| limits::sources(&root, of);
+    assert_tidy(rows.iter().flat_map(|row| limits::existence(row, read, sources)).collect());
+}
+
+#[test]
 fn plans_in_documents_are_plans() {
     let documents = documents::read_all(&root());
     let plans: Vec<&str> = documents.iter().flat_map(documents::plans).collect();
