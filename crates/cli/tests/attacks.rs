@@ -413,3 +413,28 @@ fn an_agent_without_a_key_serves_only_where_it_is_told_to() {
         assert!(said.contains("--insecure") == is_refused, "{flags}: {said}");
     }
 }
+
+/// A script that never returns × where it is called: its step is named, and the figures are there.
+#[test]
+fn a_call_that_holds_the_load_up_is_named() {
+    let place = Place::new();
+    let sink = Sink::start("");
+    for function in ["validate_response(headers, body)", "make_request()"] {
+        let plan = format!(
+            "targets: {{a: '{}'}}\nrun: {{iterations: 1, connections: 1, no_preflight: true}}\n\
+             scenarios: [{{steps: [{{get: /, name: slow, script: 'function {function} while true do end end'}}]}}]\n",
+            sink.url()
+        );
+        place.write("plans/slow.yaml", &plan);
+        let _turn = machine::load();
+        let output = place.output("run plans/slow.yaml -o json --quiet");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one object");
+        assert_eq!(result["accounting"]["failed"], 1, "{function}: {said}");
+        let reasons = result["verdict"]["reasons"].as_array().expect("a list");
+        let stall = reasons.iter().find(|reason| reason["code"] == "stall").expect("a second of standstill");
+        let evidence = stall["evidence"].as_str().unwrap_or_default();
+        assert!(evidence.contains("its own work on a request of `slow` (1.0"), "{function}: {evidence}");
+    }
+    assert_eq!(sink.stop().requests, 1, "the other one was not made");
+}

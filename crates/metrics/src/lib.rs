@@ -41,9 +41,9 @@ pub use plimsoll_statistics::samples_needed;
 pub use record::{
     AcceptQueue, Accounting, AddressChange, AnswerPause, AnswerTimes, Cell, Censored, ConnectionRecord,
     CoreUse, ErrorExample, FileUse, FoundBy, GroupLimits, HelperCpu, Http2Record, Interval, IterationRecord,
-    LogRecord, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model, NetworkUse, OtherUse,
-    OwnSegments, Peer, PhaseMerger, PhaseRecord, ProcessEvent, ProcessUse, RateChange, RunRecord, Sample,
-    ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, TIMED_OUT, TargetProcess, ThreadUse,
+    LogRecord, LongCalls, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model, NetworkUse,
+    OtherUse, OwnSegments, Peer, PhaseMerger, PhaseRecord, ProcessEvent, ProcessUse, RateChange, RunRecord,
+    Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, TIMED_OUT, TargetProcess, ThreadUse,
     Throttling, WatchedProcess, WatchedUse, WebSocketRecord, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};

@@ -304,6 +304,31 @@ pub struct Stall {
     pub length: Nanos,
 }
 
+/// Work for single requests of the measured part (a script, the search of a body) that took longer than the
+/// limit of a [`Stall`]. A worker does nothing else meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LongCalls {
+    /// Number of them.
+    pub count: u64,
+    /// Sum of their times.
+    pub total: Nanos,
+    /// Time of the longest one.
+    pub longest: Nanos,
+    /// Number of the step of the longest one.
+    pub step: u32,
+}
+
+impl LongCalls {
+    /// Adds one.
+    pub fn note(&mut self, step: u32, length: Nanos) {
+        self.count += 1;
+        self.total += length;
+        if length > self.longest {
+            (self.longest, self.step) = (length, step);
+        }
+    }
+}
+
 /// CPU time of the threads that make something ahead for a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HelperCpu {
@@ -370,6 +395,9 @@ pub struct WorkerRecord {
     pub longest_pass: Nanos,
     /// Stalls longer than the limit, at most the first 100.
     pub stalls: Vec<Stall>,
+    /// Work for single requests that held it up.
+    #[serde(default)]
+    pub long_calls: LongCalls,
     /// Responses whose arrival was stamped by the kernel.
     pub stamped: u64,
     /// Responses whose arrival was read from the clock in user space.

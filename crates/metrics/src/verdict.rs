@@ -13,8 +13,8 @@ pub use self::reason::{Claim, Limitation, LimitedBy, Reason, ReasonCode, Verdict
 use crate::course::{self, Steadiness};
 use crate::threshold::Shown;
 use crate::{
-    EVENT_TIME_LIMIT, MachineInterval, Model, RunRecord, Stall, Standstill, ThresholdResult, WorkerRecord,
-    figure,
+    EVENT_TIME_LIMIT, LongCalls, MachineInterval, Model, RunRecord, Stall, Standstill, ThresholdResult,
+    WorkerRecord, figure,
 };
 
 /// Share of the service time's median up to which a start lag is taken as harmless.
@@ -50,6 +50,9 @@ const RUN_DELAY_SHARE: f64 = 0.10;
 const THROTTLED_SHARE: f64 = 0.10;
 /// Sum of one worker's stalls in the measured part that makes the run invalid.
 const STALL_LIMIT: Nanos = Nanos::from_millis(100);
+/// Advice on work for single requests that holds a worker up.
+const LONG_CALLS_HINT: &str =
+    "a script, or the search of a large body, holds up all requests of its worker: make it shorter";
 /// Share of supplied bodies that may be made when they are due.
 const LATE_BODIES: f64 = 0.01;
 /// Share of responses without a kernel stamp that is let pass.
@@ -202,20 +205,45 @@ impl Judge<'_> {
         });
         let Some((stalled, number)) = worst.max_by_key(|&(stalled, _)| stalled) else { return };
         if stalled < STALL_LIMIT {
-            return;
+            return self.long_calls();
         }
         let first = self.record.workers[number].stalls.iter().find(|stall| measured(stall) > Nanos::ZERO);
         let first = first.map_or(Nanos::ZERO, |stall| stall.at);
-        self.find(
-            Finding::Invalid,
-            ReasonCode::Stall,
-            format!(
-                "the generator itself stood still for {} (worker {number}, first at {} of the run)",
-                figure::nanos(stalled),
-                figure::nanos(first),
-            ),
-            "the target is not to blame for this: keep other work off this machine and run again",
+        let evidence = format!(
+            "the generator itself stood still for {} (worker {number}, first at {} of the run)",
+            figure::nanos(stalled),
+            figure::nanos(first),
         );
+        let calls = self.record.workers[number].long_calls;
+        let (evidence, hint) = match calls.total * 2 >= stalled {
+            true => (format!("{evidence}, most of it for {}", self.of_calls(calls)), LONG_CALLS_HINT),
+            false => {
+                let hint =
+                    "the target is not to blame for this: keep other work off this machine and run again";
+                (evidence, hint)
+            }
+        };
+        self.find(Finding::Invalid, ReasonCode::Stall, evidence, hint);
+    }
+
+    /// Judges work for single requests that held a worker up, but not for so long that figures are wrong.
+    fn long_calls(&mut self) {
+        let of_workers = self.record.workers.iter().map(|worker| worker.long_calls);
+        let Some(calls) = of_workers.filter(|calls| calls.count > 0).max_by_key(|calls| calls.longest) else {
+            return;
+        };
+        let evidence = format!("the generator itself stood still for {}", self.of_calls(calls));
+        self.find(Finding::Doubtful, ReasonCode::Stall, evidence, LONG_CALLS_HINT);
+    }
+
+    /// Returns a noun phrase for work that held a worker up.
+    fn of_calls(&self, calls: LongCalls) -> String {
+        let step = self.record.steps.get(calls.step as usize).map_or("", |step| &step.name);
+        let times = match calls.count {
+            1 => String::new(),
+            count => format!(", the longest of {}", figure::count(count)),
+        };
+        format!("its own work on a request of `{step}` ({}{times})", figure::nanos(calls.longest))
     }
 
     /// Judges the share of the plan's arrivals that were started. Where arrivals are iterations, later steps

@@ -358,6 +358,37 @@ fn stalls() {
     check(Model::Closed, &cases);
 }
 
+/// Symptom: a script that held the worker up was told as other work on the machine.
+#[test]
+fn own_work_that_holds_a_worker_up_is_named() {
+    let held_up = |stalled: Nanos, calls: &[Nanos]| {
+        let mut record = good(Model::Open);
+        record.steps[0].name = "GET /search".to_owned();
+        if stalled > Nanos::ZERO {
+            record.workers[1].stalls.push(Stall { worker: 1, at: ms(2_000), length: stalled });
+        }
+        calls.iter().for_each(|length| record.workers[1].long_calls.note(0, *length));
+        judge(&record)
+    };
+    let one = held_up(ms(70), &[ms(60)]);
+    assert!(one.valid, "{one:?}");
+    let expected =
+        "the generator itself stood still for its own work on a request of `GET /search` (60.0 ms)";
+    assert_eq!(one.warnings[0].evidence, expected);
+    let many = held_up(ms(300), &[ms(60), ms(100), ms(60)]);
+    assert_eq!(
+        many.reasons[0].evidence,
+        "the generator itself stood still for 300 ms (worker 1, first at 2.00 s of the run), most of it for its \
+         own work on a request of `GET /search` (100 ms, the longest of 3)"
+    );
+    for verdict in [&one.warnings[0], &many.reasons[0]] {
+        assert!(verdict.hint.contains("a script, or the search of a large body"), "{verdict:?}");
+    }
+    // Most of it had another cause.
+    let other = held_up(ms(300), &[ms(60)]);
+    assert!(other.reasons[0].hint.contains("keep other work off this machine"), "{other:?}");
+}
+
 #[test]
 fn workers_that_do_not_come_back_make_a_run_invalid() {
     let cases: [Case; 1] = [("one of two", |r| r.workers[1].absent = true, "worker_missing")];

@@ -91,6 +91,13 @@ pub enum Source {
     },
 }
 
+impl Source {
+    /// Returns `true` if the whole body has to be read as a tree.
+    const fn searches(&self) -> bool {
+        matches!(self, Self::JsonPath(_) | Self::XPath(_))
+    }
+}
+
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckSpec {
@@ -284,6 +291,18 @@ impl ResponseHandler {
     /// read.
     pub fn decodes(&self) -> bool {
         self.spec.decodes && self.needs.body
+    }
+
+    /// Returns `true` if the handler unpacks bodies, or searches them for more than the place of a pointer.
+    pub fn searches(&self) -> bool {
+        let spec = &*self.spec;
+        let checks = spec.checks.iter().chain(spec.poll.iter().flat_map(|poll| &poll.until));
+        let sources = checks.map(|check| &check.source).chain(spec.extract.iter().map(|take| &take.source));
+        let searches = |source: &Source| match source {
+            Source::Event { of, .. } => of.searches(),
+            source => source.searches(),
+        };
+        self.decodes() || sources.into_iter().any(searches)
     }
 
     /// Returns `true` if the handler puts rows into pools.

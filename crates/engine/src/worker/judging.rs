@@ -7,6 +7,7 @@ use plimsoll_wire::grpc::message_length;
 use plimsoll_wire::http2::Captured as CapturedHead;
 
 use super::Worker;
+use super::stalls::STALL;
 use crate::capture::{Captured, NO_CAPTURE, QUOTED_FROM};
 use crate::connection::{Client, InTurn, Reply};
 use crate::control::Stop;
@@ -186,7 +187,21 @@ impl<B: Backend> Worker<'_, B> {
                 Err(failure) => return Judged::Ended(Outcome::Failed(failure.class)),
             }
         }
-        self.judge_in_full(request, place, status)
+        if !self.steps.facts[request.step as usize].may_take_long {
+            return self.judge_in_full(request, place, status);
+        }
+        let begun = self.io.now();
+        let judged = self.judge_in_full(request, place, status);
+        self.note_call(request, begun);
+        judged
+    }
+
+    /// Notes work for a request that has held up everything else, since `begun`, for as long as a stall.
+    pub(super) fn note_call(&mut self, request: &InFlight, begun: Nanos) {
+        let took = self.io.now().since(begun);
+        if took > STALL && request.measured {
+            self.records.worker.long_calls.note(request.step, took);
+        }
     }
 
     #[inline(never)]

@@ -23,7 +23,10 @@ impl<B: Backend> Worker<'_, B> {
         let step = &plan.steps[request.step as usize];
         self.ready(slot, request, &step.request, self.steps.facts[request.step as usize]);
         let pool = self.conns[slot as usize].pool;
-        match self.make_request(slot, request, &step.request, script) {
+        let begun = self.io.now();
+        let made = self.make_request(slot, request, &step.request, script);
+        self.note_call(request, begun);
+        match made {
             Ok(_) if self.draft.dynamic.is_nothing() => {
                 self.withhold(request);
                 self.list(slot);

@@ -26,6 +26,8 @@ pub(super) struct Facts {
     pub(super) repeated: bool,
     /// Its responses are streams of events.
     pub(super) streams: bool,
+    /// The work for one of its responses may hold up the worker: a script, or the search of a body.
+    pub(super) may_take_long: bool,
     /// It may change something at the target.
     pub(super) writes: bool,
 }
@@ -40,6 +42,7 @@ impl Facts {
                 && !step.handler.collects()
                 && step.needs.fields == FieldNeeds::Nothing
                 && !scripted,
+            may_take_long: step.check_script.is_some() || step.handler.searches(),
             cookies: step.request.uses_cookies(),
             authority: step.request.uses_authority(),
             streams: step.needs.events,
