@@ -56,9 +56,9 @@ pub(crate) fn parse(text: &[u8]) -> Result<Element, Problems> {
         steps: MOST_STEPS,
         doctype: false,
     };
-    let (document, _) = bounds.parse(text).map_err(|error| {
-        Findings::fail(&format!("line {}", error.line), &error.fault.to_string(), HINT)
-    })?;
+    let (document, _) = bounds
+        .parse(text)
+        .map_err(|error| Findings::fail(&format!("line {}", error.line), &error.fault.to_string(), HINT))?;
     let mut lines = Lines { text: text.as_bytes(), at: 0, line: 1 };
     Ok(element(document.root_element(), &mut lines))
 }

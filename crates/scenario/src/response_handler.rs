@@ -10,6 +10,8 @@ mod json_path;
 mod judge;
 mod pattern;
 mod place;
+#[cfg(test)]
+mod searches;
 mod take;
 #[cfg(test)]
 mod tests;

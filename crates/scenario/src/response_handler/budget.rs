@@ -9,10 +9,11 @@ use regex::Regex;
 use crate::xml::{XmlBounds, XmlFault};
 
 /// Values of a body that is searched, at most: elements, attributes, texts, or those of JSON. They take some
-/// 40 MB.
-pub(super) const VALUES_MAX: usize = 250_000;
-/// Steps of one search, at most. A step takes some 25 ns, all of them about as long as a worker may be held up.
-pub(super) const STEPS_MAX: u64 = 2_000_000;
+/// 15 MB.
+pub(super) const VALUES_MAX: usize = 100_000;
+/// Steps of one search, at most, parsing included. A step takes some 100 ns, all of them as long as a worker
+/// may be held up.
+pub(super) const STEPS_MAX: u64 = 500_000;
 /// Elements of XML within each other, at most, for the parser calls itself for each.
 pub(super) const DEPTH_MAX: usize = 1_000;
 /// Attributes of one element of XML, at most: the parser compares each with each.
@@ -30,6 +31,9 @@ pub(super) const XML: XmlBounds = XmlBounds {
 /// A bound that a search has exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
+    /// [`VALUES_MAX`], in XML.
+    Nodes,
+    /// [`VALUES_MAX`], in JSON.
     Values,
     Attributes,
     Depth,
@@ -39,13 +43,12 @@ pub(super) enum Excess {
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Values => {
+            Self::Nodes => {
                 write!(f, "the body has more than {VALUES_MAX} values (elements, attributes and texts)")
             }
-            Self::Attributes => {
-                write!(f, "an element of the body has more than {ATTRIBUTES_MAX} attributes")
-            }
-            Self::Depth => write!(f, "the body has more than {DEPTH_MAX} elements within each other"),
+            Self::Values => write!(f, "the body has more than {VALUES_MAX} values"),
+            Self::Attributes => write!(f, "an element has more than {ATTRIBUTES_MAX} attributes"),
+            Self::Depth => write!(f, "more than {DEPTH_MAX} elements are within each other"),
             Self::Steps => write!(f, "the search took more than {STEPS_MAX} steps"),
         }
     }
@@ -55,7 +58,7 @@ impl Excess {
     /// The bound that a document has exceeded; `None` if it is no XML.
     pub(super) fn of(fault: XmlFault) -> Option<Self> {
         match fault {
-            XmlFault::Values => Some(Self::Values),
+            XmlFault::Values => Some(Self::Nodes),
             XmlFault::Attributes => Some(Self::Attributes),
             XmlFault::Levels => Some(Self::Depth),
             XmlFault::Steps => Some(Self::Steps),
@@ -128,7 +131,7 @@ impl Budget {
         if self.values.get() > VALUES_MAX {
             self.exceed(Excess::Values);
         }
-        self.spend(4) && !self.is_spent()
+        self.spend(1) && !self.is_spent()
     }
 
     /// Sets up a search by JSONPath.
@@ -144,8 +147,9 @@ impl Budget {
 
     /// Returns `true` if the pattern of this number matches.
     pub(super) fn is_match(&self, pattern: usize, text: &str) -> bool {
-        // A search without a match is some 1 ns for each byte.
+        // A text without a match takes some 1 ns for each byte.
         let patterns = self.patterns.borrow();
-        self.spend(4 + text.len() as u64 / 16) && patterns.get(pattern).is_some_and(|regex| regex.is_match(text))
+        self.spend(1 + text.len() as u64 / 64)
+            && patterns.get(pattern).is_some_and(|regex| regex.is_match(text))
     }
 }

@@ -2,7 +2,9 @@
 
 use super::budget::{Budget, Excess};
 use super::place::{Exchange, Parsed, Place};
-use super::{CheckSpec, ExtractSpec, Failure, JUDGE, Matching, ResponseHandler, STATUS, Source, StatusRange, UNTIL};
+use super::{
+    CheckSpec, ExtractSpec, Failure, JUDGE, Matching, ResponseHandler, STATUS, Source, StatusRange, UNTIL,
+};
 use crate::header::is_secret;
 use crate::{Conversion, Received, SentRequest, cookie::CookieJar, first_line};
 

@@ -11,8 +11,8 @@ use jsonpath_rust::parser::parse_json_path;
 use jsonpath_rust::query::js_path_process;
 use regex::Regex;
 
-pub(super) use self::tree::{Tree, parse};
 use self::filters::Filters;
+pub(super) use self::tree::{Tree, parse};
 use self::walk::{Step, find};
 use super::budget::Budget;
 use crate::TemplateError;
@@ -35,9 +35,11 @@ impl Clone for JsonPath {
     fn clone(&self) -> Self {
         match self {
             Self::Single(steps) => Self::Single(steps.clone()),
-            Self::Any { query, price, patterns } => {
-                Self::Any { query: query.clone(), price: *price, patterns: patterns.iter().cloned().collect() }
-            }
+            Self::Any { query, price, patterns } => Self::Any {
+                query: query.clone(),
+                price: *price,
+                patterns: patterns.iter().cloned().collect(),
+            },
         }
     }
 }

@@ -63,9 +63,8 @@ impl<'r> Parsed<'r> {
     /// `None` if it is not JSON, or too much of it.
     fn json(&mut self, body: &[u8]) -> Option<&json_path::Tree<'r>> {
         let budget = self.budget;
-        let tree = self
-            .json
-            .get_or_insert_with(|| json_path::parse(body, budget).ok_or_else(|| budget.excess()));
+        let tree =
+            self.json.get_or_insert_with(|| json_path::parse(body, budget).ok_or_else(|| budget.excess()));
         fit(tree, budget)
     }
 

@@ -1,8 +1,8 @@
 //! The filters of a JSONPath, prepared before it is used.
 
 use jsonpath_rust::parser::model::{
-    Comparable, Comparison, Filter, FilterAtom, FnArg, JpQuery, Literal, Segment, Selector, SingularQuery, Test,
-    TestFunction,
+    Comparable, Comparison, Filter, FilterAtom, FnArg, JpQuery, Literal, Segment, Selector, SingularQuery,
+    Test, TestFunction,
 };
 use regex::Regex;
 

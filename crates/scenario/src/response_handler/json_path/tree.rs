@@ -1,9 +1,10 @@
 //! A tree of JSON, each look at which is counted.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
+use std::mem;
 
-use indexmap::IndexMap;
 use jsonpath_rust::query::queryable::Queryable;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
@@ -13,6 +14,9 @@ use crate::response_handler::budget::{Budget, Excess};
 
 /// Bytes of a path, and of a text, for which one step is taken.
 const BYTES: u64 = 32;
+
+/// Members of which each is compared with each.
+const FEW: usize = 16;
 
 /// A value with all that is in it.
 ///
@@ -28,7 +32,7 @@ pub(in crate::response_handler) struct Tree<'b> {
     level: u8,
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 enum Value<'b> {
     #[default]
     Null,
@@ -36,13 +40,14 @@ enum Value<'b> {
     Number(Number),
     String(String),
     Array(Vec<Tree<'b>>),
-    Object(Box<IndexMap<String, Tree<'b>>>),
+    /// Members, each name once.
+    Object(Vec<(String, Tree<'b>)>),
 }
 
 /// Parses a text; `None` if it is not JSON, or has too many values.
 pub(in crate::response_handler) fn parse<'b>(body: &[u8], budget: &'b Budget) -> Option<Tree<'b>> {
     budget.count_anew();
-    if !budget.spend(body.len() as u64 / BYTES) {
+    if !budget.spend(body.len() as u64 / 64) {
         return None;
     }
     let mut json = serde_json::Deserializer::from_slice(body);
@@ -82,7 +87,9 @@ impl Serialize for Tree<'_> {
             Value::Number(number) => number.serialize(serializer),
             Value::String(text) => serializer.serialize_str(text),
             Value::Array(elements) => serializer.collect_seq(elements),
-            Value::Object(members) => serializer.collect_map(members.iter()),
+            Value::Object(members) => {
+                serializer.collect_map(members.iter().map(|(name, value)| (name, value)))
+            }
         }
     }
 }
@@ -93,7 +100,19 @@ impl PartialEq for Tree<'_> {
             Value::String(text) => self.spend_text(text.len()) && other.spend_text(0),
             _ => self.spend_text(0) && other.spend_text(0),
         };
-        goes_on && self.value == other.value
+        goes_on
+            && match (&self.value, &other.value) {
+                (Value::Null, Value::Null) => true,
+                (Value::Bool(one), Value::Bool(two)) => one == two,
+                (Value::Number(one), Value::Number(two)) => one == two,
+                (Value::String(one), Value::String(two)) => one == two,
+                (Value::Array(one), Value::Array(two)) => one == two,
+                (Value::Object(one), Value::Object(two)) => {
+                    let is_in_two = |(name, value): &(String, Self)| other.get(name) == Some(value);
+                    one.len() == two.len() && one.iter().all(is_in_two)
+                }
+                _ => false,
+            }
     }
 }
 
@@ -142,7 +161,7 @@ impl<'b> From<Vec<Tree<'b>>> for Tree<'b> {
 impl Queryable for Tree<'_> {
     fn get(&self, key: &str) -> Option<&Self> {
         let Value::Object(members) = &self.value else { return None };
-        self.spend(1).then(|| members.get(key)).flatten()
+        (self.spend_text(members.len()) && self.spend(1)).then(|| member(members, key)).flatten()
     }
 
     fn as_array(&self) -> Option<&Vec<Self>> {
@@ -152,8 +171,8 @@ impl Queryable for Tree<'_> {
 
     fn as_object(&self) -> Option<Vec<(&str, &Self)>> {
         let Value::Object(members) = &self.value else { return None };
-        let bytes = members.keys().map(|name| name.len() as u64).sum::<u64>();
-        let goes_on = self.spend(members.len()) && self.spend_text(bytes as usize);
+        let bytes = members.iter().map(|(name, _)| name.len()).sum();
+        let goes_on = self.spend(members.len()) && self.spend_text(bytes);
         goes_on.then(|| members.iter().map(|(name, value)| (name.as_str(), value)).collect())
     }
 
@@ -283,13 +302,48 @@ impl<'de, 'b> Visitor<'de> for TreeSeed<'b> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Tree<'b>, A::Error> {
-        let mut all = IndexMap::new();
+        // Most objects in a body without end have one member.
+        let mut all = Vec::with_capacity(1);
         while let Some(name) = members.next_key::<String>()? {
             let value = members.next_value_seed(self.inner(in_path(&name)))?;
-            all.insert(name, value);
+            all.push((name, value));
         }
-        Ok(self.with(Value::Object(Box::new(all))))
+        keep_last(&mut all);
+        Ok(self.with(Value::Object(all)))
     }
+}
+
+fn member<'o, 'b>(members: &'o [(String, Tree<'b>)], name: &str) -> Option<&'o Tree<'b>> {
+    members.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+/// Of members with the same name, keeps the last value in the place of the first.
+fn keep_last(members: &mut Vec<(String, Tree<'_>)>) {
+    let mut places = HashMap::new();
+    let mut again = Vec::new();
+    if members.len() <= FEW {
+        for (place, (name, _)) in members.iter().enumerate() {
+            let first = members[..place].iter().position(|(known, _)| known == name);
+            again.extend(first.map(|first| (first, place)));
+        }
+    } else {
+        for (place, (name, _)) in members.iter().enumerate() {
+            let first = *places.entry(name.as_str()).or_insert(place);
+            if first != place {
+                again.push((first, place));
+            }
+        }
+    }
+    if again.is_empty() {
+        return;
+    }
+    let mut is_kept = vec![true; members.len()];
+    for (first, place) in again {
+        members[first].1 = mem::take(&mut members[place].1);
+        is_kept[place] = false;
+    }
+    let mut is_kept = is_kept.into_iter();
+    members.retain(|_| is_kept.next().unwrap_or(true));
 }
 
 /// Bytes of a name in a path, as the library writes it.

@@ -7,9 +7,6 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::tree::{Tree, TreeSeed};
 use crate::response_handler::budget::Budget;
 
-/// Bytes that are passed over for one step.
-const BYTES: u64 = 16;
-
 /// One step down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::response_handler) enum Step {
@@ -20,7 +17,9 @@ pub(in crate::response_handler) enum Step {
 /// The value behind these steps, of members with the same name the last, as in a tree. All of the text has to
 /// be JSON.
 pub(super) fn find<'b>(body: &[u8], steps: &[Step], budget: &'b Budget) -> Option<Tree<'b>> {
-    if !budget.spend(body.len() as u64 / BYTES) {
+    // Values that are passed over take some 6 ns, and bytes of them 1.5.
+    let values = memchr::memchr_iter(b',', body).count() + memchr::memchr_iter(b'{', body).count();
+    if !budget.spend((body.len() / 64 + values / 16) as u64) {
         return None;
     }
     budget.count_anew();

@@ -10,7 +10,7 @@ use super::weight::Weight;
 use crate::response_handler::budget::Budget;
 
 /// Bytes of text for which one step is taken.
-const BYTES: u64 = 32;
+const BYTES: u64 = 24;
 
 /// A search in a document.
 pub(super) struct Search<'a> {
@@ -28,15 +28,15 @@ pub(super) struct Search<'a> {
 pub(super) struct XmlNode<'a> {
     search: &'a Search<'a>,
     id: NodeId,
-    part: Part<'a>,
+    part: Part,
 }
 
-/// A node of the document itself, or what an element has.
-#[derive(Clone, Copy)]
-enum Part<'a> {
+/// A node of the document itself, or what an element has, by its number; in their order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
     Whole,
-    Namespace(&'a Namespace<'a>),
-    Attribute(Attribute<'a, 'a>),
+    Namespace(u32),
+    Attribute(u32),
 }
 
 impl Search<'_> {
@@ -65,14 +65,29 @@ impl<'a> XmlNode<'a> {
     }
 
     fn is_whole(self) -> bool {
-        matches!(self.part, Part::Whole)
+        self.part == Part::Whole
+    }
+
+    fn attribute(self, number: u32) -> Option<Attribute<'a, 'a>> {
+        self.node().attributes().nth(number as usize)
+    }
+
+    fn namespace(self, number: u32) -> Option<&'a Namespace<'a>> {
+        self.node().namespaces().nth(number as usize)
+    }
+
+    /// What the element has of one kind.
+    fn parts(self, count: usize, part: fn(u32) -> Part) -> impl Iterator<Item = Self> + 'a {
+        (0..count as u32).map_while(move |number| {
+            self.search.spend(self.search.weight.any).then_some(Self { part: part(number), ..self })
+        })
     }
 
     /// The text that stands somewhere as it is.
     fn text(self) -> Option<&'a str> {
         match self.part {
-            Part::Attribute(attribute) => Some(attribute.value()),
-            Part::Namespace(namespace) => Some(namespace.uri()),
+            Part::Attribute(number) => self.attribute(number).map(|attribute| attribute.value()),
+            Part::Namespace(number) => self.namespace(number).map(Namespace::uri),
             Part::Whole => match self.node().node_type() {
                 NodeType::Root | NodeType::Element => None,
                 NodeType::PI => Some(self.node().pi().and_then(|pi| pi.value).unwrap_or_default()),
@@ -84,8 +99,12 @@ impl<'a> XmlNode<'a> {
     /// The namespace and the local part of the name.
     fn name(self) -> Option<(Option<&'a str>, &'a str)> {
         match self.part {
-            Part::Attribute(attribute) => Some((attribute.namespace(), attribute.name())),
-            Part::Namespace(namespace) => Some((None, namespace.name().unwrap_or_default())),
+            Part::Attribute(number) => {
+                self.attribute(number).map(|attribute| (attribute.namespace(), attribute.name()))
+            }
+            Part::Namespace(number) => {
+                self.namespace(number).map(|namespace| (None, namespace.name().unwrap_or_default()))
+            }
             Part::Whole => match self.node().node_type() {
                 NodeType::Element => {
                     let name = self.node().tag_name();
@@ -97,26 +116,11 @@ impl<'a> XmlNode<'a> {
             },
         }
     }
-
-    /// The place among what an element has: first itself, then namespaces, then attributes.
-    fn rank(self) -> (u8, usize, &'a str) {
-        match self.part {
-            Part::Whole => (0, 0, ""),
-            Part::Namespace(namespace) => (1, 0, namespace.name().unwrap_or_default()),
-            Part::Attribute(attribute) => (2, attribute.range().start, ""),
-        }
-    }
 }
 
 impl PartialEq for XmlNode<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.id == other.id
-            && match (self.part, other.part) {
-                (Part::Whole, Part::Whole) => true,
-                (Part::Attribute(one), Part::Attribute(two)) => one.range().start == two.range().start,
-                (Part::Namespace(one), Part::Namespace(two)) => std::ptr::eq(one, two),
-                _ => false,
-            }
+        self.id == other.id && self.part == other.part
     }
 }
 
@@ -155,19 +159,13 @@ impl<'a> xpath_eval::Node<'a> for XmlNode<'a> {
     }
 
     fn attributes(self) -> impl Iterator<Item = Self> + 'a {
-        let attributes = self.is_whole().then(|| self.node().attributes());
-        attributes.into_iter().flatten().map_while(move |attribute| {
-            let part = Part::Attribute(attribute);
-            self.search.spend(self.search.weight.any).then_some(Self { part, ..self })
-        })
+        let count = if self.is_whole() { self.node().attributes().len() } else { 0 };
+        self.parts(count, Part::Attribute)
     }
 
     fn namespaces(self) -> impl Iterator<Item = Self> + 'a {
-        let namespaces = self.is_whole().then(|| self.node().namespaces());
-        namespaces.into_iter().flatten().map_while(move |namespace| {
-            let part = Part::Namespace(namespace);
-            self.search.spend(self.search.weight.any).then_some(Self { part, ..self })
-        })
+        let count = if self.is_whole() { self.node().namespaces().len() } else { 0 };
+        self.parts(count, Part::Namespace)
     }
 
     fn expanded_name(self) -> Option<ExpandedName> {
@@ -205,7 +203,7 @@ impl<'a> xpath_eval::Node<'a> for XmlNode<'a> {
 
     fn document_order(self, other: Self) -> Ordering {
         self.search.spend(1);
-        self.id.get_usize().cmp(&other.id.get_usize()).then_with(|| self.rank().cmp(&other.rank()))
+        (self.id.get(), self.part).cmp(&(other.id.get(), other.part))
     }
 
     fn with_string_value<R>(self, f: impl FnOnce(&str) -> R) -> R {

@@ -7,6 +7,9 @@ use xpath_eval::{
 /// Operators and brackets within each other, at most: the evaluation calls itself for each.
 const LEVELS_MAX: usize = 64;
 
+/// Operators, paths and literals that take one step.
+const PARTS: u64 = 4;
+
 /// Functions, and how many arguments they take at least and at most.
 const FUNCTIONS: &[(&str, usize, usize)] = &[
     ("boolean", 1, 1),
@@ -67,15 +70,17 @@ impl Weight {
     /// # Errors
     /// What can never match, and what takes time that the steps of nodes do not tell.
     pub(super) fn of(expression: &Expr) -> Result<Self, Fault> {
-        let mut weight = Self { any: 1, named: 0, text: 1 };
+        let mut weight = Self { any: 0, named: 0, text: 1 };
         weight.add(expression, 0)?;
-        Ok(weight)
+        Ok(Self { any: 1 + weight.any / PARTS, named: weight.named / PARTS, ..weight })
     }
 
     /// Adds an expression, and returns the number of its operators, paths and literals.
     fn add(&mut self, expression: &Expr, level: usize) -> Result<u64, Fault> {
         if level > LEVELS_MAX {
-            return Err(Fault::new(format!("more than {LEVELS_MAX} operators and brackets within each other")));
+            return Err(Fault::new(format!(
+                "more than {LEVELS_MAX} operators and brackets within each other"
+            )));
         }
         let level = level + 1;
         Ok(1 + match expression {
