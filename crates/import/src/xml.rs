@@ -16,7 +16,7 @@ const MOST_VALUES: usize = 4_000_000;
 const MOST_ATTRIBUTES: usize = 1_000;
 
 /// Most steps of the parser: some ten seconds.
-const MOST_STEPS: u64 = 400_000_000;
+const MOST_PARSER_STEPS: u64 = 400_000_000;
 
 const HINT: &str = "the file has to be XML 1.0 in UTF-8";
 
@@ -53,7 +53,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Element, Problems> {
         values: MOST_VALUES,
         attributes: MOST_ATTRIBUTES,
         levels: DEEPEST,
-        steps: MOST_STEPS,
+        steps: MOST_PARSER_STEPS,
         doctype: false,
     };
     let (document, _) = bounds

@@ -83,8 +83,8 @@ pub enum Source {
     /// A JSON Pointer into the body of the request.
     RequestJsonPointer(String),
     /// An XPath (1.0) on the body of the response: the string value of the first match. The body has to be
-    /// well-formed XML, which most HTML is not, without declarations of entities. Names in the expression have
-    /// no prefix, and stand for names without a namespace.
+    /// well-formed XML, which most HTML is not, without declarations of entities. Names without a prefix are
+    /// those without a namespace; a prefix is one that the outermost element of the body declares.
     XPath(String),
     /// The data of an event, or a place in its JSON, where the response is a [stream](ReactionSpec::stream).
     Event {

@@ -47,7 +47,8 @@ impl XPath {
         Ok(Self { expression: Arc::new(expression), weight })
     }
 
-    /// The string value of the first match in document order.
+    /// The string value of the first match in document order. Prefixes of names are those that the outermost
+    /// element declares.
     pub(super) fn first<'s>(
         &self,
         document: &Document<'_>,
@@ -55,7 +56,14 @@ impl XPath {
         scratch: &'s mut Vec<u8>,
     ) -> Option<&'s [u8]> {
         let search = Search { document, budget, weight: self.weight };
-        let value = evaluate(&self.expression, &EvaluationContext::new(XmlNode::root(&search))).ok()?;
+        let outermost = document.root_element();
+        let namespaces = |prefix: &str| match prefix {
+            "xml" => Some(roxmltree::NS_XML_URI.to_owned()),
+            _ => outermost.lookup_namespace_uri(Some(prefix)).map(str::to_owned),
+        };
+        let mut context = EvaluationContext::new(XmlNode::root(&search));
+        context.namespaces = Some(&namespaces);
+        let value = evaluate(&self.expression, &context).ok()?;
         let text = match value {
             Value::NodeSet(nodes) => {
                 nodes.into_iter().min_by(|a, b| a.document_order(*b)).map(|node| node.string_value())

@@ -179,7 +179,8 @@ impl<'a> xpath_eval::Node<'a> for XmlNode<'a> {
 
     fn has_expanded_name(self, namespace_uri: Option<&str>, local_name: &str) -> bool {
         // What has the name is a candidate for the filters behind it.
-        self.name().is_some_and(|name| name == (namespace_uri, local_name))
+        namespace_uri.is_none_or(|uri| self.search.spend_text(uri.len()))
+            && self.name().is_some_and(|name| name == (namespace_uri, local_name))
             && self.search.spend(self.search.weight.named)
     }
 

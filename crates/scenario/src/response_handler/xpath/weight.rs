@@ -1,8 +1,6 @@
 //! The work that an XPath makes for each node and each byte, found before it is used.
 
-use xpath_eval::{
-    Axis, Expr, FilterExpr, FunctionCall, LocationPath, NodeTest, PathExpr, PrimaryExpr, QName, Step,
-};
+use xpath_eval::{Axis, Expr, FilterExpr, FunctionCall, LocationPath, NodeTest, PathExpr, PrimaryExpr, Step};
 
 /// Operators and brackets within each other, at most: the evaluation calls itself for each.
 const LEVELS_MAX: usize = 64;
@@ -75,7 +73,8 @@ impl Weight {
         Ok(Self { any: 1 + weight.any / PARTS, named: weight.named / PARTS, ..weight })
     }
 
-    /// Adds an expression, and returns the number of its operators, paths and literals.
+    /// Adds an expression, and returns the number of its operators, paths and literals without those of its
+    /// filters, which are counted for their own candidates.
     fn add(&mut self, expression: &Expr, level: usize) -> Result<u64, Fault> {
         if level > LEVELS_MAX {
             return Err(Fault::new(format!(
@@ -118,11 +117,6 @@ impl Weight {
     fn add_path(&mut self, path: &LocationPath, level: usize) -> Result<u64, Fault> {
         let mut sum = 0;
         for Step { node_test, predicates, .. } in &path.steps {
-            match node_test {
-                NodeTest::NamespaceWildcard(prefix) => return Err(prefixed(prefix)),
-                NodeTest::QName(QName { prefix: Some(prefix), .. }) => return Err(prefixed(prefix)),
-                _ => {}
-            }
             let mut filters = 0;
             for predicate in predicates {
                 filters += self.add(predicate, level)?;
@@ -131,13 +125,13 @@ impl Weight {
                 NodeTest::QName(_) => self.named += filters,
                 _ => self.any += filters,
             }
-            sum += 1 + filters;
+            sum += 1;
         }
         Ok(sum)
     }
 
     fn add_filter(&mut self, filter: &FilterExpr, level: usize) -> Result<u64, Fault> {
-        let mut sum = match &filter.primary {
+        let sum = match &filter.primary {
             PrimaryExpr::Variable(name) => {
                 return Err(Fault::new(format!("there is no variable `${}`", name.local)));
             }
@@ -151,7 +145,6 @@ impl Weight {
             filters += self.add(predicate, level)?;
         }
         self.any += filters;
-        sum += filters;
         Ok(sum)
     }
 
@@ -180,13 +173,6 @@ impl Weight {
             sum += self.add(argument, level)?;
         }
         Ok(sum)
-    }
-}
-
-fn prefixed(prefix: &str) -> Fault {
-    Fault {
-        reason: format!("the prefix `{prefix}` stands for no namespace"),
-        hint: Some("compare the name without its prefix: `*[local-name() = 'name']`"),
     }
 }
 
