@@ -192,8 +192,8 @@ impl<'t> Survey<'t> {
         self.spend(copied + length as u64 / bytes)
     }
 
-    /// The length of a declaration of a document type. One with declarations of its own is refused: a few bytes
-    /// of an entity stand for any number.
+    /// The length of a declaration of a document type. One with declarations of its own is refused: a few
+    /// bytes of an entity stand for any number.
     fn doctype(&self) -> ControlFlow<XmlFault, Option<usize>> {
         let mut quote = None;
         for (at, &byte) in self.text[self.at..].iter().enumerate().skip(1) {

@@ -67,8 +67,8 @@ impl Excess {
     }
 }
 
-/// What is left of the steps of one search. Whoever makes steps stops where there are none; the result is then
-/// worth nothing.
+/// What is left of the steps of one search. Whoever makes steps stops where there are none; the result is
+/// then worth nothing.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     left: Cell<u64>,

@@ -58,8 +58,8 @@ impl JsonPath {
         Ok(Self::Any { query, price, patterns: patterns.into() })
     }
 
-    /// The first match: a string as it is, other JSON without white space. `tree` parses the body, or has done
-    /// so.
+    /// The first match: a string as it is, other JSON without white space. `tree` parses the body, or has
+    /// done so.
     pub(super) fn first<'s, 't, 'b: 't>(
         &self,
         body: &[u8],

@@ -134,8 +134,8 @@ impl Filters {
     }
 }
 
-/// An I-Regexp (RFC 9485) as the `regex` crate writes it: there a `.` is no end of a line either, but may be a
-/// carriage return. `match` is about the whole text.
+/// An I-Regexp (RFC 9485) as the `regex` crate writes it: there a `.` is no end of a line either, but may be
+/// a carriage return. `match` is about the whole text.
 fn translated(pattern: &str, is_search: bool) -> String {
     let mut translated = String::with_capacity(pattern.len());
     let mut characters = pattern.chars();

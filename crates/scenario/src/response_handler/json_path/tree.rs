@@ -20,8 +20,9 @@ const FEW: usize = 16;
 
 /// A value with all that is in it.
 ///
-/// The query library asks a value for its elements, and then builds a path of text for each: so the steps that
-/// are taken for elements grow with the length of their paths. Once the budget is spent there are no elements.
+/// The query library asks a value for its elements, and then builds a path of text for each: so the steps
+/// that are taken for elements grow with the length of their paths. Once the budget is spent there are no
+/// elements.
 #[derive(Clone, Debug, Default)]
 pub(in crate::response_handler) struct Tree<'b> {
     /// None in a value that the library has made.

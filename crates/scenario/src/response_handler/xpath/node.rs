@@ -21,9 +21,9 @@ pub(super) struct Search<'a> {
 
 /// A node of the document.
 ///
-/// Once the budget is spent it has neither children nor a parent, no name and no text, so that all loops of the
-/// evaluation end; what then comes out of it is not used. The order of nodes and the owner of an attribute
-/// stay true, for the evaluation relies on them.
+/// Once the budget is spent it has neither children nor a parent, no name and no text, so that all loops of
+/// the evaluation end; what then comes out of it is not used. The order of nodes and the owner of an
+/// attribute stay true, for the evaluation relies on them.
 #[derive(Clone, Copy)]
 pub(super) struct XmlNode<'a> {
     search: &'a Search<'a>,
