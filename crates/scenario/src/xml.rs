@@ -287,3 +287,54 @@ impl Tag {
         self.prefixed += u64::from(name.contains(&b':'));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    const BOUNDS: XmlBounds =
+        XmlBounds { values: 1_000, attributes: 10, levels: 10, steps: 10_000, doctype: true };
+
+    #[test]
+    fn a_fault_has_its_line() {
+        let many: String = (0..11).map(|number| format!("\na{number}='1'")).collect();
+        for (text, fault, line) in [
+            (format!("<a>\n<b{many}/></a>"), XmlFault::Attributes, 2),
+            ("<a>\n".repeat(11), XmlFault::Levels, 11),
+            ("<a>\n</b>".to_owned(), XmlFault::NotXml, 2),
+            ("<a>\n\n".to_owned(), XmlFault::NotXml, 3),
+            ("<!DOCTYPE a [\n]><a/>".to_owned(), XmlFault::NotXml, 1),
+            (format!("<a>\n{}</a>", "<b/>".repeat(1_000)), XmlFault::Values, 2),
+        ] {
+            assert_eq!(BOUNDS.parse(&text).unwrap_err(), XmlError { fault, line }, "{text}");
+        }
+        let error = XmlBounds { doctype: false, ..BOUNDS }.parse("\n<!DOCTYPE a><a/>").unwrap_err();
+        assert_eq!(error, XmlError { fault: XmlFault::Doctype, line: 2 });
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_the_parser_finds_is_overlooked(
+            pieces in proptest::collection::vec(select(vec![
+                "<a>", "</a>", "<a b='>'>", "<a b = \"'\" c='/'/>", "<a\t/>", "<a xmlns:p='u' p:b='1'>",
+                "<p:a/>", "text", " ", "\n", "'", "\"", ">", "/>", "<!-- <a b='1'> -->", "&lt;", "]]>", "<",
+                "<![CDATA[<a b='1'>]]>", "<?p <a> ?>", "<!DOCTYPE a>", "<!DOCTYPE a SYSTEM 'x>y'>",
+                "<!DOCTYPE a SYSTEM \"<a b='\">", "=",
+            ]), 0..12),
+        ) {
+            let text = format!("{}</a>", pieces.concat());
+            let mut survey = Survey::new(&BOUNDS, text.as_bytes());
+            let fault = survey.run();
+            let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+            let parsed = Document::parse_with_options(&text, options);
+            if let (ControlFlow::Continue(()), Ok(document)) = (fault, parsed) {
+                let nodes = document.descendants().skip(1);
+                let values: usize = nodes.map(|node| 1 + node.attributes().len()).sum();
+                prop_assert!(survey.values >= values, "{} of {values}: {text}", survey.values);
+                prop_assert!(survey.scopes.is_empty(), "{text}");
+            }
+        }
+    }
+}

@@ -66,7 +66,7 @@ impl XPath {
         let value = evaluate(&self.expression, &context).ok()?;
         let text = match value {
             Value::NodeSet(nodes) => {
-                nodes.into_iter().min_by(|a, b| a.document_order(*b)).map(|node| node.string_value())
+                nodes.into_iter().min_by(|a, b| a.document_order(*b)).map(XmlNode::string_value)
             }
             other => Some(other.to_xpath_string()),
         };
