@@ -1,15 +1,22 @@
 //! Sources in XML, as elements with their lines.
 
 use plimsoll_plan::Problems;
-use sxd_document::dom::{ChildOfElement, ChildOfRoot};
+use plimsoll_scenario::xml::XmlBounds;
+use roxmltree::NodeType;
 
 use crate::findings::Findings;
 
 /// Deepest nesting of elements: shallow enough for every stack.
 const DEEPEST: usize = 128;
 
-/// Most elements: as many as some hundred thousand requests have.
-const MOST_ELEMENTS: usize = 2_000_000;
+/// Most elements, attributes and texts: as many as some hundred thousand requests have.
+const MOST_VALUES: usize = 4_000_000;
+
+/// Most attributes of one element. Test plans have a dozen.
+const MOST_ATTRIBUTES: usize = 1_000;
+
+/// Most steps of the parser: some ten seconds.
+const MOST_PARSER_STEPS: u64 = 400_000_000;
 
 const HINT: &str = "the file has to be XML 1.0 in UTF-8";
 
@@ -42,97 +49,52 @@ pub(crate) fn parse(text: &[u8]) -> Result<Element, Problems> {
     let Ok(text) = std::str::from_utf8(text) else {
         return Err(Findings::fail("", "the file is not UTF-8", HINT));
     };
-    // The parser looks for namespaces in all elements around one, so that depth has to be examined before.
-    let lines = lines(text)?;
-    let package = sxd_document::parser::parse(text).map_err(|error| {
-        let line =
-            text.as_bytes()[..error.location().min(text.len())].iter().filter(|b| **b == b'\n').count();
-        Findings::fail(&format!("line {}", line + 1), "this is not XML", HINT)
-    })?;
-    let document = package.as_document();
-    let root = document.root().children().into_iter().find_map(|child| match child {
-        ChildOfRoot::Element(element) => Some(element),
-        _ => None,
-    });
-    let Some(root) = root else { return Err(Findings::fail("", "there is no element", HINT)) };
-    let mut lines = lines.into_iter();
-    Ok(element(root, &mut lines))
+    let bounds = XmlBounds {
+        values: MOST_VALUES,
+        attributes: MOST_ATTRIBUTES,
+        levels: DEEPEST,
+        steps: MOST_PARSER_STEPS,
+        doctype: false,
+    };
+    let (document, _) = bounds
+        .parse(text)
+        .map_err(|error| Findings::fail(&format!("line {}", error.line), &error.fault.to_string(), HINT))?;
+    let mut lines = Lines { text: text.as_bytes(), at: 0, line: 1 };
+    Ok(element(document.root_element(), &mut lines))
 }
 
 /// An element with all that is in it. Calls itself at most as often as elements are nested.
-fn element(from: sxd_document::dom::Element<'_>, lines: &mut impl Iterator<Item = usize>) -> Element {
+fn element(from: roxmltree::Node<'_, '_>, lines: &mut Lines<'_>) -> Element {
+    let attributes = from.attributes().map(|one| (one.name().to_owned(), one.value().to_owned()));
     let mut made = Element {
-        name: from.name().local_part().to_owned(),
-        line: lines.next().unwrap_or_default(),
+        name: from.tag_name().name().to_owned(),
+        attributes: attributes.collect(),
+        line: lines.of(from.range().start),
         ..Element::default()
     };
-    for attribute in from.attributes() {
-        made.attributes.push((attribute.name().local_part().to_owned(), attribute.value().to_owned()));
-    }
     for child in from.children() {
-        match child {
-            ChildOfElement::Element(inner) => made.children.push(element(inner, lines)),
-            ChildOfElement::Text(text) => made.text.push_str(text.text()),
-            ChildOfElement::Comment(_) | ChildOfElement::ProcessingInstruction(_) => {}
+        match child.node_type() {
+            NodeType::Element => made.children.push(element(child, lines)),
+            NodeType::Text => made.text.push_str(child.text().unwrap_or_default()),
+            NodeType::Root | NodeType::Comment | NodeType::PI => {}
         }
     }
     made
 }
 
-/// The lines on which elements begin, in the order of the file.
-fn lines(text: &str) -> Result<Vec<usize>, Problems> {
-    let mut lines = Vec::new();
-    let (mut depth, mut line) = (0_usize, 1_usize);
-    let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        line += rest[..at].matches('\n').count();
-        rest = &rest[at..];
-        let length = if let Some(comment) = rest.strip_prefix("<!--") {
-            comment.find("-->").map(|end| end + "<!---->".len())
-        } else if rest.starts_with("<![CDATA[") {
-            rest.find("]]>").map(|end| end + 3)
-        } else if rest.starts_with("<?") {
-            rest.find("?>").map(|end| end + 2)
-        } else if rest.starts_with("<!") {
-            let message = "a declaration of a document type is not read";
-            return Err(Findings::fail(&format!("line {line}"), message, HINT));
-        } else if rest.starts_with("</") {
-            depth = depth.saturating_sub(1);
-            rest.find('>').map(|end| end + 1)
-        } else {
-            lines.push(line);
-            if lines.len() > MOST_ELEMENTS {
-                return Err(Findings::fail(&format!("line {line}"), "there are too many elements", HINT));
-            }
-            let end = tag_end(rest);
-            if end.is_some_and(|end| !rest[..end].ends_with("/>")) {
-                depth += 1;
-            }
-            if depth > DEEPEST {
-                return Err(Findings::fail(&format!("line {line}"), "it is nested too deeply", HINT));
-            }
-            end
-        };
-        // The parser reports input that is cut off.
-        let Some(length) = length else { break };
-        line += rest[..length].matches('\n').count();
-        rest = &rest[length..];
-    }
-    Ok(lines)
+/// Lines of places that are asked for in their order.
+struct Lines<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: usize,
 }
 
-/// Bytes of the tag that `text` begins with. A `>` in quotes does not end it.
-fn tag_end(text: &str) -> Option<usize> {
-    let mut quote = None;
-    for (at, byte) in text.bytes().enumerate() {
-        match (quote, byte) {
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (None, b'>') => return Some(at + 1),
-            (Some(open), byte) if byte == open => quote = None,
-            _ => {}
-        }
+impl Lines<'_> {
+    fn of(&mut self, at: usize) -> usize {
+        self.line += self.text[self.at..at].iter().filter(|byte| **byte == b'\n').count();
+        self.at = at;
+        self.line
     }
-    None
 }
 
 #[cfg(test)]
@@ -152,6 +114,10 @@ mod tests {
         assert_eq!((e.line, e.text.as_str()), (6, "z"));
     }
 
+    fn many_attributes(count: usize) -> String {
+        (0..count).map(|number| format!(" a{number}='1'")).collect()
+    }
+
     #[test]
     fn hostile_documents_are_refused() {
         for (text, message) in [
@@ -163,11 +129,16 @@ mod tests {
             ("<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>", "a declaration of a document type is not read"),
             (&"<a>".repeat(200), "it is nested too deeply"),
             (&"<a b=\"\n".repeat(3), "this is not XML"),
+            (&format!("<a>\n<b{}/></a>", many_attributes(1_001)), "line 2: there are too many attributes"),
+            // Without an end, too.
+            (&format!("<a{}", many_attributes(300_000)), "line 1: there are too many attributes"),
         ] {
             let problems = parse(text.as_bytes()).unwrap_err().to_string();
             assert!(problems.contains(message), "{text}: {problems}");
         }
         assert!(parse(b"\xff").is_err());
+        let many = format!("<a{}/>", many_attributes(1_000));
+        assert_eq!(parse(many.as_bytes()).unwrap().attributes.len(), 1_000);
         let wide = format!("<a>{}</a>", "<b/>".repeat(10_000));
         assert_eq!(parse(wide.as_bytes()).unwrap().children.len(), 10_000);
     }

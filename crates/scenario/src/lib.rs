@@ -46,6 +46,7 @@ mod supply;
 pub mod template;
 pub mod token;
 mod websocket;
+pub mod xml;
 
 pub use condition::Condition;
 pub use content_coding::decode_content;

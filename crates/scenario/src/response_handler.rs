@@ -1,23 +1,28 @@
 //! Handling of a step's response: its checks, and the values taken from it.
 
 mod awaiting;
+mod budget;
 mod check;
 mod collect;
 mod describe;
 mod events;
+mod json_path;
 mod judge;
 mod pattern;
 mod place;
-mod query;
+#[cfg(test)]
+mod searches;
 mod take;
 #[cfg(test)]
 mod tests;
+mod xpath;
 
 use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Random};
 
+use self::budget::Budget;
 use self::check::Check;
 use self::collect::Collect;
 pub use self::events::EventPick;
@@ -77,10 +82,9 @@ pub enum Source {
     JsonPath(String),
     /// A JSON Pointer into the body of the request.
     RequestJsonPointer(String),
-    /// An XPath (1.0) on the body of the response: the string value of the first match. `text()` gives the
-    /// text up to the first entity; the element's own string value has all of it. The body has to be
-    /// well-formed XML without a PUBLIC document type, which HTML is not, and not deeper than 1,000
-    /// elements.
+    /// An XPath (1.0) on the body of the response: the string value of the first match. The body has to be
+    /// well-formed XML, which most HTML is not, without declarations of entities. Names without a prefix are
+    /// those without a namespace; a prefix is one that the outermost element of the body declares.
     XPath(String),
     /// The data of an event, or a place in its JSON, where the response is a [stream](ReactionSpec::stream).
     Event {
@@ -215,6 +219,8 @@ pub struct ResponseHandler {
 const STATUS: u16 = 0;
 /// The number of the [judge](ReactionSpec::judge).
 const JUDGE: u16 = u16::MAX;
+/// The number of the checks that an answer has to pass to be [awaited](PollSpec::until) no longer.
+const UNTIL: u16 = u16::MAX - 1;
 
 impl ResponseHandler {
     /// Compiles one.
@@ -223,8 +229,8 @@ impl ResponseHandler {
     /// The first part that is malformed: a pointer, a path, an expression, a template, a name; a template
     /// that names more than variables; XPath in a build without it.
     pub fn compile(spec: &ReactionSpec, scope: &Scope<'_>) -> Result<Self, TemplateError> {
-        if spec.checks.len() + spec.extract.len() + spec.collect.len() >= usize::from(u16::MAX) {
-            return Err(TemplateError::new("more than 65534 checks and values for one step"));
+        if spec.checks.len() + spec.extract.len() + spec.collect.len() >= usize::from(UNTIL) {
+            return Err(TemplateError::new("more than 65533 checks and values for one step"));
         }
         if let Some(StatusRange { first, last }) = spec.statuses.iter().find(|range| range.first > range.last)
         {
@@ -367,11 +373,16 @@ impl ResponseHandler {
             true => &Received { body: &json, ..*received },
             false => received,
         };
-        let mut parsed = Parsed::default();
+        let budget = Budget::default();
+        let mut parsed = Parsed::new(&budget);
         let stream = self.spec.stream;
         let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed, stream };
         if !self.until.iter().all(|check| check.holds(&mut exchange, variables, looked_at, scratch)) {
-            return Ok(Verdict::Pending);
+            // Another answer of that kind is not waited for.
+            return match budget.excess() {
+                Some(_) => Err(Failure { class: ErrorClass::Check, what: UNTIL }),
+                None => Ok(Verdict::Pending),
+            };
         }
         for (number, check) in (STATUS + 1..).zip(&self.checks) {
             if !check.holds(&mut exchange, variables, looked_at, scratch) {
@@ -391,7 +402,8 @@ impl ResponseHandler {
     /// Returns `true` if no value is missing.
     pub fn salvage(&self, received: &Received<'_>, session: &mut Session) -> bool {
         let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
-        let mut parsed = Parsed::default();
+        let budget = Budget::default();
+        let mut parsed = Parsed::new(&budget);
         let stream = self.spec.stream;
         let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed, stream };
         let take = |all, take: &Take| take.apply(&mut exchange, variables, known, looked_at, scratch) && all;

@@ -42,7 +42,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("store", &[WORDS, &["metrics", "statistics", "report"]]),
     ("targets", &[WORDS, &["wire", "driver", "metrics", "ic"]]),
     ("export", &[WORDS, &["wire", "driver", "metrics"]]),
-    ("import", &[WORDS, &["plan", "workloads"]]),
+    ("import", &[WORDS, &["plan", "scenario", "workloads"]]),
     ("workloads", &[WORDS, &["schedule", "scenario", "plan", "synth", "ic", "wire"]]),
     ("cluster", &[WORDS, &["driver", "plan", "report", "scenario", "schedule"]]),
     ("record", &[WORDS, &["driver", "wire"]]),

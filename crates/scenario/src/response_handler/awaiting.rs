@@ -1,6 +1,7 @@
 //! Messages among which one is awaited.
 
 use super::ResponseHandler;
+use super::budget::Budget;
 use super::place::{Exchange, Parsed};
 use crate::{Received, Session};
 
@@ -12,7 +13,8 @@ impl ResponseHandler {
             return true;
         }
         let Session { variables, cookies, sent, scratch, looked_at, .. } = session;
-        let mut parsed = Parsed::default();
+        let budget = Budget::default();
+        let mut parsed = Parsed::new(&budget);
         let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed, stream: None };
         self.until.iter().all(|check| check.holds(&mut exchange, variables, looked_at, scratch))
     }

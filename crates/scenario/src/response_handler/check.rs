@@ -90,7 +90,8 @@ impl Check {
                 self.place.any(exchange, looked_at, |value| memmem::find(value, text).is_some())
             }
         };
-        matches != self.negated
+        // A search that was given up says neither.
+        matches != self.negated && exchange.parsed.budget().excess().is_none()
     }
 }
 

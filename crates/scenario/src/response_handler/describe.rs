@@ -1,7 +1,10 @@
 //! Descriptions of failures, in words.
 
-use super::place::{Exchange, Parsed};
-use super::{CheckSpec, ExtractSpec, Failure, JUDGE, Matching, ResponseHandler, STATUS, Source, StatusRange};
+use super::budget::{Budget, Excess};
+use super::place::{Exchange, Parsed, Place};
+use super::{
+    CheckSpec, ExtractSpec, Failure, JUDGE, Matching, ResponseHandler, STATUS, Source, StatusRange, UNTIL,
+};
 use crate::header::is_secret;
 use crate::{Conversion, Received, SentRequest, cookie::CookieJar, first_line};
 
@@ -26,6 +29,8 @@ impl ResponseHandler {
                 said if said.is_empty() => text,
                 said => format!("{text}: {said}"),
             }
+        } else if let Some(excess) = self.excess(failure.what, received) {
+            excess
         } else if let Some(check) = self.spec.checks.get(what - 1) {
             let is_there = self.is_there(what, received);
             if check.source == Source::Status && check.matching != Matching::Exists {
@@ -49,21 +54,47 @@ impl ResponseHandler {
     /// Reports whether the value that was looked for is in the response; `None` if the response cannot show
     /// it.
     fn is_there(&self, what: usize, received: &Received<'_>) -> Option<bool> {
-        let place = match self.checks.get(what - 1) {
-            Some(check) => &check.place,
-            None => &self.takes.get(what - 1 - self.checks.len())?.place,
-        };
-        let source = match self.spec.checks.get(what - 1) {
-            Some(check) => &check.source,
-            None => &self.spec.extract.get(what - 1 - self.checks.len())?.source,
-        };
+        let (place, source) = self.looked_for(what)?;
         if matches!(source, Source::RequestHeader(_) | Source::RequestJsonPointer(_) | Source::Cookie(_)) {
             return None;
         }
-        let (sent, cookies) = (SentRequest::default(), CookieJar::default());
-        let (mut parsed, stream) = (Parsed::default(), self.spec.stream);
+        Some(self.search(place, received).is_ok())
+    }
+
+    /// The bound that the body exceeds for the search that failed.
+    fn excess(&self, what: u16, received: &Received<'_>) -> Option<String> {
+        let until = self.spec.poll.iter().flat_map(|poll| &poll.until).map(|check| &check.source);
+        let mut looked_for = self.until.iter().map(|check| &check.place).zip(until);
+        let (source, excess) = if what == UNTIL {
+            looked_for.find_map(|(place, source)| Some((source, self.search(place, received).err()??)))?
+        } else {
+            let (place, source) = self.looked_for(what.into())?;
+            (source, self.search(place, received).err()??)
+        };
+        Some(format!("{}: {excess}", noun(source)))
+    }
+
+    /// The place of the check or of the value with this number.
+    fn looked_for(&self, what: usize) -> Option<(&Place, &Source)> {
+        match self.checks.get(what - 1) {
+            Some(check) => Some((&check.place, &self.spec.checks.get(what - 1)?.source)),
+            None => {
+                let number = what - 1 - self.checks.len();
+                Some((&self.takes.get(number)?.place, &self.spec.extract.get(number)?.source))
+            }
+        }
+    }
+
+    /// Looks for a value once more. The error is the bound that the search has exceeded, if that is why there
+    /// is none.
+    fn search(&self, place: &Place, received: &Received<'_>) -> Result<(), Option<Excess>> {
+        let (sent, cookies, budget) = (SentRequest::default(), CookieJar::default(), Budget::default());
+        let (mut parsed, stream) = (Parsed::new(&budget), self.spec.stream);
         let mut exchange = Exchange { received, sent: &sent, cookies: &cookies, parsed: &mut parsed, stream };
-        Some(place.first(&mut exchange, &mut Vec::new()).is_some())
+        match place.first(&mut exchange, &mut Vec::new()) {
+            Some(_) => Ok(()),
+            None => Err(budget.excess()),
+        }
     }
 }
 

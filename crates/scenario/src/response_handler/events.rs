@@ -66,12 +66,13 @@ impl EventPlace {
         mut look: impl FnMut(&[u8]) -> bool,
     ) -> bool {
         let Exchange { received, sent, cookies, stream: Some(stream), .. } = *exchange else { return false };
+        let budget = exchange.parsed.budget();
         exchange.parsed.events(stream, received.body).pick(self.pick).any(|data| {
             let received = Received { body: data, ..*received };
-            let mut parsed = Parsed::default();
+            let mut parsed = Parsed::new(budget);
             let mut event =
                 Exchange { received: &received, sent, cookies, parsed: &mut parsed, stream: None };
-            self.of.first(&mut event, scratch).is_some_and(&mut look)
+            self.of.find(&mut event, scratch).is_some_and(&mut look)
         })
     }
 }

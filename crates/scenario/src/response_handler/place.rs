@@ -1,7 +1,11 @@
 //! Where a value is, compiled.
 
+use roxmltree::Document;
+
+use super::budget::{self, Budget, Excess};
 use super::events::{EventPlace, Events};
-use super::query::{JsonPath, XPath};
+use super::json_path::{self, JsonPath};
+use super::xpath::XPath;
 use super::{Source, add_field};
 use crate::cookie::CookieJar;
 use crate::header::check_name;
@@ -33,27 +37,59 @@ pub(super) struct Exchange<'a, 'r> {
     pub(super) received: &'a Received<'r>,
     pub(super) sent: &'a SentRequest,
     pub(super) cookies: &'a CookieJar,
-    pub(super) parsed: &'a mut Parsed,
+    pub(super) parsed: &'a mut Parsed<'r>,
     /// The stream of events that the response is.
     pub(super) stream: Option<EventStream>,
 }
 
-/// The body of the response as a tree and as events, once somebody asked for them.
-#[derive(Default)]
-pub(super) struct Parsed {
-    json: Option<Option<serde_json::Value>>,
+/// The body of the response as trees and as events, once somebody asked for them.
+pub(super) struct Parsed<'r> {
+    budget: &'r Budget,
+    json: Option<Result<json_path::Tree<'r>, Option<Excess>>>,
+    xml: Option<Result<Document<'r>, Option<Excess>>>,
     events: Option<Events>,
 }
 
-impl Parsed {
-    /// `None` if it is not JSON.
-    pub(super) fn json(&mut self, body: &[u8]) -> Option<&serde_json::Value> {
-        self.json.get_or_insert_with(|| serde_json::from_slice(body).ok()).as_ref()
+impl<'r> Parsed<'r> {
+    pub(super) fn new(budget: &'r Budget) -> Self {
+        Self { budget, json: None, xml: None, events: None }
+    }
+
+    /// What is left for the search under way.
+    pub(super) fn budget(&self) -> &'r Budget {
+        self.budget
+    }
+
+    /// `None` if it is not JSON, or too much of it.
+    fn json(&mut self, body: &[u8]) -> Option<&json_path::Tree<'r>> {
+        let budget = self.budget;
+        let tree =
+            self.json.get_or_insert_with(|| json_path::parse(body, budget).ok_or_else(|| budget.excess()));
+        fit(tree, budget)
+    }
+
+    /// `None` if it is not XML, or too much of it.
+    fn xml(&mut self, body: &'r [u8]) -> Option<&Document<'r>> {
+        let budget = self.budget;
+        let document = self.xml.get_or_insert_with(|| {
+            let text = std::str::from_utf8(body).map_err(|_| None)?;
+            let (document, steps) = budget::XML.parse(text).map_err(|error| Excess::of(error.fault))?;
+            if budget.spend(steps) { Ok(document) } else { Err(budget.excess()) }
+        });
+        fit(document, budget)
     }
 
     pub(super) fn events(&mut self, stream: EventStream, body: &[u8]) -> &Events {
         self.events.get_or_insert_with(|| Events::read(stream, body))
     }
+}
+
+/// The tree, if there is one. Why there is none is the same for each search.
+fn fit<'t, T>(tree: &'t Result<T, Option<Excess>>, budget: &Budget) -> Option<&'t T> {
+    if let Err(Some(excess)) = tree {
+        budget.exceed(*excess);
+    }
+    tree.as_ref().ok()
 }
 
 impl Place {
@@ -141,6 +177,7 @@ impl Place {
         scratch: &mut Vec<u8>,
         mut look: impl FnMut(&[u8]) -> bool,
     ) -> bool {
+        exchange.parsed.budget.refill();
         match self {
             Self::Header(name) => exchange.received.fields.all(name).any(look),
             Self::Event(event) => event.any(exchange, scratch, look),
@@ -164,6 +201,7 @@ impl Place {
         scratch: &'v mut Vec<u8>,
         fits: impl Fn(&[u8]) -> bool,
     ) -> Option<&'v [u8]> {
+        exchange.parsed.budget.refill();
         if let Self::Event(event) = self {
             let mut found = None;
             event.any(exchange, scratch, |value| {
@@ -174,6 +212,15 @@ impl Place {
             *scratch = found?;
             return Some(scratch);
         }
+        self.find(exchange, scratch)
+    }
+
+    /// The value, if it is there, within what is left of the [budget](Parsed::budget).
+    pub(super) fn find<'v>(
+        &self,
+        exchange: &'v mut Exchange<'_, '_>,
+        scratch: &'v mut Vec<u8>,
+    ) -> Option<&'v [u8]> {
         let Exchange { received, sent, cookies, parsed, .. } = exchange;
         if received.is_missing() && self.is_of_response() {
             return None;
@@ -202,8 +249,13 @@ impl Place {
             Self::Body => Some(received.body),
             Self::Pointer(pointer) => pointer.find(received.body)?.text(scratch),
             Self::RequestPointer(pointer) => pointer.find(&sent.body)?.text(scratch),
-            Self::JsonPath(path) => path.first(parsed.json(received.body)?, scratch),
-            Self::XPath(path) => path.first(received.body, scratch),
+            Self::JsonPath(path) => {
+                path.first(received.body, parsed.budget, || parsed.json(received.body), scratch)
+            }
+            Self::XPath(path) => {
+                let budget = parsed.budget;
+                path.first(parsed.xml(received.body)?, budget, scratch)
+            }
             // Looked for above.
             Self::Event(_) => None,
         }

@@ -64,7 +64,9 @@ impl Take {
                 false
             }
         };
-        if let (false, Some(default)) = (is_there, &self.default) {
+        // A default is for a value that is missing, not for a search that was given up.
+        let is_missing = !is_there && exchange.parsed.budget().excess().is_none();
+        if let (true, Some(default)) = (is_missing, &self.default) {
             let text = rendered(default, variables, scratch);
             variables[variable].extend_from_slice(text);
             is_there = true;

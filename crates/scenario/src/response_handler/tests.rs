@@ -422,53 +422,6 @@ fn secrets_of_checks_are_in_neither_debug_nor_descriptions() {
     }
 }
 
-mod xpath {
-    use super::*;
-
-    fn found(path: &str, body: &str) -> Option<String> {
-        let extract = vec![take(Source::XPath(path.to_owned()))];
-        let handler = compiled(&ReactionSpec { extract, ..ReactionSpec::default() }).unwrap();
-        let (fields, mut session) = (FieldList::default(), session());
-        handler.apply(&Received::new(200, &fields, body.as_bytes()), &mut session).ok()?;
-        Some(String::from_utf8(session.variables[2].clone()).unwrap())
-    }
-
-    #[test]
-    fn string_values_of_first_matches() {
-        let xml = "<?xml version='1.0'?><!-- c --><o id='7'><i n='1'>a<b>&amp;b</b></i><i n='2'>c</i></o>";
-        for (path, value) in [
-            ("/o/@id", Some("7")),
-            ("//i", Some("a&b")),
-            ("//i[@n='2']", Some("c")),
-            ("count(//i)", Some("2")),
-            ("string(/o/i[last()])", Some("c")),
-            ("//none", None),
-            ("//i[2]/text()", Some("c")),
-            ("//*[local-name()='b']", Some("&b")),
-        ] {
-            assert_eq!(found(path, xml).as_deref(), value, "{path}");
-        }
-        let declared = "<?xml version='1.0'?><!DOCTYPE o><o xmlns='urn:x'><i>1</i></o>";
-        assert_eq!(found("//*[local-name()='i']", declared).as_deref(), Some("1"));
-        for body in ["", "no xml", "<a>", "<a></b>", "{}"] {
-            assert_eq!(found("//a", body), None, "{body}");
-        }
-        let deep = |levels: usize| format!("{}x<b/>{}", "<a>".repeat(levels), "</a>".repeat(levels));
-        assert_eq!(found("//a[count(ancestor::a) = 2]", &deep(990)).as_deref(), Some("x"));
-        assert_eq!(found("/a", &deep(100_000)), None, "it is not even tried");
-        let wide = format!("<a>{}</a>", "<b c='1'/><b>1</b>".repeat(1_000));
-        assert_eq!(found("count(//b)", &wide).as_deref(), Some("2000"));
-    }
-
-    #[test]
-    fn malformed_paths_are_refused() {
-        for path in ["", "//[", "a b"] {
-            let extract = vec![take(Source::XPath(path.to_owned()))];
-            assert!(compiled(&ReactionSpec { extract, ..ReactionSpec::default() }).is_err(), "{path}");
-        }
-    }
-}
-
 proptest! {
     #[test]
     fn what_is_taken_as_a_path_is_one(
