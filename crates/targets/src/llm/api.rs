@@ -9,7 +9,7 @@ use crate::http_reply::HttpReply;
 /// Bytes of a prompt that make a token.
 const BYTES_PER_TOKEN: u64 = 4;
 /// Most tokens of an answer, whatever a request asks for.
-pub(super) const MOST_TOKENS: u64 = 1_000_000;
+pub(super) const MOST_ANSWER_TOKENS: u64 = 1_000_000;
 
 /// The wish of a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn completion(body: &[u8], options: &LlmOptions, chat: bool) -> Wish {
         stream: wish.stream,
         include_usage: wish.stream_options.include_usage,
         continuous_usage: wish.stream_options.continuous_usage,
-        tokens: limit.unwrap_or(options.tokens).clamp(1, MOST_TOKENS),
+        tokens: limit.unwrap_or(options.tokens).clamp(1, MOST_ANSWER_TOKENS),
         prompt_tokens: u64::div_ceil(prompt, BYTES_PER_TOKEN),
     })
 }
@@ -113,6 +113,15 @@ mod tests {
             panic!("no completion");
         };
         assert_eq!((plain.chat, plain.stream, plain.tokens, plain.prompt_tokens), (false, false, 16, 2));
+    }
+
+    #[test]
+    fn an_answer_has_a_bounded_number_of_tokens_whatever_is_asked_for() {
+        for (asked, tokens) in [("0", 1), ("1000000", 1_000_000), ("18446744073709551615", 1_000_000)] {
+            let body = format!(r#"{{"prompt":"","max_tokens":{asked}}}"#);
+            let Wish::Completion(plain) = wish("POST /v1/completions", &body) else { panic!("{asked}") };
+            assert_eq!(plain.tokens, tokens, "{asked}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ const PASS_EVENTS: u32 = 256;
 /// of the order of what a chunk takes through the kernel.
 const FLUSH_CHUNKS: u32 = 64;
 /// Bytes of a request, and of what comes behind one that is being answered, on HTTP/1.1.
-const MOST_BYTES: usize = 16 << 20;
+const LONGEST_PROMPT: usize = 16 << 20;
 /// A client that sends requests and leaves more than this many bytes of the replies unread is cut off, lest it
 /// fill the memory. Completions wait for it long before.
 const UNREAD_BYTES: usize = 4 << 20;
@@ -404,7 +404,7 @@ impl<B: Backend> Worker<B> {
             peer.behind.drain(..std::mem::take(&mut peer.behind_read));
         }
         peer.behind.extend_from_slice(input);
-        if peer.behind.len() - peer.behind_read > MOST_BYTES {
+        if peer.behind.len() - peer.behind_read > LONGEST_PROMPT {
             self.counts.violations += 1;
             self.forget(conn, Close::Reset);
         }
@@ -485,7 +485,7 @@ impl<B: Backend> Worker<B> {
             match next {
                 Ok(None) => {
                     let wants_continue = reader.wants_continue();
-                    if peer.body.len() > MOST_BYTES {
+                    if peer.body.len() > LONGEST_PROMPT {
                         self.counts.violations += 1;
                         self.forget(conn, Close::Reset);
                     } else if wants_continue {

@@ -41,14 +41,19 @@ struct Target {
 
 impl Target {
     fn start(name: &str, change: impl FnOnce(LlmOptions) -> LlmOptions) -> Self {
+        let target = Self::start_without_trial(name, change);
+        // What is made once is not to count.
+        target.answer_another();
+        Self { before: in_use(), ..target }
+    }
+
+    /// Starts one that answers nobody soon.
+    fn start_without_trial(name: &str, change: impl FnOnce(LlmOptions) -> LlmOptions) -> Self {
         let path = std::env::temp_dir().join(format!("plimsoll-memory-{}-{name}", std::process::id()));
         let options = change(LlmOptions::new(Endpoint::Unix(path.clone())));
         let backend = KernelBackend::Epoll(BackendOptions::default());
         let server = LlmServer::start(options, backend).expect("the server starts");
-        let target = Self { server, path, before: 0 };
-        // What is made once is not to count.
-        target.answer_another();
-        Self { before: in_use(), ..target }
+        Self { server, path, before: in_use() }
     }
 
     fn connect(&self) -> UnixStream {
@@ -60,6 +65,15 @@ impl Target {
         let mut connection = self.connect();
         connection.write_all(&request(tokens, stream)).expect("it reads");
         connection
+    }
+
+    /// Asks for what is answered at once: all that has come before is read then.
+    fn ask_for_health(&self) {
+        let mut connection = self.connect();
+        connection.write_all(b"GET /health HTTP/1.0\r\n\r\n").expect("it reads");
+        let mut text = Vec::new();
+        connection.read_to_end(&mut text).expect("it answers");
+        assert!(text.ends_with(b"ok"), "{}", String::from_utf8_lossy(&text));
     }
 
     /// Asks for a few tokens and waits for all of them.
@@ -189,6 +203,63 @@ fn streams_whose_windows_are_shut_take_a_bounded_memory() {
         target.answer_others(500 * 40_000);
         let report = target.stop();
         assert_eq!((report.counts.abandoned, report.counts.violations), (500, 0), "{report:?}");
+    }
+}
+
+#[test]
+fn replies_that_are_not_read_end_their_connection() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let target = Target::start("replies", |options| options);
+    let mut connection = target.connect();
+    let requests = b"GET /v1/models HTTP/1.1\r\n\r\n".repeat(1000);
+    // A reply has 250 bytes: 4 MiB of them, and what the kernel keeps.
+    let taken = (0..1000).find(|_| connection.write_all(&requests).is_err());
+    assert!(taken.is_some(), "a million requests were taken");
+    target.answer_another();
+    let report = target.stop();
+    assert_eq!(report.counts.violations, 1, "{report:?}");
+}
+
+#[test]
+fn what_comes_behind_a_completion_has_a_bound_and_its_turn() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let target = Target::start("behind", |options| options);
+    // Read one after the other, and not each with all that is behind it.
+    let mut connection = BufReader::new(target.connect());
+    let mut writer = connection.get_ref().try_clone().expect("it is open");
+    let writing = std::thread::spawn(move || writer.write_all(&request(3, true).repeat(20_000)));
+    (0..20_000).for_each(|_| assert_eq!(read_stream(&mut connection), 3));
+    writing.join().expect("it does not panic").expect("it reads");
+    assert_eq!(target.stop().counts.whole, 20_001);
+
+    let waits = Delay::Constant(Nanos::from_secs(3_600));
+    let target = Target::start_without_trial("far-behind", |options| LlmOptions { ttft: waits, ..options });
+    let mut connection = target.ask(3, true);
+    assert!(connection.write_all(&vec![b'x'; 17 << 20]).is_err(), "17 MiB were taken");
+    assert_eq!(target.stop().counts.violations, 1);
+}
+
+#[test]
+fn requests_that_were_given_up_leave_nothing() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let waits = Delay::Constant(Nanos::from_secs(3_600));
+    for slots in [Some(1), None] {
+        let target =
+            Target::start_without_trial("given-up", |options| LlmOptions { ttft: waits, slots, ..options });
+        let _first = target.ask(1, false);
+        target.ask_for_health();
+        let before = in_use();
+        // An entry of each would take 16 or 32 bytes.
+        for _ in 0..200 {
+            let given_up: Vec<UnixStream> = (0..100).map(|_| target.ask(1, false)).collect();
+            target.ask_for_health();
+            drop(given_up);
+            target.ask_for_health();
+        }
+        let used = in_use().saturating_sub(before);
+        assert!(used <= 150_000, "{used} bytes are in use after 20,000 requests");
+        let report = target.stop();
+        assert_eq!((report.counts.completions, report.counts.abandoned), (20_001, 20_001), "{report:?}");
     }
 }
 
