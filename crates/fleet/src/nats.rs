@@ -3,9 +3,9 @@
 //! The client needs an async runtime: it has a single-threaded one on a thread of its own. Everything else
 //! of a fleet is synchronous, and communicates with it through channels.
 //!
-//! That client buffers whatever a broker sends: a line without an end, or a message as long as the broker says
-//! it is. So its thread looks ten times a second at how much has come that is no message yet, or one that
-//! nobody has taken, and ends the connection for good beyond [`LARGEST_DEBT`].
+//! That client buffers whatever a broker sends: a line without an end, or a message as long as the broker
+//! says it is. So its thread looks ten times a second at how much has come that is no message yet, or one
+//! that nobody has taken, and ends the connection for good beyond [`LARGEST_DEBT`].
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -10,9 +10,11 @@ use plimsoll_fleet::{Fabric as _, LinkError, LinkEvent, NatsAddress, NatsEvent, 
 /// Longer than any test takes on a busy machine.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 /// What a broker says first.
-const INFO: &str = r#"INFO {"server_id":"x","server_name":"x","version":"2.10.0","go":"go1","host":"127.0.0.1","port":4222,"headers":true,"max_payload":1048576,"proto":1}"#;
+const INFO: &str =
+    r#"INFO {"server_id":"x","version":"2.10.0","host":"x","port":1,"max_payload":1048576,"proto":1}"#;
 
-/// A broker for one connection, which greets if `greets`, sends `begin`, and then `again` for as long as it may.
+/// A broker for one connection, which greets if `greets`, sends `begin`, and then `again` for as long as it
+/// may.
 fn broker(greets: bool, begin: &'static str, again: Vec<u8>) -> (NatsAddress, JoinHandle<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let url = format!("nats://127.0.0.1:{}", listener.local_addr().expect("it is bound").port());

@@ -221,8 +221,8 @@ impl Live {
         let _ = fs::remove_dir_all(&self.folder);
     }
 
-    /// Takes a place for a run. The look at the others and the taking are one step, so that starts at the same
-    /// time are not more together than there may be.
+    /// Takes a place for a run. The look at the others and the taking are one step, so that starts at the
+    /// same time are not more together than there may be.
     ///
     /// # Errors
     /// All places are taken: the number of runs that go on.

@@ -208,8 +208,8 @@ impl Access {
         let token = match self {
             Self::Anyone => return None,
             Self::LocalReaders if request.may_be_of_a_web_page() => {
-                let message = "requests of web pages, and those to a name other than localhost, are not answered \
-                               on a loopback address: ask for the address itself";
+                let message = "requests of web pages, and those to a name other than localhost, are not \
+                               answered on a loopback address: ask for the address itself";
                 return Some(ControlReply::problem(403, message));
             }
             Self::LocalReaders => return None,

@@ -32,8 +32,8 @@ pub(super) struct AnswerWriter<'a> {
 }
 
 impl AnswerWriter<'_> {
-    /// Returns `true` if the client reads what it is sent: of the connection less than `most` bytes wait, with
-    /// `unsent` that are queued already, and of the answer none for a window.
+    /// Returns `true` if the client reads what it is sent: of the connection less than `most` bytes wait,
+    /// with `unsent` that are queued already, and of the answer none for a window.
     pub(super) fn is_read(&self, unsent: usize, most: usize) -> bool {
         let is_held =
             matches!(&*self.protocol, Protocol::Http2(server) if server.waiting(self.to.stream) > 0);

@@ -182,8 +182,8 @@ mod tests {
         assert_eq!((odd.model, odd.stream, odd.stream_options.include_usage), (None, false, false));
         assert_eq!((odd.max_tokens, odd.max_completion_tokens), (None, None));
         let good = read(
-            r#"{"model":"m","stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true},
-                "max_tokens":7,"unknown":{"deep":[1,{"text":2}]}}"#,
+            r#"{"model":"m","stream":true,
+                "stream_options":{"include_usage":true,"continuous_usage_stats":true},"max_tokens":7,"unknown":{"deep":[1,{"text":2}]}}"#,
         );
         assert_eq!((good.model.as_deref(), good.stream, good.max_tokens), (Some("m"), true, Some(7)));
         assert!(good.stream_options.include_usage && good.stream_options.continuous_usage);

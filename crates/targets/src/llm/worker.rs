@@ -36,8 +36,8 @@ const PASS_EVENTS: u32 = 256;
 const FLUSH_CHUNKS: u32 = 64;
 /// Bytes of a request, and of what comes behind one that is being answered, on HTTP/1.1.
 const LONGEST_PROMPT: usize = 16 << 20;
-/// A client that sends requests and leaves more than this many bytes of the replies unread is cut off, lest it
-/// fill the memory. Completions wait for it long before.
+/// A client that sends requests and leaves more than this many bytes of the replies unread is cut off, lest
+/// it fill the memory. Completions wait for it long before.
 const UNREAD_BYTES: usize = 4 << 20;
 /// Entries of answers that their clients gave up, beside as many of others, that a queue may have.
 const STALE_ENTRIES: u64 = 1024;
@@ -631,7 +631,11 @@ impl<B: Backend> Worker<B> {
                 self.closings.push((conn, Close::AfterSend));
             }
             // The client waits for what never comes; only it ends the connection.
-            StreamEnd::Stalled | StreamEnd::Abandoned => {}
+            StreamEnd::Stalled | StreamEnd::Abandoned => {
+                if let Some(peer) = self.table.get(conn) {
+                    (peer.behind, peer.behind_read) = (Vec::new(), 0);
+                }
+            }
         }
     }
 

@@ -132,9 +132,9 @@ impl Exporters {
     }
 }
 
-/// The clients that may read figures. On a loopback address a name other than `localhost` is that of a web page
-/// which has made it lead here (DNS rebinding). Elsewhere servers of Prometheus ask for names, too, and everybody
-/// in the network may.
+/// The clients that may read figures. On a loopback address a name other than `localhost` is that of a web
+/// page which has made it lead here (DNS rebinding). Elsewhere servers of Prometheus ask for names, too, and
+/// everybody in the network may.
 const fn access(listen: SocketAddr) -> Access {
     if listen.ip().is_loopback() { Access::LocalReaders } else { Access::Anyone }
 }

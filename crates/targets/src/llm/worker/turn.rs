@@ -39,9 +39,9 @@ const RECALL_EACH: Nanos = Nanos(100);
 enum Turn {
     /// The answer goes on at this time.
     At(Nanos),
-    /// It goes on when its client has read more.
+    /// The answer goes on when its client has read more.
     Held,
-    /// It is over.
+    /// The answer is over.
     Ended(StreamEnd),
 }
 
