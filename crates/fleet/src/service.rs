@@ -8,24 +8,35 @@ use plimsoll_driver::clock;
 use crate::agent::{Agent, AgentAction, AgentIdentity, HostEvent};
 use crate::fabric::{Fabric as _, Now};
 use crate::host::{Host, HostOptions};
-use crate::nats::{LinkEvent, NatsEvent, NatsLink};
+use crate::nats::{LinkError, LinkEvent, NatsEvent, NatsLink};
 
 /// Longest wait for a message before the agent turns to everything else.
 const PATIENCE: Nanos = Nanos::from_millis(20);
 
+/// Reasons why an agent cannot serve.
+#[derive(Debug)]
+pub enum ServiceError {
+    /// The folder of the agent cannot be made.
+    Folder(std::io::Error),
+    /// The connection to the broker has ended for good.
+    Link(LinkError),
+}
+
 /// Serves until `is_over` returns `true`. `say` gets messages for the user.
 ///
 /// # Errors
-/// The folder of the agent cannot be made.
+/// The folder of the agent cannot be made, or the broker sends more than a fleet does: loads that are under
+/// way end then.
 pub fn serve_agent(
     identity: AgentIdentity,
     mut link: NatsLink,
     options: HostOptions,
     is_over: impl Fn() -> bool,
     say: impl Fn(&str),
-) -> std::io::Result<()> {
+) -> Result<(), ServiceError> {
     let (events, heard) = channel();
-    let mut service = AgentService { agent: Agent::new(identity), host: Host::new(options, events)?, heard };
+    let host = Host::new(options, events).map_err(ServiceError::Folder)?;
+    let mut service = AgentService { agent: Agent::new(identity), host, heard };
     for pattern in service.agent.subscriptions() {
         link.subscribe(&pattern);
     }
@@ -36,6 +47,10 @@ pub fn serve_agent(
             Some(NatsEvent::Delivery(delivery)) => {
                 let actions = service.agent.hear(&delivery, now());
                 service.carry_out(&mut link, actions);
+            }
+            Some(NatsEvent::Link(LinkEvent::Flooded(bytes))) => {
+                service.host.end();
+                return Err(ServiceError::Link(link.flooded(bytes)));
             }
             Some(NatsEvent::Link(event)) => say(&told(&event)),
             None => {}
@@ -76,6 +91,9 @@ pub fn told(event: &LinkEvent) -> String {
         LinkEvent::Disconnected => "warning: the broker does not answer; trying again".to_owned(),
         LinkEvent::Dropped => "warning: messages were dropped, because they came too fast".to_owned(),
         LinkEvent::Refused(why) => format!("warning: the broker refused an operation: {why}"),
+        LinkEvent::Flooded(bytes) => {
+            format!("error: the broker sends more than a fleet does: {} MiB at once", bytes >> 20)
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 //! Tests of the crate by its public interface, as one program.
 
+mod hostile;
 mod simulation;
 mod thousand;

@@ -12,6 +12,7 @@
 mod api;
 mod chunk;
 mod options;
+mod request;
 mod truth;
 mod worker;
 
@@ -27,10 +28,15 @@ pub use options::{LlmOptions, StreamFaults};
 pub use truth::{LlmTruthRow, StreamEnd};
 pub use worker::LlmCounts;
 
+use crate::budget::Budget;
 use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 use crate::sink::truth::{FinishedSheet, join};
 use crate::sink::{Listening, SinkError, listen_with_sheet};
 use worker::Worker;
+
+/// Bytes that all connections may have together of unfinished requests and of unread answers: sixteen of the
+/// longest prompts.
+const BUDGET_BYTES: u64 = 256 << 20;
 
 /// State that the threads of a server share.
 #[derive(Debug)]
@@ -38,6 +44,7 @@ struct Setup {
     options: LlmOptions,
     counter: AtomicU64,
     stopper: Stopper,
+    budget: Budget,
 }
 
 impl Setup {
@@ -98,7 +105,12 @@ impl LlmServer {
         if !problems.is_empty() {
             return Err(SinkError::Options(problems));
         }
-        let setup = Arc::new(Setup { options, counter: AtomicU64::new(0), stopper: Stopper::default() });
+        let setup = Arc::new(Setup {
+            options,
+            counter: AtomicU64::new(0),
+            stopper: Stopper::default(),
+            budget: Budget::new(BUDGET_BYTES),
+        });
         let duty = Arc::new(LlmDuty { setup: Arc::clone(&setup), open });
         let ready = Ready::gather("llm", setup.options.threads, setup.options.listen.clone(), &duty)?;
         let endpoint = ready.place().clone();

@@ -32,6 +32,7 @@ mod http1;
 mod http2;
 mod ingest;
 mod streams;
+mod websocket;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};

@@ -34,6 +34,7 @@ mod line_tail;
 mod live;
 mod options;
 mod page;
+mod places;
 mod plans;
 mod program;
 mod refusal;

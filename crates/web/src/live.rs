@@ -68,11 +68,30 @@ pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 /// The runs that the page has started, and the folder of their files.
 pub(crate) struct Live {
-    runs: Mutex<Vec<Arc<LiveRun>>>,
+    runs: Mutex<Runs>,
     starter: ChildStarter,
     folder: PathBuf,
     /// Held as long as this server lives.
     _lock: File,
+}
+
+/// The runs, and those that are about to be.
+#[derive(Default)]
+struct Runs {
+    list: Vec<Arc<LiveRun>>,
+    /// Starts under way: see [`Starting`].
+    starting: usize,
+}
+
+/// The place of a run that is being started, until it is in the list or this is dropped.
+struct Starting(Option<Arc<Live>>);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(live) = self.0.take() {
+            live.lock().starting -= 1;
+        }
+    }
 }
 
 /// Names of the files of a run.
@@ -141,12 +160,12 @@ impl Live {
         &self.folder
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<LiveRun>>> {
+    fn lock(&self) -> MutexGuard<'_, Runs> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn find(&self, id: &str) -> Result<Arc<LiveRun>, Refusal> {
-        self.lock().iter().find(|run| run.id == id).cloned().ok_or_else(|| {
+        self.lock().list.iter().find(|run| run.id == id).cloned().ok_or_else(|| {
             let hint = "reload the page; runs of a terminal are steered there";
             Refusal::not_found("this page has not started this run", hint)
         })
@@ -154,7 +173,7 @@ impl Live {
 
     /// The runs, with those of the history that go on and were started elsewhere.
     pub(crate) fn summaries(&self, latest: &[Outline]) -> Value {
-        let own = self.lock().clone();
+        let own = self.lock().list.clone();
         let known: Vec<String> = own.iter().flat_map(|run| run.all_saved()).collect();
         // A new run may be in the history before it is known to be the same.
         let unknown_since = own.iter().filter_map(|run| run.unknown_since()).fold(f64::INFINITY, f64::min);
@@ -181,7 +200,7 @@ impl Live {
 
     /// Lines about the runs that go on, for people.
     pub(crate) fn going_on(&self) -> Vec<String> {
-        let runs = self.lock().clone();
+        let runs = self.lock().list.clone();
         let running = runs.iter().filter(|run| !run.has_ended());
         let line = |run: &Arc<LiveRun>| {
             let name =
@@ -202,13 +221,30 @@ impl Live {
         let _ = fs::remove_dir_all(&self.folder);
     }
 
-    /// Adds a run to the list, and forgets the oldest ones that have ended.
-    fn add(&self, run: Arc<LiveRun>) {
+    /// Takes a place for a run. The look at the others and the taking are one step, so that starts at the
+    /// same time are not more together than there may be.
+    ///
+    /// # Errors
+    /// All places are taken: the number of runs that go on.
+    fn take_place(self: &Arc<Self>) -> Result<Starting, usize> {
         let mut runs = self.lock();
-        runs.push(run);
-        while runs.len() > MOST_KEPT {
-            let Some(ended) = runs.iter().position(|run| run.has_ended()) else { break };
-            runs.remove(ended);
+        let going_on = runs.starting + runs.list.iter().filter(|run| !run.has_ended()).count();
+        if going_on >= MOST_AT_ONCE {
+            return Err(going_on);
+        }
+        runs.starting += 1;
+        Ok(Starting(Some(self.clone())))
+    }
+
+    /// Adds a run to the list, in its place, and forgets the oldest ones that have ended.
+    fn add(&self, run: Arc<LiveRun>, mut place: Starting) {
+        let mut runs = self.lock();
+        runs.starting -= usize::from(place.0.take().is_some());
+        let list = &mut runs.list;
+        list.push(run);
+        while list.len() > MOST_KEPT {
+            let Some(ended) = list.iter().position(|run| run.has_ended()) else { break };
+            list.remove(ended);
         }
     }
 }
@@ -270,11 +306,10 @@ pub(crate) async fn start(
     State(ui): State<Arc<Ui>>,
     Posted(start): Posted<Start>,
 ) -> Result<Json<Value>, Refusal> {
-    let going_on = ui.live.lock().iter().filter(|run| !run.has_ended()).count();
-    if going_on >= MOST_AT_ONCE {
+    let place = ui.live.take_place().map_err(|going_on| {
         let error = format!("{going_on} runs are already running");
-        return Err(Refusal::conflict(error, "stop one, or wait for its end"));
-    }
+        Refusal::conflict(error, "stop one, or wait for its end")
+    })?;
     let folder = ui.folder.folder_of(start.path.as_deref())?;
     let text = match (&start.text, &start.path) {
         (Some(text), _) => text.clone(),
@@ -304,7 +339,7 @@ pub(crate) async fn start(
         let folder = ui.folder.clone();
         flags.extend(blocking(move || fleet.words(&folder)).await?);
     }
-    let run = begin(&ui, &start, &flags, &text, &folder).await.map_err(|error| {
+    let run = begin(&ui, place, &start, &flags, (&text, &folder)).await.map_err(|error| {
         Refusal::failed(
             format!("the run cannot be started: {error}"),
             "check the free space for temporary files",
@@ -315,7 +350,7 @@ pub(crate) async fn start(
     let stage = timeout(patience, run.reached()).await.unwrap_or(Stage::Begun);
     let has_failed = matches!(run.exit_code(), Some(USAGE | 1)) && !run.has_result();
     if stage == Stage::Ended && has_failed {
-        ui.live.lock().retain(|other| other.id != run.id);
+        ui.live.lock().list.retain(|other| other.id != run.id);
         ui.events.look();
         return Err(refused(&ui, &run, start.command, text, flags, folder).await);
     }
@@ -325,10 +360,10 @@ pub(crate) async fn start(
 /// Starts the process of a run, and a task that listens to it.
 async fn begin(
     ui: &Arc<Ui>,
+    place: Starting,
     start: &Start,
     flags: &[String],
-    text: &str,
-    folder: &Path,
+    (text, folder): (&str, &Path),
 ) -> io::Result<Arc<LiveRun>> {
     let (id, token) = (random_hex(8)?, random_hex(SECRET_BYTES)?);
     let files = Files::of(&ui.live.folder, &id);
@@ -368,7 +403,7 @@ async fn begin(
             return Err(error);
         }
     };
-    ui.live.add(run.clone());
+    ui.live.add(run.clone(), place);
     tokio::spawn(listen_to(ui.clone(), run.clone(), child, LineTail::new(messages), token, files));
     Ok(run)
 }
@@ -576,6 +611,27 @@ async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>,
 mod tests {
     use super::*;
     use crate::child_starter::child_starter;
+
+    /// Symptom: twelve starts at once were all let in, each before any of the others was in the list.
+    #[test]
+    fn runs_that_start_at_the_same_time_are_not_more_than_there_may_be() {
+        let temporary = std::env::temp_dir().join(format!("plimsoll-web-starts-{}", std::process::id()));
+        fs::create_dir_all(&temporary).unwrap();
+        let live = Arc::new(Live::new(&temporary, child_starter().0).unwrap());
+        let mut places: Vec<_> = (0..12).map(|_| live.take_place()).collect();
+        let taken: Vec<_> = places.iter().map(|place| place.as_ref().err().copied()).collect();
+        assert_eq!(taken, [[None; MOST_AT_ONCE].as_slice(), &[Some(MOST_AT_ONCE); 4]].concat());
+        // One has failed, and one has begun.
+        drop(places.remove(0));
+        let run = Arc::new(LiveRun::new("a".to_owned(), None, "run", 0.0, None));
+        live.add(run.clone(), places.remove(0).ok().unwrap());
+        let _last = live.take_place().ok().unwrap();
+        assert_eq!(live.take_place().err(), Some(MOST_AT_ONCE));
+        run.end(Some(0), None);
+        assert!(live.take_place().is_ok());
+        live.close();
+        fs::remove_dir_all(&temporary).unwrap();
+    }
 
     #[test]
     fn folders_of_killed_servers_are_removed_and_others_stay() {

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -33,6 +33,7 @@ use crate::history::History;
 use crate::live::Live;
 use crate::options::{Listen, Options};
 use crate::page::Etags;
+use crate::places::{Places, Seat};
 use crate::program::Program;
 use crate::router::{Ui, router};
 use crate::secret::{SECRET_BYTES, random_hex};
@@ -43,7 +44,8 @@ use crate::tls;
 const NICE: i32 = 19;
 /// Threads for files and the history.
 const FILE_THREADS: usize = 4;
-/// Connections at most. A browser opens six, and one for each stream of events.
+/// Connections at most. A browser opens six, and one for each stream of events. While all are there, one that
+/// waits for a request gives way to the next that comes.
 const MOST_CONNECTIONS: usize = 256;
 /// Longest time for the head of a request, and between two requests of a connection.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -172,9 +174,8 @@ enum Stream {
 }
 
 impl Listener {
-    /// Waits for a place among `places`, and then for a connection.
-    async fn accept(&self, places: &Arc<Semaphore>) -> io::Result<(Stream, OwnedSemaphorePermit)> {
-        let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
+    /// Waits for a connection, and then for its place.
+    async fn accept(&self, places: &Places) -> io::Result<(Stream, Seat)> {
         let stream = match self {
             Self::Tcp(tcp) => {
                 let (stream, _) = tcp.accept().await?;
@@ -184,7 +185,7 @@ impl Listener {
             }
             Self::Unix(unix) => Stream::Unix(unix.accept().await?.0),
         };
-        Ok((stream, place))
+        Ok((stream, places.take().await))
     }
 }
 
@@ -304,7 +305,7 @@ async fn accept(
     router: Router,
     mut ends: watch::Receiver<bool>,
 ) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Places::new(MOST_CONNECTIONS);
     // Dropping the set cuts the connections off.
     let mut connections = JoinSet::new();
     loop {
@@ -313,22 +314,27 @@ async fn accept(
             _ = ends.wait_for(|ends| *ends) => break,
         };
         while connections.try_join_next().is_some() {}
-        let Ok((stream, place)) = accepted else {
+        let Ok((stream, seat)) = accepted else {
             tokio::time::sleep(AGAIN).await;
             continue;
         };
         let (service, ends) = (TowerToHyperService::new(router.clone()), ends.clone());
         let acceptor = acceptor.clone();
         connections.spawn(async move {
-            let _place = place;
-            match (stream, acceptor) {
-                (Stream::Unix(stream), _) => converse(stream, service, ends).await,
-                (Stream::Tcp(stream), None) => converse(stream, service, ends).await,
-                (Stream::Tcp(stream), Some(acceptor)) => {
-                    if let Ok(Ok(stream)) = timeout(HANDSHAKE_PATIENCE, acceptor.accept(stream)).await {
-                        converse(stream, service, ends).await;
+            let conversation = async {
+                match (stream, acceptor) {
+                    (Stream::Unix(stream), _) => converse(stream, &seat, service, ends).await,
+                    (Stream::Tcp(stream), None) => converse(stream, &seat, service, ends).await,
+                    (Stream::Tcp(stream), Some(acceptor)) => {
+                        if let Ok(Ok(stream)) = timeout(HANDSHAKE_PATIENCE, acceptor.accept(stream)).await {
+                            converse(stream, &seat, service, ends).await;
+                        }
                     }
                 }
+            };
+            tokio::select! {
+                () = conversation => {}
+                () = seat.lost() => {}
             }
         });
     }
@@ -338,6 +344,7 @@ async fn accept(
 /// Answers the requests of a connection.
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin,
+    seat: &Seat,
     service: TowerToHyperService<Router>,
     mut ends: watch::Receiver<bool>,
 ) {
@@ -345,7 +352,7 @@ async fn converse(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_PATIENCE)
         .max_buf_size(LONGEST_HEAD)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), seat.seated(service));
     let mut connection = std::pin::pin!(connection);
     // A client that breaks off, or speaks another protocol, is not our problem.
     tokio::select! {

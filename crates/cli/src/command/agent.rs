@@ -6,7 +6,7 @@ use std::thread;
 
 use plimsoll_driver::usage;
 use plimsoll_engine::{Control, Stop};
-use plimsoll_fleet::{AgentIdentity, AgentLimits, HostOptions, check_name, serve_agent};
+use plimsoll_fleet::{AgentIdentity, AgentLimits, HostOptions, ServiceError, check_name, serve_agent};
 use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_rate;
 
@@ -16,7 +16,7 @@ use crate::base::failure::Failure;
 use crate::base::signals::SignalWatch;
 use crate::base::{environment, streams};
 use crate::session::calibration::thread_capacity;
-use crate::session::fleet::broker::connect;
+use crate::session::fleet::broker::{connect, failure};
 
 /// Name of the lock file in the folder of an agent.
 const LOCK: &str = "lock";
@@ -73,8 +73,11 @@ pub(crate) fn command(args: &AgentArgs) -> Result<Exit, Failure> {
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
     let link = connect(address)?;
     let served = serve_agent(identity, link, options, || control.requested_stop() != Stop::No, say);
-    served.map_err(|error| {
-        Failure::environment(Problem::new(format!("the folder of the agent cannot be made: {error}")))
+    served.map_err(|error| match error {
+        ServiceError::Folder(error) => {
+            Failure::environment(Problem::new(format!("the folder of the agent cannot be made: {error}")))
+        }
+        ServiceError::Link(error) => failure(&error),
     })?;
     Ok(signals.received().map_or(Exit::Success, Exit::Interrupted))
 }

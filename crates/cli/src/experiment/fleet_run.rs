@@ -156,15 +156,8 @@ pub(crate) fn within_limits(limits: &AgentLimits, plan: &Plan) -> Result<Option<
         for target in &plan.targets {
             let members = target.pool.iter().map(|member| (&member.authority, &member.address));
             for (authority, address) in [(&target.authority, &target.address)].into_iter().chain(members) {
-                let permitted = match address {
-                    Address::Host { host, port } => limits.permit(host, *port),
-                    Address::Fixed(all) => {
-                        all.iter().all(|one| limits.permit(&one.ip().to_string(), one.port()))
-                    }
-                    Address::Unix(_) => false,
-                };
-                if !permitted {
-                    problems.push(Problem::new(format!("{only}, and not on {authority}")).with_hint(hint));
+                if let Some(place) = refused_place(limits, authority, address) {
+                    problems.push(Problem::new(format!("{only}, and not on {place}")).with_hint(hint));
                 }
             }
             if let Some(proxy) = target.proxy.as_ref().filter(|proxy| !limits.permit(&proxy.host, proxy.port))
@@ -207,6 +200,25 @@ pub(crate) fn within_limits(limits: &AgentLimits, plan: &Plan) -> Result<Option<
     finish(problems, Rate::new((whole * 1_000.0).floor().max(1.0) as u64, Nanos::from_secs(1_000)))
 }
 
+/// The place where a server of a plan would be loaded, if an agent may not load it: its address, which the
+/// authority of its requests need not be.
+fn refused_place(limits: &AgentLimits, authority: &str, address: &Address) -> Option<String> {
+    let (place, host) = match address {
+        Address::Host { host, port } if limits.permit(host, *port) => return None,
+        Address::Host { host, port } if host.contains(':') => {
+            (format!("[{host}]:{port}"), format!("[{host}]"))
+        }
+        Address::Host { host, port } => (format!("{host}:{port}"), host.clone()),
+        Address::Fixed(all) => {
+            let one = all.iter().find(|one| !limits.permit(&one.ip().to_string(), one.port()))?;
+            (one.to_string(), one.ip().to_string())
+        }
+        Address::Unix(path) => (format!("the unix socket {}", path.display()), String::new()),
+    };
+    let is_told = authority == place || authority.eq_ignore_ascii_case(&host);
+    Some(if is_told { place } else { format!("{place}, where requests to {authority} would go") })
+}
+
 fn finish(problems: Problems, rate: Option<Rate>) -> Result<Option<Rate>, Problems> {
     if problems.is_empty() { Ok(rate) } else { Err(problems) }
 }
@@ -244,12 +256,31 @@ mod tests {
         assert_eq!(
             problems(&limits, "http://b.test/", Some("300")),
             [
-                "it makes load on a.test:80 only, and not on b.test",
+                "it makes load on a.test:80 only, and not on b.test:80",
                 "it makes 100 requests/s at most, and its shard has up to 150/s"
             ]
         );
-        assert_eq!(problems(&limits, "https://a.test/", Some("1")).len(), 1);
+        let other_port = problems(&limits, "https://a.test/", Some("1"));
+        assert_eq!(other_port, ["it makes load on a.test:80 only, and not on a.test:443"]);
         assert!(problems(&limits, "http://a.test/", None)[0].contains("does not say how many"));
         assert!(problems(&AgentLimits::default(), "http://b.test/", None).is_empty());
+    }
+
+    /// Symptom: "it makes load on 127.0.0.1:19090 only, and not on 127.0.0.1:19090".
+    #[test]
+    fn the_address_that_is_refused_is_named_and_not_only_who_is_asked_for() {
+        let targets = vec!["127.0.0.1:19090".parse().unwrap()];
+        let limits = AgentLimits { targets, ..AgentLimits::default() };
+        let refused = |address: &Address| refused_place(&limits, "127.0.0.1:19090", address);
+        let told = |place: &str| Some(format!("{place}, where requests to 127.0.0.1:19090 would go"));
+        let host = |host: &str, port| Address::Host { host: host.to_owned(), port };
+        assert_eq!(refused(&host("127.0.0.1", 19090)), None);
+        assert_eq!(refused(&host("b.test", 80)), told("b.test:80"));
+        assert_eq!(refused(&host("::1", 80)), told("[::1]:80"));
+        let fixed = ["127.0.0.1:19090", "127.0.0.1:22"].map(|one| one.parse().unwrap());
+        assert_eq!(refused(&Address::Fixed(fixed.to_vec())), told("127.0.0.1:22"));
+        assert_eq!(refused(&Address::Unix("/run/s".into())), told("the unix socket /run/s"));
+        let plain = refused_place(&limits, "127.0.0.1:22", &host("127.0.0.1", 22));
+        assert_eq!(plain.as_deref(), Some("127.0.0.1:22"));
     }
 }

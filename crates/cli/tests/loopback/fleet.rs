@@ -1,6 +1,8 @@
 //! `agent`, `fleet` and `run --fleet` with a real broker: agents that are killed, a broker that is killed, a
 //! coordinator that is killed, and operations without permission.
 
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -808,4 +810,37 @@ fn agents_with_monotonic_clocks_of_their_own_begin_within_the_stated_bound() {
         }
     }
     drop(agents);
+}
+
+/// A broker that greets its client, if `greets`, and then sends a line without an end.
+fn hostile_broker(greets: bool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client comes");
+        let info =
+            r#"{"server_id":"x","version":"2.10.0","host":"x","port":1,"max_payload":1048576,"proto":1}"#;
+        if greets {
+            // The PONG may come before its PING.
+            stream.write_all(format!("INFO {info}\r\nPONG\r\n").as_bytes()).expect("it reads");
+        }
+        let line = vec![b'x'; 1 << 20];
+        while stream.write_all(&line).is_ok() {}
+    });
+    format!("nats://me:S3CRET@127.0.0.1:{port}")
+}
+
+/// Symptom: an agent kept all of it, 410 MB after 5 s.
+#[test]
+fn a_line_of_a_broker_without_an_end_ends_an_agent_and_a_coordinator() {
+    let folder = Folder::new();
+    for greets in [false, true] {
+        let agent = format!("agent --name a --folder {} --nats", folder.file("a"));
+        for command in [agent.as_str(), "run http://127.0.0.1:1 -n 1 --fleet"] {
+            let ended = run_beside(&format!("{command} {}", hostile_broker(greets)));
+            assert_eq!(ended.code, Some(1), "{ended:?}");
+            assert!(ended.stderr.contains("sends more than a fleet does: "), "{ended:?}");
+            assert!(!ended.stderr.contains("S3CRET"), "{ended:?}");
+        }
+    }
 }

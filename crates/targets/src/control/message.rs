@@ -191,6 +191,8 @@ impl ControlRequest {
 pub enum Access {
     /// Any client: for ports that only report.
     Anyone,
+    /// Programs on this machine, of a port that only reports: as [`Local`](Self::Local), without the field.
+    LocalReaders,
     /// Programs on this machine. Requests are refused that a web page in somebody's browser could have sent:
     /// those with an Origin or another page's Referer, those that the browser says come from another site,
     /// and those whose Host is a name other than `localhost` (DNS rebinding). Methods other than GET and HEAD
@@ -205,6 +207,12 @@ impl Access {
     pub(super) fn refusal(&self, request: &ControlRequest) -> Option<ControlReply> {
         let token = match self {
             Self::Anyone => return None,
+            Self::LocalReaders if request.may_be_of_a_web_page() => {
+                let message = "requests of web pages, and those to a name other than localhost, are not \
+                               answered on a loopback address: ask for the address itself";
+                return Some(ControlReply::problem(403, message));
+            }
+            Self::LocalReaders => return None,
             Self::Local if request.may_be_of_a_web_page() => {
                 let message = "requests of web pages, and those to a name other than localhost, need a token \
                                here: start the run with --control-token";
@@ -299,7 +307,9 @@ mod tests {
     fn without_a_token_web_pages_are_kept_out() {
         let status = |line: &str, fields: &str| {
             let request = read(&format!("{line} HTTP/1.1\r\n{fields}\r\n")).expect("it is whole");
-            Access::Local.refusal(&request).map(|reply| reply.status)
+            let status = Access::Local.refusal(&request).map(|reply| reply.status);
+            assert_eq!(Access::LocalReaders.refusal(&request).map(|reply| reply.status), status, "{fields}");
+            status
         };
         for host in ["127.0.0.1:8080", "127.0.0.1", "localhost:1", "LOCALHOST", "[::1]:80", "[::1]"] {
             assert_eq!(status("GET /", &format!("host: {host}\r\n")), None, "{host}");

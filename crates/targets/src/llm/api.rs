@@ -1,14 +1,15 @@
 //! The API: reads requests, and writes replies that are not completions.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::options::LlmOptions;
+use super::request::CompletionRequest;
 use crate::http_reply::HttpReply;
 
 /// Bytes of a prompt that make a token.
 const BYTES_PER_TOKEN: u64 = 4;
 /// Most tokens of an answer, whatever a request asks for.
-const MOST_TOKENS: u64 = 1_000_000;
+pub(super) const MOST_ANSWER_TOKENS: u64 = 1_000_000;
 
 /// The wish of a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,49 +59,25 @@ pub(super) fn error(status: u16, kind: &str, message: &str) -> HttpReply {
 
 fn completion(body: &[u8], options: &LlmOptions, chat: bool) -> Wish {
     let refuse = |message: &str| Wish::Reply(error(400, "invalid_request_error", message));
-    let Ok(Value::Object(wish)) = serde_json::from_slice::<Value>(body) else {
+    let Some(wish) = CompletionRequest::read(body) else {
         return refuse("the body is not an object of JSON");
     };
-    if let Some(model) = wish.get("model").and_then(Value::as_str)
-        && model != options.model
-    {
+    if let Some(model) = wish.model.filter(|model| *model != options.model) {
         let message = format!("the model `{model}` does not exist");
         return Wish::Reply(error(404, "not_found_error", &message));
     }
-    let prompt = match chat {
-        true => wish.get("messages").and_then(Value::as_array).map(|all| all.iter().map(content).sum()),
-        false => wish.get("prompt").map(text_bytes),
-    };
-    let Some(prompt) = prompt else {
+    let Some(prompt) = (if chat { wish.messages } else { wish.prompt }) else {
         return refuse(if chat { "`messages` is missing" } else { "`prompt` is missing" });
     };
-    let on = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or(false);
-    let limits = ["max_completion_tokens", "max_tokens"].iter().find_map(|key| wish.get(*key)?.as_u64());
-    let usage = wish.get("stream_options");
+    let limit = wish.max_completion_tokens.or(wish.max_tokens);
     Wish::Completion(Completion {
         chat,
-        stream: on(wish.get("stream")),
-        include_usage: on(usage.and_then(|options| options.get("include_usage"))),
-        continuous_usage: on(usage.and_then(|options| options.get("continuous_usage_stats"))),
-        tokens: limits.unwrap_or(options.tokens).clamp(1, MOST_TOKENS),
+        stream: wish.stream,
+        include_usage: wish.stream_options.include_usage,
+        continuous_usage: wish.stream_options.continuous_usage,
+        tokens: limit.unwrap_or(options.tokens).clamp(1, MOST_ANSWER_TOKENS),
         prompt_tokens: u64::div_ceil(prompt, BYTES_PER_TOKEN),
     })
-}
-
-/// Bytes of the text of a message.
-fn content(message: &Value) -> u64 {
-    message.get("content").map_or(0, text_bytes)
-}
-
-/// Bytes of a text, or of the texts in a list of parts.
-fn text_bytes(value: &Value) -> u64 {
-    match value {
-        Value::String(text) => text.len() as u64,
-        Value::Array(parts) => {
-            parts.iter().map(|part| part.get("text").map_or_else(|| text_bytes(part), text_bytes)).sum()
-        }
-        _ => 0,
-    }
 }
 
 #[cfg(test)]
@@ -136,6 +113,15 @@ mod tests {
             panic!("no completion");
         };
         assert_eq!((plain.chat, plain.stream, plain.tokens, plain.prompt_tokens), (false, false, 16, 2));
+    }
+
+    #[test]
+    fn an_answer_has_a_bounded_number_of_tokens_whatever_is_asked_for() {
+        for (asked, tokens) in [("0", 1), ("1000000", 1_000_000), ("18446744073709551615", 1_000_000)] {
+            let body = format!(r#"{{"prompt":"","max_tokens":{asked}}}"#);
+            let Wish::Completion(plain) = wish("POST /v1/completions", &body) else { panic!("{asked}") };
+            assert_eq!(plain.tokens, tokens, "{asked}");
+        }
     }
 
     #[test]

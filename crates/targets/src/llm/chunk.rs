@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_wire::http1::write_response_head;
 use plimsoll_wire::http2::hpack::put_literal;
 use plimsoll_wire::http2::{ErrorCode, Payload};
 use serde_json::json;
@@ -31,6 +32,14 @@ pub(super) struct AnswerWriter<'a> {
 }
 
 impl AnswerWriter<'_> {
+    /// Returns `true` if the client reads what it is sent: of the connection less than `most` bytes wait,
+    /// with `unsent` that are queued already, and of the answer none for a window.
+    pub(super) fn is_read(&self, unsent: usize, most: usize) -> bool {
+        let is_held =
+            matches!(&*self.protocol, Protocol::Http2(server) if server.waiting(self.to.stream) > 0);
+        !is_held && unsent + self.out.len() < most
+    }
+
     /// The head of a streamed answer.
     pub(super) fn head(&mut self) {
         let Self { protocol, to, out } = self;
@@ -84,6 +93,28 @@ impl AnswerWriter<'_> {
         }
     }
 
+    /// The head of an answer that is one document of JSON, of this length.
+    pub(super) fn document_head(&mut self, length: u64) {
+        let Self { protocol, to, out } = self;
+        let Protocol::Http2(server) = protocol else {
+            return write_response_head(out, 200, Some(JSON), length, !to.stays, &[]);
+        };
+        let length = length.to_string();
+        let fields = [(":status", "200"), ("content-length", length.as_str()), ("content-type", JSON)];
+        server.reply_head(to.stream, |_, out| put_fields(&fields, out), out);
+    }
+
+    /// A part of a document, or its last one.
+    pub(super) fn part(&mut self, text: &str, is_last: bool) {
+        let Self { protocol, to, out } = self;
+        match protocol {
+            Protocol::Http2(server) => {
+                server.data(to.stream, Payload::Bytes(text.as_bytes()), is_last, out);
+            }
+            _ => out.extend_from_slice(text.as_bytes()),
+        }
+    }
+
     /// An answer that is there as a whole.
     pub(super) fn reply(&mut self, reply: &HttpReply) {
         let Self { protocol, to, out } = self;
@@ -102,6 +133,24 @@ impl AnswerWriter<'_> {
 fn put_fields(fields: &[(&str, &str)], out: &mut Vec<u8>) {
     for (name, value) in fields {
         put_literal(out, name.as_bytes(), value.as_bytes(), false);
+    }
+}
+
+/// The type of an answer that is not a stream.
+const JSON: &str = "application/json";
+
+/// An answer as one document: a front, the words, and a back.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) front: String,
+    pub(super) back: String,
+    tokens: u64,
+}
+
+impl Document {
+    /// Bytes of the whole.
+    pub(super) fn length(&self) -> u64 {
+        self.front.len() as u64 + words_bytes(self.tokens) + self.back.len() as u64
     }
 }
 
@@ -145,26 +194,30 @@ impl Answer<'_> {
     }
 
     /// The answer as one document.
-    pub(super) fn document(&self) -> HttpReply {
+    pub(super) fn document(&self) -> Document {
         let Completion { chat, tokens, prompt_tokens, .. } = *self.completion;
-        let text = words(0, tokens);
-        let choice = match chat {
-            true => json!({"index": 0, "message": {"role": "assistant", "content": text},
-                           "finish_reason": "length"}),
-            false => json!({"index": 0, "text": text, "finish_reason": "length"}),
+        let (choice, key) = match chat {
+            true => (
+                json!({"index": 0, "message": {"role": "assistant", "content": ""},
+                       "finish_reason": "length"}),
+                r#""content":""#,
+            ),
+            false => (json!({"index": 0, "text": "", "finish_reason": "length"}), r#""text":""#),
         };
-        HttpReply::json(
-            200,
-            &json!({
-                "id": format!("cmpl-{}", self.number),
-                "object": if chat { "chat.completion" } else { "text_completion" },
-                "created": 0,
-                "model": self.model,
-                "choices": [choice],
-                "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": tokens,
-                          "total_tokens": prompt_tokens + tokens},
-            }),
-        )
+        let empty = json!({
+            "id": format!("cmpl-{}", self.number),
+            "object": if chat { "chat.completion" } else { "text_completion" },
+            "created": 0,
+            "model": self.model,
+            "choices": [choice],
+            "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": tokens,
+                      "total_tokens": prompt_tokens + tokens},
+        });
+        let mut front = empty.to_string();
+        // No value has a quotation mark that is not escaped, so that this is the key.
+        let at = front.find(key).map_or(front.len(), |at| at + key.len());
+        let back = front.split_off(at);
+        Document { front, back, tokens }
     }
 
     fn chunk(&self, choice: &str, tokens: Option<u64>) -> String {
@@ -189,8 +242,20 @@ impl Answer<'_> {
     }
 }
 
+/// Bytes of the first words.
+fn words_bytes(tokens: u64) -> u64 {
+    // ` w` of each, a digit of each, and one more from each power of ten on.
+    let mut bytes = 3 * tokens;
+    let mut power = 10;
+    while power < tokens {
+        bytes += tokens - power;
+        power *= 10;
+    }
+    bytes
+}
+
 /// Words that count as a token each.
-fn words(behind: u64, tokens: u64) -> String {
+pub(super) fn words(behind: u64, tokens: u64) -> String {
     let mut text = String::new();
     for number in behind..behind + tokens {
         // A string takes everything.
@@ -226,8 +291,11 @@ mod tests {
             assert_eq!(read(answer.finish()).pointer("/choices/0/finish_reason").unwrap(), "length");
             assert_eq!(read(answer.usage(3)).pointer("/usage/total_tokens").unwrap(), 5);
             assert_eq!(read(answer.role()).pointer("/choices/0/delta/role").unwrap(), "assistant");
-            let document = read(answer.document().body);
+            let Document { front, back, .. } = answer.document();
+            let document = read(format!("{front}{}{back}", words(0, 3)));
             assert_eq!(document.pointer("/usage/completion_tokens").unwrap(), 3);
+            let pointer = if chat { "/choices/0/message/content" } else { "/choices/0/text" };
+            assert_eq!(document.pointer(pointer).unwrap(), " w0 w1 w2");
         }
         let (mut protocol, mut out) = (Protocol::Http1(RequestServer::new()), Vec::new());
         let to = To { stream: 0, head_request: false, stays: true };
@@ -235,5 +303,12 @@ mod tests {
         writer.event("[DONE]");
         writer.end();
         assert_eq!(out, b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
+    }
+
+    #[test]
+    fn the_length_of_words_is_known_before_they_are_made() {
+        for tokens in [1, 2, 9, 10, 11, 99, 100, 101, 12_345] {
+            assert_eq!(words_bytes(tokens), words(0, tokens).len() as u64, "{tokens}");
+        }
     }
 }

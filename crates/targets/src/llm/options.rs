@@ -4,6 +4,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 use plimsoll_wire::tls::ServerConfig;
 
+use super::api::MOST_ANSWER_TOKENS;
 use crate::sink::{Delay, Truth};
 
 /// Options of a server of completions.
@@ -91,7 +92,7 @@ impl LlmOptions {
             "a unix socket cannot be shared by several threads: use one thread",
         );
         require(!self.model.is_empty(), "a model needs a name");
-        require((1..=1_000_000).contains(&self.tokens), "an answer has from 1 to 1,000,000 tokens");
+        require((1..=MOST_ANSWER_TOKENS).contains(&self.tokens), "an answer has from 1 to 1,000,000 tokens");
         require((1..=10_000).contains(&self.tokens_per_chunk), "a chunk has from 1 to 10,000 tokens");
         require((1..=10_000).contains(&self.burst), "a burst has from 1 to 10,000 chunks");
         require(self.slots != Some(0), "without a slot nothing is answered");

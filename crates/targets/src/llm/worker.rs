@@ -1,5 +1,7 @@
 //! The loop of one thread of a server of completions.
 
+mod turn;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::ops::AddAssign;
@@ -17,6 +19,7 @@ use super::chunk::{Answer, AnswerWriter, To};
 use super::options::StreamFaults;
 use super::truth::{LlmTruthRow, StreamEnd};
 use super::{Ended, Setup};
+use crate::budget::{FREE_BYTES, Part};
 use crate::http_reply::HttpReply;
 use crate::sink::RequestId;
 use crate::sink::connection::{DetectedProtocol, Protocol};
@@ -32,9 +35,12 @@ const PASS_EVENTS: u32 = 256;
 /// of the order of what a chunk takes through the kernel.
 const FLUSH_CHUNKS: u32 = 64;
 /// Bytes of a request, and of what comes behind one that is being answered, on HTTP/1.1.
-const MOST_BYTES: usize = 16 << 20;
-/// A client that leaves more than this many bytes unread is cut off, lest it fill the memory.
-const UNREAD_BYTES: usize = 64 << 20;
+const LONGEST_PROMPT: usize = 16 << 20;
+/// A client that sends requests and leaves more than this many bytes of the replies unread is cut off, lest
+/// it fill the memory. Completions wait for it long before.
+const UNREAD_BYTES: usize = 4 << 20;
+/// Entries of answers that their clients gave up, beside as many of others, that a queue may have.
+const STALE_ENTRIES: u64 = 1024;
 
 /// Counts of one thread, or of the whole server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +63,8 @@ pub struct LlmCounts {
     pub tokens: u64,
     /// Connections that were ended for what the client sent or did not read.
     pub violations: u64,
+    /// Connections that were ended because all together held more memory than they may.
+    pub over_memory: u64,
 }
 
 impl AddAssign for LlmCounts {
@@ -70,6 +78,7 @@ impl AddAssign for LlmCounts {
         self.abandoned += other.abandoned;
         self.tokens += other.tokens;
         self.violations += other.violations;
+        self.over_memory += other.over_memory;
     }
 }
 
@@ -79,10 +88,18 @@ struct Peer {
     protocol: Protocol,
     /// Body of the present request on HTTP/1.1, as far as it has come.
     body: Vec<u8>,
-    /// Bytes that came behind a request of HTTP/1.1 that is being answered.
+    /// Bytes that came behind a request of HTTP/1.1 that is being answered...
     behind: Vec<u8>,
+    /// ...and how many of them are read.
+    behind_read: usize,
     /// The completions that it is owed, by their numbers; on HTTP/1.1 there is one at most.
     answers: HashMap<u64, Stream>,
+    /// Those of them that go on when the client has read what it was sent.
+    held: Vec<u64>,
+    /// Set while the connection is asked again and again how much of that the kernel has taken.
+    stalled: bool,
+    /// The memory that it has.
+    part: Part,
     tls: Option<Box<Session>>,
     /// The flush in which it was written to last, and its place among those written to in it.
     mark: (u64, u32),
@@ -94,10 +111,24 @@ impl Peer {
             protocol: Protocol::Open(0),
             body: Vec::new(),
             behind: Vec::new(),
+            behind_read: 0,
             answers: HashMap::new(),
+            held: Vec::new(),
+            stalled: false,
+            part: Part::default(),
             tls,
             mark: (0, 0),
         }
+    }
+
+    /// Bytes that it has beside what it was sent: of requests that are not answered yet, and of answers that
+    /// its client's windows hold back.
+    fn held_bytes(&self) -> usize {
+        let of_streams = match &self.protocol {
+            Protocol::Http2(server) => server.held_bytes(),
+            _ => 0,
+        };
+        self.body.capacity() + self.behind.capacity() + of_streams
     }
 }
 
@@ -111,10 +142,22 @@ struct Stream {
     /// The head of the response is written.
     has_head: bool,
     runs: bool,
+    /// When the next part is due, by the laws. An answer that is not a stream is due as a whole, once the
+    /// gaps are drawn that it takes.
+    due: Nanos,
+    /// When the part behind it is.
+    next: Nanos,
+    /// Chunks of the present burst that are written.
+    burst: u64,
+    /// Gaps that are still to be drawn, of an answer that is not a stream.
+    gaps: u64,
+    /// When it went on after it had waited for its client, which is no lateness of the server.
+    resumed: Nanos,
     row: LlmTruthRow,
 }
 
-/// A part of an answer that is due, in the order of its time.
+/// An answer that goes on, in the order of the time. That is the one when it is due, or the one when it had
+/// its last turn if that is later: whoever has waited longest is next, however late all are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at: Nanos,
@@ -149,8 +192,14 @@ pub(super) struct Worker<B> {
     order: u64,
     /// Completions that have a slot.
     running: u64,
-    /// Completions that wait for a slot, each with the number it had when it was queued.
+    /// Completions that wait for a slot, and others that were given up while they did.
     waiting: VecDeque<(ConnId, u64)>,
+    /// How many of them do wait.
+    queued: u64,
+    /// Connections whose answers go on when the kernel has taken more.
+    stalled: VecDeque<ConnId>,
+    /// When to ask it.
+    recall_at: Nanos,
     sheet: Sheet<LlmTruthRow>,
     counts: LlmCounts,
     /// Number of the next flush, from 1.
@@ -188,6 +237,9 @@ impl<B: Backend> Worker<B> {
             order: 0,
             running: 0,
             waiting: VecDeque::new(),
+            queued: 0,
+            stalled: VecDeque::new(),
+            recall_at: Nanos::MAX,
             sheet,
             counts: LlmCounts::default(),
             flush_number: 1,
@@ -210,12 +262,13 @@ impl<B: Backend> Worker<B> {
                 break;
             }
             let next = self.due.peek().map_or(Nanos::MAX, |Reverse(due)| due.at);
-            let until = (now + STOP_POLL).min(self.ends_at).min(next);
+            let until = (now + STOP_POLL).min(self.ends_at).min(next).min(self.recall_at);
             self.backend.wait(Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
             for _ in 0..PASS_EVENTS {
                 let Some(event) = self.backend.next_event() else { break };
                 self.handle(event);
             }
+            self.recall();
             self.release();
             self.flush();
         }
@@ -248,10 +301,6 @@ impl<B: Backend> Worker<B> {
     }
 
     fn receive(&mut self, conn: ConnId, at: Nanos, data: Chunk) {
-        if self.backend.unsent(conn) > UNREAD_BYTES {
-            self.counts.violations += 1;
-            return self.forget(conn, Close::Reset);
-        }
         let Some(peer) = self.table.get(conn) else { return };
         let Some(session) = &mut peer.tls else {
             let bytes = self.backend.bytes(data).to_vec();
@@ -274,21 +323,111 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Reads the requests in what came.
+    /// Cuts a client off that has left too much unread; `false` if it was.
+    fn reads(&mut self, conn: ConnId) -> bool {
+        if self.backend.unsent(conn) <= UNREAD_BYTES {
+            return true;
+        }
+        // It may just not have been sent yet.
+        self.flush();
+        if self.backend.unsent(conn) <= UNREAD_BYTES {
+            return true;
+        }
+        self.counts.violations += 1;
+        self.forget(conn, Close::Reset);
+        false
+    }
+
+    /// Notes the memory of a connection; `false` if it has grown to more than there is for all.
+    fn has_room(&mut self, conn: ConnId) -> bool {
+        let Some(peer) = self.table.get(conn) else { return true };
+        let unsent = self.backend.unsent(conn);
+        let bytes = peer.held_bytes() + unsent;
+        let has_room = self.setup.budget.note(&mut peer.part, bytes);
+        if unsent > FREE_BYTES {
+            // What the kernel takes is noted then.
+            self.stall(conn);
+        }
+        has_room
+    }
+
+    /// Notes the memory of a connection that has received something, and ends it if that was too much.
+    fn note(&mut self, conn: ConnId) {
+        if self.has_room(conn) {
+            return;
+        }
+        let Some(peer) = self.table.get(conn) else { return };
+        self.counts.over_memory += 1;
+        let message = format!(
+            "unread answers and unfinished requests of all connections have {} bytes, which are used up",
+            self.setup.budget.most()
+        );
+        // In the middle of an answer nothing can be said.
+        let is_free = matches!(peer.protocol, Protocol::Http1(_)) && peer.answers.is_empty();
+        if is_free && self.backend.unsent(conn) == 0 {
+            let to = To { stream: 0, head_request: false, stays: false };
+            self.reply(conn, &api::error(503, "overloaded_error", &message), to);
+            self.flush();
+        } else {
+            self.forget(conn, Close::Reset);
+        }
+    }
+
+    /// Reads the requests in what came, and goes on with what waited for it.
     fn take_in(&mut self, conn: ConnId, at: Nanos, input: &[u8]) {
+        self.read(conn, at, input);
+        self.resume(conn);
+        self.note(conn);
+    }
+
+    /// Reads the requests in what came.
+    fn read(&mut self, conn: ConnId, at: Nanos, input: &[u8]) {
         let Some(peer) = self.table.get(conn) else { return };
         let held_back = peer.protocol.learn(input, |told| begin(told, &mut self.out));
         for bytes in [held_back, input] {
             match self.table.get(conn).map(|peer| &peer.protocol) {
-                Some(Protocol::Http1(_)) => self.take_in_http1(conn, at, bytes),
+                Some(Protocol::Http1(_)) => {
+                    let left = self.take_in_http1(conn, at, bytes);
+                    self.put_behind(conn, &bytes[bytes.len() - left..]);
+                }
                 Some(Protocol::Http2(_)) => self.take_in_http2(conn, at, bytes),
                 _ => {}
             }
         }
     }
 
+    /// Keeps what came behind a request of HTTP/1.1 that is being answered.
+    fn put_behind(&mut self, conn: ConnId, input: &[u8]) {
+        let Some(peer) = self.table.get(conn).filter(|_| !input.is_empty()) else { return };
+        // Moved rarely enough that many short requests in a row do not cost their square.
+        if peer.behind_read > peer.behind.len() / 2 {
+            peer.behind.drain(..std::mem::take(&mut peer.behind_read));
+        }
+        peer.behind.extend_from_slice(input);
+        if peer.behind.len() - peer.behind_read > LONGEST_PROMPT {
+            self.counts.violations += 1;
+            self.forget(conn, Close::Reset);
+        }
+    }
+
+    /// Reads on behind a completion of HTTP/1.1 that is over.
+    fn read_behind(&mut self, conn: ConnId) {
+        let at = self.backend.now();
+        let Some(peer) = self.table.get(conn) else { return };
+        let (behind, read) = (std::mem::take(&mut peer.behind), std::mem::take(&mut peer.behind_read));
+        let left = self.take_in_http1(conn, at, &behind[read..]);
+        if let Some(peer) = self.table.get(conn).filter(|_| left > 0) {
+            peer.behind_read = behind.len() - left;
+            peer.behind = behind;
+        }
+        self.note(conn);
+    }
+
     /// Reads the requests in what came on a connection of HTTP/2.
     fn take_in_http2(&mut self, conn: ConnId, at: Nanos, input: &[u8]) {
+        if !self.reads(conn) {
+            return;
+        }
         let Some(Peer { protocol: Protocol::Http2(server), answers, .. }) = self.table.get(conn) else {
             return;
         };
@@ -315,7 +454,9 @@ impl<B: Backend> Worker<B> {
         // Acknowledgements, and content that windows had held back.
         self.transmit(conn);
         for number in given_up {
-            let stream = self.table.get(conn).and_then(|peer| peer.answers.remove(&number));
+            let Some(peer) = self.table.get(conn) else { break };
+            peer.held.retain(|held| *held != number);
+            let stream = peer.answers.remove(&number);
             stream.into_iter().for_each(|stream| self.conclude(stream, StreamEnd::Abandoned));
         }
         if outcome.is_err() {
@@ -328,38 +469,36 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Reads the requests in what came on a connection of HTTP/1.1, up to a completion: what comes behind it
-    /// waits for its end.
-    fn take_in_http1(&mut self, conn: ConnId, at: Nanos, mut input: &[u8]) {
+    /// Reads the requests in what came on a connection of HTTP/1.1, up to a completion: gives how many of the
+    /// bytes are behind it, and wait for its end.
+    fn take_in_http1(&mut self, conn: ConnId, at: Nanos, mut input: &[u8]) -> usize {
         loop {
-            let Some(peer) = self.table.get(conn) else { return };
-            let Protocol::Http1(reader) = &mut peer.protocol else { return };
+            if !self.reads(conn) {
+                return 0;
+            }
+            let Some(peer) = self.table.get(conn) else { return 0 };
+            let Protocol::Http1(reader) = &mut peer.protocol else { return 0 };
             if !peer.answers.is_empty() {
-                peer.behind.extend_from_slice(input);
-                if peer.behind.len() > MOST_BYTES {
-                    self.counts.violations += 1;
-                    self.forget(conn, Close::Reset);
-                }
-                return;
+                return input.len();
             }
             let next = reader.next_into(&self.limits, &mut self.memo, &mut input, Some(&mut peer.body));
             match next {
                 Ok(None) => {
                     let wants_continue = reader.wants_continue();
-                    if peer.body.len() > MOST_BYTES {
+                    if peer.body.len() > LONGEST_PROMPT {
                         self.counts.violations += 1;
-                        return self.forget(conn, Close::Reset);
-                    }
-                    if wants_continue {
+                        self.forget(conn, Close::Reset);
+                    } else if wants_continue {
                         self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                         self.transmit(conn);
                     }
-                    return;
+                    return 0;
                 }
                 Err(_) => {
                     self.counts.violations += 1;
                     let to = To { stream: 0, head_request: false, stays: false };
-                    return self.reply(conn, &HttpReply::empty(400), to);
+                    self.reply(conn, &HttpReply::empty(400), to);
+                    return 0;
                 }
                 Ok(Some(request)) => {
                     let stays = request.keep_alive && request.version_minor > 0;
@@ -367,9 +506,10 @@ impl<B: Backend> Worker<B> {
                     let wish = api::read(request.method, request.target, &peer.body, &self.setup.options);
                     let id = request.id.map(<[u8]>::to_vec);
                     peer.body.clear();
+                    peer.body.shrink_to(FREE_BYTES);
                     self.grant(conn, at, to, wish, id.as_deref());
                     if !stays && self.table.get(conn).is_none_or(|peer| peer.answers.is_empty()) {
-                        return;
+                        return 0;
                     }
                 }
             }
@@ -398,7 +538,20 @@ impl<B: Backend> Worker<B> {
         };
         let mut random = Random::new(self.setup.options.seed, number);
         let fault = fault(&self.setup.options.faults, random.unit());
-        let stream = Stream { completion, random, fault, to, has_head: false, runs: false, row };
+        let stream = Stream {
+            completion,
+            random,
+            fault,
+            to,
+            has_head: false,
+            runs: false,
+            due: Nanos::ZERO,
+            next: Nanos::ZERO,
+            burst: 0,
+            gaps: 0,
+            resumed: Nanos::ZERO,
+            row,
+        };
         self.admit(conn, stream, at);
     }
 
@@ -408,7 +561,7 @@ impl<B: Backend> Worker<B> {
         let options = &self.setup.options;
         let is_free = options.slots.is_none_or(|slots| self.running < slots);
         let number = stream.row.number;
-        if !is_free && options.queue.is_some_and(|queue| self.waiting.len() as u64 >= queue) {
+        if !is_free && options.queue.is_some_and(|queue| self.queued >= queue) {
             self.counts.refused += 1;
             let reply = api::error(429, "rate_limit_error", "the queue is full");
             return self.reply(conn, &reply, stream.to);
@@ -419,6 +572,7 @@ impl<B: Backend> Worker<B> {
         if is_free {
             self.start(conn, number, at);
         } else {
+            self.queued += 1;
             self.waiting.push_back((conn, number));
         }
     }
@@ -431,12 +585,11 @@ impl<B: Backend> Worker<B> {
         let Some(stream) = answers.get_mut(&number) else { return };
         stream.runs = true;
         stream.row.start = Some(at);
-        let mut due = at + options.ttft.draw(&mut stream.random);
+        let due = at + options.ttft.draw(&mut stream.random);
+        (stream.due, stream.next) = (due, due);
         let Completion { chat, stream: is_stream, tokens, .. } = stream.completion;
         if !is_stream {
-            for _ in 1..tokens.div_ceil(options.tokens_per_chunk) {
-                due += options.gap.draw(&mut stream.random);
-            }
+            stream.gaps = tokens.div_ceil(options.tokens_per_chunk) - 1;
         }
         if is_stream && chat && options.role_chunk {
             let answer = Answer { completion: &stream.completion, model: &options.model, number };
@@ -450,116 +603,39 @@ impl<B: Backend> Worker<B> {
         self.put_off(conn, number, due);
     }
 
+    /// Lets an answer have its next turn `at`.
     fn put_off(&mut self, conn: ConnId, number: u64, at: Nanos) {
+        if self.due.len() as u64 > 2 * self.running + STALE_ENTRIES {
+            let (ids, table) = (&self.ids, &mut self.table);
+            self.due.retain(|Reverse(due)| {
+                let conn = ids.get(due.slot).copied().flatten();
+                let peer = conn.and_then(|conn| table.get(conn));
+                peer.is_some_and(|peer| peer.answers.contains_key(&due.number))
+            });
+        }
         self.order += 1;
         self.due.push(Reverse(Due { at, order: self.order, slot: conn.slot(), number }));
-    }
-
-    /// Sends what is due.
-    fn release(&mut self) {
-        let now = self.backend.now();
-        while let Some(Reverse(due)) = self.due.peek().copied().filter(|Reverse(due)| due.at <= now) {
-            self.due.pop();
-            let Some(conn) = self.ids.get(due.slot).copied().flatten() else { continue };
-            // It may belong to another answer by now.
-            if self.table.get(conn).is_some_and(|peer| peer.answers.contains_key(&due.number)) {
-                self.go_on(conn, due.number, due.at);
-            }
-            if self.written.len() as u32 >= FLUSH_CHUNKS {
-                self.flush();
-            }
-        }
-    }
-
-    /// Sends the part of an answer that was due `at`.
-    fn go_on(&mut self, conn: ConnId, number: u64, at: Nanos) {
-        let setup = Arc::clone(&self.setup);
-        let options = &setup.options;
-        let Some(Peer { protocol, answers, .. }) = self.table.get(conn) else { return };
-        let Some(stream) = answers.get_mut(&number) else { return };
-        let Stream { completion, random, fault, to, has_head, row, .. } = stream;
-        let answer = Answer { completion, model: &options.model, number };
-        let mut writer = AnswerWriter { protocol, to: *to, out: &mut self.out };
-        let (mut next, mut chunks) = (at, 0);
-        let mut end = None;
-        if completion.stream {
-            if !std::mem::replace(has_head, true) {
-                writer.head();
-            }
-            for _ in 0..options.burst {
-                if row.tokens == completion.tokens {
-                    break;
-                }
-                if fault.is_some() && row.tokens >= (completion.tokens / 2).max(1) {
-                    break;
-                }
-                let tokens = options.tokens_per_chunk.min(completion.tokens - row.tokens);
-                writer.event(&answer.content(row.tokens, tokens));
-                row.tokens += tokens;
-                chunks += 1;
-                next += options.gap.draw(random);
-            }
-            let broken = fault.filter(|_| row.tokens >= (completion.tokens / 2).max(1));
-            if let (Some(fault), true) = (broken, chunks == 0 || row.tokens == completion.tokens) {
-                if fault == StreamEnd::Error {
-                    let error = api::error(500, "internal_server_error", "the engine has failed on purpose");
-                    writer.event(&error.body);
-                    writer.event("[DONE]");
-                    writer.end();
-                } else if fault == StreamEnd::Cut {
-                    writer.cut();
-                }
-                end = Some(fault);
-            } else if row.tokens == completion.tokens {
-                writer.event(&answer.finish());
-                if completion.include_usage {
-                    writer.event(&answer.usage(row.tokens));
-                }
-                writer.event("[DONE]");
-                writer.end();
-                end = Some(StreamEnd::Whole);
-            }
-        } else {
-            writer.reply(&answer.document());
-            row.tokens = completion.tokens;
-            chunks = 1;
-            end = Some(StreamEnd::Whole);
-        }
-        let unread = match protocol {
-            Protocol::Http2(server) => server.waiting(to.stream),
-            _ => 0,
-        };
-        let place = self.transmit(conn);
-        if unread > UNREAD_BYTES {
-            self.counts.violations += 1;
-            return self.forget(conn, Close::Reset);
-        }
-        self.written.extend((0..chunks).map(|_| WrittenChunk { place, conn, number, due: at }));
-        match end {
-            Some(end) => self.finish(conn, number, end),
-            None => self.put_off(conn, number, next),
-        }
     }
 
     /// An answer is over.
     fn finish(&mut self, conn: ConnId, number: u64, end: StreamEnd) {
         let Some(peer) = self.table.get(conn) else { return };
         let Some(stream) = peer.answers.remove(&number) else { return };
-        let behind = std::mem::take(&mut peer.behind);
         let (stays, is_alone) = (stream.to.stays, matches!(peer.protocol, Protocol::Http1(_)));
         self.conclude(stream, end);
         match end {
             // The other streams of the connection go on.
             _ if !is_alone => {}
-            StreamEnd::Whole | StreamEnd::Error if stays => {
-                let now = self.backend.now();
-                self.take_in(conn, now, &behind);
-            }
+            StreamEnd::Whole | StreamEnd::Error if stays => self.read_behind(conn),
             StreamEnd::Whole | StreamEnd::Error | StreamEnd::Cut => {
                 self.closings.push((conn, Close::AfterSend));
             }
             // The client waits for what never comes; only it ends the connection.
-            StreamEnd::Stalled | StreamEnd::Abandoned => {}
+            StreamEnd::Stalled | StreamEnd::Abandoned => {
+                if let Some(peer) = self.table.get(conn) {
+                    (peer.behind, peer.behind_read) = (Vec::new(), 0);
+                }
+            }
         }
     }
 
@@ -575,15 +651,17 @@ impl<B: Backend> Worker<B> {
             self.ended.push(LlmTruthRow { end, ..stream.row });
         }
         if !stream.runs {
+            self.queued -= 1;
+            if self.waiting.len() as u64 > 2 * self.queued + STALE_ENTRIES {
+                let table = &mut self.table;
+                self.waiting.retain(|(conn, number)| waits(table, *conn, *number));
+            }
             return;
         }
         self.running -= 1;
         while let Some((conn, number)) = self.waiting.pop_front() {
-            let waits = self
-                .table
-                .get(conn)
-                .is_some_and(|peer| peer.answers.get(&number).is_some_and(|other| !other.runs));
-            if waits {
+            if waits(&mut self.table, conn, number) {
+                self.queued -= 1;
                 let now = self.backend.now();
                 return self.start(conn, number, now);
             }
@@ -658,6 +736,7 @@ impl<B: Backend> Worker<B> {
     /// Ends a connection; the answers that it is owed are abandoned.
     fn forget(&mut self, conn: ConnId, how: Close) {
         if let Some(mut peer) = self.table.remove(conn) {
+            self.setup.budget.release(&mut peer.part);
             self.ids[conn.slot()] = None;
             if let (Close::AfterSend, Some(session)) = (how, &mut peer.tls) {
                 session.close_notify(self.backend.outbox(conn));
@@ -684,6 +763,11 @@ impl<B: Backend> Worker<B> {
 /// Begins the protocol of a connection, whose requests have bodies.
 fn begin(detected: DetectedProtocol, out: &mut Vec<u8>) -> Protocol {
     Protocol::begin(detected, &ServerOptions { keeps_content: true, ..ServerOptions::default() }, out)
+}
+
+/// Returns `true` if this completion waits for a slot.
+fn waits(table: &mut Table<Peer>, conn: ConnId, number: u64) -> bool {
+    table.get(conn).and_then(|peer| peer.answers.get(&number)).is_some_and(|stream| !stream.runs)
 }
 
 /// The fault that a number from 0 to 1 chooses.

@@ -154,6 +154,17 @@ impl<B: Backend> Worker<B> {
         }
     }
 
+    /// Cuts a client off.
+    pub(super) fn refuse_to_go_on(&mut self, conn: ConnId) {
+        let Some(connection) = self.table.get(conn) else { return };
+        if std::mem::replace(&mut connection.state.deaf, true) && connection.state.mute {
+            return;
+        }
+        connection.state.mute = true;
+        self.tally.refused += 1;
+        self.writer.close(connection, Close::Reset);
+    }
+
     fn accept(&mut self, conn: ConnId) {
         let tls = match self.setup.options.tls.as_ref().map(Session::server).transpose() {
             Ok(session) => session.map(Box::new),
@@ -171,11 +182,8 @@ impl<B: Backend> Worker<B> {
         if connection.state.deaf {
             return;
         }
-        if self.writer.backend.unsent(conn) > unread_limit(&self.setup, connection) {
-            connection.state.deaf = true;
-            connection.state.mute = true;
-            self.tally.refused += 1;
-            return self.writer.close(connection, Close::Reset);
+        if unread(&self.writer.backend, connection) > unread_limit(&self.setup, connection) {
+            return self.refuse_to_go_on(conn);
         }
         self.handler.clear();
         let bytes = self.writer.backend.bytes(data);
@@ -368,8 +376,18 @@ impl<B: Backend> Worker<B> {
     }
 }
 
+/// Bytes that a client has left unread. Those that windows of HTTP/2 hold back have a bound of their own,
+/// except for messages of WebSockets.
+pub(super) fn unread<B: Backend>(backend: &B, connection: &Connection) -> usize {
+    let held = match &connection.protocol {
+        Protocol::WebSocket(server) => server.held_bytes(),
+        Protocol::Open(_) | Protocol::Http1(_) | Protocol::Http2(_) => 0,
+    };
+    backend.unsent(connection.id) + held
+}
+
 /// Bytes that a client may leave unread.
-fn unread_limit(setup: &Setup, connection: &Connection) -> usize {
+pub(super) fn unread_limit(setup: &Setup, connection: &Connection) -> usize {
     match connection.protocol {
         Protocol::Http2(_) => UNREAD_BYTES,
         Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => {

@@ -1,9 +1,11 @@
 //! Requests of pages of other sites, of names that lead to our address, and of other users.
 
 use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_web::{Identity, Listen};
 use serde_json::json;
@@ -258,6 +260,30 @@ fn what_is_malformed_is_refused_in_json() {
         server.get(&session, path).assert_refused(400);
     }
     assert_eq!(server.send(b"\x16\x03\x01 nothing of HTTP\r\n\r\n").status, 400);
+}
+
+/// Symptom: 300 connections with half a head of a request, which need no token, blocked the page for the 30 s
+/// that a head may take.
+#[test]
+fn half_heads_and_idle_connections_give_way_to_requests() {
+    let server = Server::start();
+    let half = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(&server.address).expect("it listens");
+        stream.write_all(bytes).expect("it reads");
+        stream
+    };
+    let whole = format!("GET / HTTP/1.1\r\nhost: {}\r\n\r\n", server.address);
+    for bytes in [b"GET / HTTP/1.1\r\nhost: ".as_slice(), b"", whole.as_bytes()] {
+        let mut held: Vec<TcpStream> = (0..300).map(|_| half(bytes)).collect();
+        let answered = half(whole.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n").as_bytes());
+        answered.set_read_timeout(Some(Duration::from_secs(20))).expect("it is a socket");
+        let mut text = Vec::new();
+        (&answered).read_to_end(&mut text).expect("it answers before others have to be done");
+        assert!(text.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&text));
+        // The oldest one has given way.
+        held[0].set_read_timeout(Some(Duration::from_secs(20))).expect("it is a socket");
+        held[0].read_to_end(&mut text).expect("it is closed");
+    }
 }
 
 #[test]

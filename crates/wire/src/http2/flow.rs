@@ -55,6 +55,8 @@ pub(super) struct Outflow {
     unsent: Vec<Unsent>,
     /// Slots whose content waits for the connection's window only, in the order of their turns.
     queue: VecDeque<u32>,
+    /// Bytes that wait on all streams.
+    total: usize,
 }
 
 /// A window that became larger than 2^31 - 1.
@@ -63,7 +65,7 @@ pub(super) struct Overflow;
 
 impl Outflow {
     pub(super) const fn new() -> Self {
-        Self { window: SendWindow::new(INITIAL_WINDOW), unsent: Vec::new(), queue: VecDeque::new() }
+        Self { window: SendWindow::new(INITIAL_WINDOW), unsent: Vec::new(), queue: VecDeque::new(), total: 0 }
     }
 
     /// Sends as much of `body` as the windows allow and keeps the rest. With `end` the stream ends behind it:
@@ -105,6 +107,7 @@ impl Outflow {
             self.unsent.resize_with(slot as usize + 1, Unsent::default);
         }
         self.unsent[slot as usize].keep(body, sent);
+        self.total += body.len() - sent;
         flow.waits = true;
         self.enqueue(slot, flow);
     }
@@ -112,6 +115,11 @@ impl Outflow {
     /// Bytes of content that wait on a stream.
     pub(super) fn waiting(&self, slot: u32, flow: &Flow) -> usize {
         if flow.waits { self.unsent[slot as usize].rest().len() } else { 0 }
+    }
+
+    /// Bytes of content that wait on all streams together.
+    pub(super) const fn total_waiting(&self) -> usize {
+        self.total
     }
 
     /// Puts a stream into the queue if it waits for the connection's window only.
@@ -148,7 +156,7 @@ impl Outflow {
             window: &mut flow.window,
             max_frame_size: peer.max_frame_size,
         };
-        unsent.send_frame(&mut stream_output, ends, out);
+        self.total -= unsent.send_frame(&mut stream_output, ends, out);
         flow.waits = !unsent.is_empty();
         self.enqueue(slot, flow);
         ends && !flow.waits
@@ -197,6 +205,7 @@ impl Outflow {
         flow.stream = 0;
         if flow.waits {
             flow.waits = false;
+            self.total -= self.unsent[slot as usize].rest().len();
             self.unsent[slot as usize].clear();
         }
     }

@@ -40,7 +40,11 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Content that waits for a window. Keeps its allocation for the next that has to wait in the same place.
+/// Bytes of an allocation that are kept for the next content that has to wait in the same place: those of a
+/// thousand streams are a few megabytes.
+const ROOM_KEPT: usize = 4096;
+
+/// Content that waits for a window. Keeps a small allocation for the next that has to wait in the same place.
 #[derive(Debug, Default)]
 pub(super) struct Unsent {
     copied: Vec<u8>,
@@ -91,6 +95,7 @@ impl Unsent {
     #[inline]
     pub(super) fn clear(&mut self) {
         self.copied.clear();
+        self.copied.shrink_to(ROOM_KEPT);
         self.shared = None;
         self.sent = 0;
     }

@@ -52,6 +52,9 @@ pub struct ServerOptions {
     pub extended_connect: bool,
 }
 
+/// The memory for the content of a slot's next request that is kept after a large one.
+const CONTENT_ROOM: usize = 16 * 1024;
+
 /// Limit of the content that is kept of one request, in bytes: all streams together stay below 4 GiB.
 pub const LONGEST_KEPT_CONTENT: usize = 4 << 20;
 
@@ -153,6 +156,8 @@ pub struct Server {
     heads: Vec<RequestHead>,
     /// By slot, where content is kept: the received parts of those that are not whole yet.
     contents: Vec<Vec<u8>>,
+    /// Bytes of all of them.
+    content_bytes: usize,
     outflow: Outflow,
 
     indexing: Indexing,
@@ -201,6 +206,7 @@ impl Server {
             slots: Vec::new(),
             heads: Vec::new(),
             contents: Vec::new(),
+            content_bytes: 0,
             outflow: Outflow::new(),
             indexing: Indexing::default(),
             peer: PeerSettings::default(),
@@ -276,6 +282,12 @@ impl Server {
         self.streams
             .find(stream)
             .map_or(0, |slot| self.outflow.waiting(slot, &self.slots[slot as usize].flow))
+    }
+
+    /// Bytes that are kept of requests that are not whole yet, and of replies that wait for the client's
+    /// windows, on all streams together.
+    pub const fn held_bytes(&self) -> usize {
+        self.content_bytes + self.outflow.total_waiting()
     }
 
     /// Answers a request. `head` appends the header block of the reply, which must hold a final `:status`;
@@ -356,7 +368,9 @@ impl Server {
     pub fn consume(&mut self, stream: u32, bytes: usize) {
         if let Some(content) = self.streams.find(stream).and_then(|slot| self.contents.get_mut(slot as usize))
         {
-            content.drain(..bytes.min(content.len()));
+            let bytes = bytes.min(content.len());
+            content.drain(..bytes);
+            self.content_bytes -= bytes;
         }
     }
 
@@ -407,5 +421,16 @@ impl Server {
         let flow = &mut entry.flow;
         self.streams.remove(flow.stream);
         self.outflow.close(slot, flow);
+        self.forget_content(slot);
+    }
+
+    /// Gives back the memory of a slot's content, but for the little that the next one is likely to need.
+    #[inline]
+    fn forget_content(&mut self, slot: u32) {
+        if let Some(content) = self.contents.get_mut(slot as usize) {
+            self.content_bytes -= content.len();
+            content.clear();
+            content.shrink_to(CONTENT_ROOM);
+        }
     }
 }

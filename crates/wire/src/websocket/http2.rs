@@ -207,6 +207,11 @@ pub struct ServerNews {
 }
 
 impl ServerStream {
+    /// Bytes that are kept until the client opens its windows.
+    pub const fn held_bytes(&self) -> usize {
+        self.server.held_bytes()
+    }
+
     /// A stream on a fresh connection.
     pub fn new() -> Self {
         let options = ServerOptions {

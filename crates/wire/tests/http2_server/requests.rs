@@ -1,6 +1,7 @@
 //! Requests, good and malformed.
 
-use plimsoll_wire::http2::{ErrorCode, FieldLimits, ServerOptions};
+use plimsoll_wire::http2::hpack::put_literal;
+use plimsoll_wire::http2::{ErrorCode, FieldLimits, Payload, ServerOptions};
 
 use crate::http2_server::frames::{
     DATA, END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW_SIZE, PADDED, RST_STREAM, WINDOW_UPDATE,
@@ -104,6 +105,27 @@ fn content_is_kept_where_that_is_asked_for() {
         let expected = [(1, "abc"), (3, "12"), (5, ""), (7, "xyz")];
         assert_eq!(heard, expected.map(|(stream, content)| (stream, content.to_owned())), "{cut}");
     }
+}
+
+#[test]
+fn held_bytes_are_those_of_unfinished_requests_and_of_replies_without_a_window() {
+    let options = ServerOptions { keeps_content: true, ..ServerOptions::default() };
+    let mut link = Link::new(&options, &[]);
+    link.hear(&[headers(1, 0, &POST), data(1, 0, &[b'x'; 1000]), headers(3, 0, &POST)].concat());
+    link.hear(&data(3, 0, &[b'y'; 500]));
+    assert_eq!(link.server.held_bytes(), 1500);
+    // A request that is handed over is the caller's, and one that is reset nobody's.
+    link.hear(&data(1, END_STREAM, b"x"));
+    assert_eq!(link.server.held_bytes(), 500);
+    link.hear(&rst_stream(3, 8));
+    assert_eq!(link.server.held_bytes(), 0);
+    // The window of the connection has 65,535 bytes.
+    let mut out = Vec::new();
+    let body = Payload::Bytes(&[b'z'; 70_000]);
+    link.server.reply(1, |_, out| put_literal(out, b":status", b"200", false), body, &mut out);
+    assert_eq!(link.server.held_bytes(), 70_000 - 65_535);
+    link.hear(&rst_stream(1, 8));
+    assert_eq!(link.server.held_bytes(), 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
-use plimsoll_fleet::{Fabric as _, Here, LinkEvent, NatsAddress, NatsEvent, NatsLink};
+use plimsoll_fleet::{Fabric as _, Here, LinkError, LinkEvent, NatsAddress, NatsEvent, NatsLink};
 use plimsoll_plan::Problem;
 use plimsoll_scenario::Redaction;
 
@@ -23,12 +23,15 @@ const PATIENCE: Nanos = Nanos::from_millis(50);
 /// # Errors
 /// There is none, or it rejects our credentials.
 pub(crate) fn connect(address: NatsAddress) -> Result<NatsLink, Failure> {
-    NatsLink::connect(address).map_err(|error| {
-        let message = error.to_string();
-        // The address may have a user and a password.
-        let message = Redaction::default().in_text(&message).into_owned();
-        Failure::environment(Problem::new(message).with_hint(error.hint()))
-    })
+    NatsLink::connect(address).map_err(|error| failure(&error))
+}
+
+/// The failure of a command that has no connection to its broker.
+pub(crate) fn failure(error: &LinkError) -> Failure {
+    let message = error.to_string();
+    // The address may have a user and a password.
+    let message = Redaction::default().in_text(&message).into_owned();
+    Failure::environment(Problem::new(message).with_hint(error.hint()))
 }
 
 /// Listens for agents until all that are wanted were heard.
@@ -54,6 +57,7 @@ pub(crate) fn agents(link: &mut NatsLink, wanted: &AgentChoice) -> Result<BTreeM
                 found.extend(Here::read(&delivery).map(|here| (here.agent.clone(), here)));
             }
             Some(NatsEvent::Link(LinkEvent::Refused(why))) => return Err(refused(&why)),
+            Some(NatsEvent::Link(LinkEvent::Flooded(bytes))) => return Err(failure(&link.flooded(bytes))),
             Some(NatsEvent::Link(_)) | None => {}
         }
     }

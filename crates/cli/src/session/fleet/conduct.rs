@@ -24,7 +24,7 @@ use crate::base::messages::{Notify, say};
 use crate::base::signals::SignalWatch;
 use crate::session::around::{Around, CurrentControl};
 use crate::session::done_once::sent_in_all;
-use crate::session::fleet::broker::{agents, choose, connect, refused};
+use crate::session::fleet::broker::{agents, choose, connect, failure, refused};
 use crate::session::fleet::course::Course;
 use crate::session::fleet::merging::{AskedLoad, has_shards, merged};
 use crate::session::fleet::parcel::Parcel;
@@ -439,6 +439,9 @@ impl Conductor<'_> {
                     self.carry_out(actions);
                 }
                 Some(NatsEvent::Link(LinkEvent::Refused(why))) => return Err(refused(&why)),
+                Some(NatsEvent::Link(LinkEvent::Flooded(bytes))) => {
+                    return Err(failure(&self.fleet.link.flooded(bytes)));
+                }
                 Some(NatsEvent::Link(event)) => (self.fleet.say)(&format!("fleet: {}", told(&event))),
                 None => {}
             }

@@ -4,6 +4,7 @@
 //! only as long as it takes to add or to copy some numbers. The port of Prometheus and the sender of OTLP
 //! have threads of their own.
 
+use core::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -57,7 +58,7 @@ impl Exporters {
             let asked = Arc::new(AtomicU64::new(0));
             let (figures, count) = (Arc::clone(totals), Arc::clone(&asked));
             let options =
-                ControlOptions { listen: Endpoint::Tcp(listen), access: Access::Anyone, name: "prometheus" };
+                ControlOptions { listen: Endpoint::Tcp(listen), access: access(listen), name: "prometheus" };
             let answer = move |request: &ControlRequest| answer(request, &figures, &count);
             let server = ControlServer::start(options, open, Box::new(answer)).map_err(|error| {
                 Problem::new(error.to_string()).with_hint("--prometheus 127.0.0.1:0 takes a free port")
@@ -131,6 +132,13 @@ impl Exporters {
     }
 }
 
+/// The clients that may read figures. On a loopback address a name other than `localhost` is that of a web
+/// page which has made it lead here (DNS rebinding). Elsewhere servers of Prometheus ask for names, too, and
+/// everybody in the network may.
+const fn access(listen: SocketAddr) -> Access {
+    if listen.ip().is_loopback() { Access::LocalReaders } else { Access::Anyone }
+}
+
 /// Returns the labels that tell this run from others.
 fn facts(plan: &Plan) -> Vec<(&'static str, String)> {
     vec![
@@ -163,6 +171,18 @@ fn answer(request: &ControlRequest, totals: &Shared, asked: &AtomicU64) -> Contr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn on_loopback_no_web_page_reads_figures() {
+        for (listen, expected) in [
+            ("127.0.0.1:9464", Access::LocalReaders),
+            ("[::1]:9464", Access::LocalReaders),
+            ("0.0.0.0:9464", Access::Anyone),
+            ("192.0.2.1:9464", Access::Anyone),
+        ] {
+            assert_eq!(access(listen.parse().unwrap()), expected, "{listen}");
+        }
+    }
 
     #[test]
     fn only_metrics_are_told_and_only_by_get() {

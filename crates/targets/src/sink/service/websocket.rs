@@ -17,7 +17,7 @@ use crate::sink::law::Intent;
 use crate::sink::request_handler::RequestHandler;
 use crate::sink::setup::Tally;
 use crate::sink::truth::{Action, RequestId, TruthRow};
-use crate::sink::worker::Worker;
+use crate::sink::worker::{Worker, unread, unread_limit};
 
 /// Longest message that is read, in bytes.
 const LONGEST_MESSAGE: usize = 16 << 20;
@@ -119,6 +119,11 @@ impl WebSocketServer {
     }
 
     /// Writes a message, unless a close frame was written.
+    /// Bytes that are kept until the client opens its windows of HTTP/2.
+    pub(in crate::sink) fn held_bytes(&self) -> usize {
+        self.stream.as_ref().map_or(0, |stream| stream.held_bytes())
+    }
+
     fn write_message(&mut self, binary: bool, payload: &[u8], out: &mut Vec<u8>) {
         if self.is_open {
             self.emit(out, |out| write_frame(true, opcode(binary), None, payload, out));
@@ -428,6 +433,7 @@ impl<B: Backend> Worker<B> {
         {
             let mut bytes = Vec::new();
             let sender = due.arrival.conn;
+            let mut full = Vec::new();
             for id in self.table.ids().into_iter().filter(|id| *id != sender) {
                 if let Some(other) = self.table.get(id)
                     && let Protocol::WebSocket(server) = &mut other.protocol
@@ -435,9 +441,32 @@ impl<B: Backend> Worker<B> {
                     bytes.clear();
                     server.write_message(*binary, payload, &mut bytes);
                     self.writer.transmit(other, &bytes);
+                    if unread(&self.writer.backend, other) > unread_limit(&self.setup, other) {
+                        full.push(id);
+                    }
                 }
             }
+            self.finish(due, action, status, Sent::Whole);
+            return self.cut_off(&full);
         }
         self.finish(due, action, status, Sent::Whole);
+    }
+
+    /// Cuts those of these clients off that have left too much unread: whoever only listens sends nothing by
+    /// which it would be noticed.
+    fn cut_off(&mut self, full: &[ConnId]) {
+        if full.is_empty() {
+            return;
+        }
+        // It may just not have been sent yet.
+        self.flush();
+        for id in full {
+            if let Some(other) = self.table.get(*id)
+                && unread(&self.writer.backend, other) > unread_limit(&self.setup, other)
+            {
+                self.refuse_to_go_on(*id);
+            }
+        }
+        self.flush();
     }
 }

@@ -16,9 +16,6 @@ use super::{LONGEST_KEPT_CONTENT, Request, Server, Span};
 /// thousand ordinary requests.
 const TEXT_KEPT: usize = 64 * 1024;
 
-/// The memory for the content of a slot's next request that is kept after a large one.
-const CONTENT_ROOM: usize = 16 * 1024;
-
 /// The outputs of a frame's effects.
 pub(super) struct Sinks<'s> {
     pub(super) out: &'s mut Vec<u8>,
@@ -120,8 +117,9 @@ impl Server {
             Piece::Content { stream, bytes } => {
                 let slot = self.streams.find(stream);
                 if let Some(kept) = slot.and_then(|slot| self.contents.get_mut(slot as usize)) {
-                    let room = LONGEST_KEPT_CONTENT.saturating_sub(kept.len());
-                    kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                    let taken = bytes.len().min(LONGEST_KEPT_CONTENT.saturating_sub(kept.len()));
+                    kept.extend_from_slice(&bytes[..taken]);
+                    self.content_bytes += taken;
                 }
                 if let Some(slot) = slot
                     && self.options.tells_parts
@@ -248,8 +246,6 @@ impl Server {
             if self.contents.len() <= slot {
                 self.contents.resize_with(slot + 1, Vec::new);
             }
-            self.contents[slot].clear();
-            self.contents[slot].shrink_to(CONTENT_ROOM);
         }
         if self.heads[slot].protocol.is_some() {
             // Its content waits for the answer.
@@ -332,6 +328,9 @@ impl Server {
             self.text.extend_from_slice(content);
         }
         sinks.requests.push(request);
+        if whole {
+            self.forget_content(slot);
+        }
     }
 
     /// Decodes a block for the dynamic table only.

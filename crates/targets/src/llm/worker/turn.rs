@@ -1,0 +1,255 @@
+//! Turns of answers: each is made as it comes due, no faster than its client reads.
+//!
+//! While a client leaves [`AHEAD_BYTES`] unread, or its windows of HTTP/2 hold a part of an answer back, that
+//! answer stands still and takes no memory but what it has. The same holds for [`FREE_BYTES`] once all
+//! connections together have used up [their memory](super::super::BUDGET_BYTES). Laws and draws are those of
+//! an answer that never stood still.
+
+use std::cmp::Reverse;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Backend, ConnId};
+
+use super::{FLUSH_CHUNKS, Peer, Stream, Worker, WrittenChunk};
+use crate::budget::FREE_BYTES;
+use crate::llm::api;
+use crate::llm::chunk::{Answer, AnswerWriter, words};
+use crate::llm::truth::StreamEnd;
+use crate::sink::connection::Protocol;
+
+/// While this much of a connection is not sent, no further chunk follows. What the kernel keeps comes on top.
+const AHEAD_BYTES: usize = 64 << 10;
+/// Chunks of one pass: bounds how long reading, and a stop, wait behind them. At 2 µs each it is 2 ms.
+const PASS_CHUNKS: u64 = 1024;
+/// Chunks of one turn, of a burst that has more.
+const TURN_CHUNKS: u64 = 64;
+/// Words of a turn of an answer that is not a stream: 16 KB at most, as long as a frame of HTTP/2.
+const TURN_WORDS: u64 = 2048;
+/// Gaps that are drawn in a turn of an answer that is not a stream...
+const TURN_GAPS: u64 = 1024;
+/// ...and the chunks whose time such a turn takes, or one with words.
+const TURN_COST: u64 = 16;
+/// Pause before asking again whether the kernel has taken more: no event reports it. Above 300 MB/s of one
+/// connection it would be too long.
+const RECALL_AFTER: Nanos = Nanos::from_micros(200);
+/// Added to it for each connection, so that asking all of them takes a small share of the time.
+const RECALL_EACH: Nanos = Nanos(100);
+
+/// The result of a turn.
+enum Turn {
+    /// The answer goes on at this time.
+    At(Nanos),
+    /// The answer goes on when its client has read more.
+    Held,
+    /// The answer is over.
+    Ended(StreamEnd),
+}
+
+impl<B: Backend> Worker<B> {
+    /// Gives the answers that are due their turns, up to a bounded number of chunks.
+    pub(super) fn release(&mut self) {
+        let now = self.backend.now();
+        let (mut chunks, mut unflushed) = (0, 0);
+        while chunks < PASS_CHUNKS
+            && let Some(Reverse(due)) = self.due.peek().copied().filter(|Reverse(due)| due.at <= now)
+        {
+            self.due.pop();
+            let Some(conn) = self.ids.get(due.slot).copied().flatten() else { continue };
+            let cost = self.go_on(conn, due.number, now);
+            chunks += cost;
+            unflushed += cost;
+            if unflushed >= u64::from(FLUSH_CHUNKS) {
+                self.flush();
+                unflushed = 0;
+            }
+        }
+    }
+
+    /// Gives an answer its turn, unless it is over; the chunks whose time that took, one at least.
+    fn go_on(&mut self, conn: ConnId, number: u64, now: Nanos) -> u64 {
+        let Some(peer) = self.table.get(conn) else { return 1 };
+        // The slot may belong to another answer by now.
+        let Some(stream) = peer.answers.get_mut(&number) else { return 1 };
+        let options = &self.setup.options;
+        if stream.gaps > 0 {
+            let gaps = stream.gaps.min(TURN_GAPS);
+            for _ in 0..gaps {
+                stream.due += options.gap.draw(&mut stream.random);
+            }
+            stream.gaps -= gaps;
+            let at = stream.due.max(now);
+            self.put_off(conn, number, at);
+            return TURN_COST;
+        }
+        let (unsent, due) = (self.backend.unsent(conn), stream.due.max(stream.resumed));
+        let (turn, chunks, cost) = match stream.completion.stream {
+            true => {
+                let (turn, chunks) = self.write_chunks(conn, number, unsent);
+                (turn, chunks, chunks.max(1))
+            }
+            false => {
+                let turn = self.write_words(conn, number, unsent);
+                let is_over = matches!(turn, Turn::Ended(_));
+                (turn, u64::from(is_over), TURN_COST)
+            }
+        };
+        let place = self.transmit(conn);
+        self.written.extend((0..chunks).map(|_| WrittenChunk { place, conn, number, due }));
+        let has_room = self.has_room(conn);
+        match turn {
+            Turn::Ended(end) => self.finish(conn, number, end),
+            Turn::At(at) if has_room => self.put_off(conn, number, at.max(now)),
+            Turn::At(_) | Turn::Held => self.hold(conn, number),
+        }
+        cost
+    }
+
+    /// Writes the chunks of a stream that are due, of a connection that has not sent `unsent` bytes; the
+    /// number of them with content.
+    fn write_chunks(&mut self, conn: ConnId, number: u64, unsent: usize) -> (Turn, u64) {
+        let options = &self.setup.options;
+        let Some(Peer { protocol, answers, .. }) = self.table.get(conn) else { return (Turn::Held, 0) };
+        let Some(stream) = answers.get_mut(&number) else { return (Turn::Held, 0) };
+        let Stream { completion, random, fault, to, has_head, due, next, burst, row, .. } = stream;
+        let answer = Answer { completion, model: &options.model, number };
+        let mut writer = AnswerWriter { protocol, to: *to, out: &mut self.out };
+        if !std::mem::replace(has_head, true) {
+            writer.head();
+        }
+        let middle = (completion.tokens / 2).max(1);
+        let mut chunks = 0;
+        let is_held = loop {
+            let goes_wrong = fault.is_some() && row.tokens >= middle;
+            if row.tokens == completion.tokens || goes_wrong || *burst == options.burst {
+                break false;
+            }
+            if !writer.is_read(unsent, AHEAD_BYTES) {
+                break true;
+            }
+            if chunks == TURN_CHUNKS {
+                return (Turn::At(*due), chunks);
+            }
+            let tokens = options.tokens_per_chunk.min(completion.tokens - row.tokens);
+            writer.event(&answer.content(row.tokens, tokens));
+            row.tokens += tokens;
+            *burst += 1;
+            chunks += 1;
+            *next += options.gap.draw(random);
+        };
+        if is_held {
+            return (Turn::Held, chunks);
+        }
+        let broken = fault.filter(|_| row.tokens >= middle);
+        if let (Some(fault), true) = (broken, *burst == 0 || row.tokens == completion.tokens) {
+            if fault == StreamEnd::Error {
+                let error = api::error(500, "internal_server_error", "the engine has failed on purpose");
+                writer.event(&error.body);
+                writer.event("[DONE]");
+                writer.end();
+            } else if fault == StreamEnd::Cut {
+                writer.cut();
+            }
+            return (Turn::Ended(fault), chunks);
+        }
+        if row.tokens == completion.tokens {
+            writer.event(&answer.finish());
+            if completion.include_usage {
+                writer.event(&answer.usage(row.tokens));
+            }
+            writer.event("[DONE]");
+            writer.end();
+            return (Turn::Ended(StreamEnd::Whole), chunks);
+        }
+        (*due, *burst) = (*next, 0);
+        (Turn::At(*due), chunks)
+    }
+
+    /// Writes the next part of an answer that is one document.
+    fn write_words(&mut self, conn: ConnId, number: u64, unsent: usize) -> Turn {
+        let options = &self.setup.options;
+        let Some(Peer { protocol, answers, .. }) = self.table.get(conn) else { return Turn::Held };
+        let Some(stream) = answers.get_mut(&number) else { return Turn::Held };
+        let Stream { completion, to, has_head, due, row, .. } = stream;
+        let document = Answer { completion, model: &options.model, number }.document();
+        let mut writer = AnswerWriter { protocol, to: *to, out: &mut self.out };
+        if !writer.is_read(unsent, AHEAD_BYTES) {
+            return Turn::Held;
+        }
+        if !std::mem::replace(has_head, true) {
+            writer.document_head(document.length());
+            writer.part(&document.front, false);
+        }
+        let count = TURN_WORDS.min(completion.tokens - row.tokens);
+        let is_last = row.tokens + count == completion.tokens;
+        let mut part = words(row.tokens, count);
+        row.tokens += count;
+        if is_last {
+            part.push_str(&document.back);
+        }
+        writer.part(&part, is_last);
+        if is_last { Turn::Ended(StreamEnd::Whole) } else { Turn::At(*due) }
+    }
+
+    /// Lets an answer stand still until its client has read more.
+    fn hold(&mut self, conn: ConnId, number: u64) {
+        if let Some(peer) = self.table.get(conn) {
+            peer.held.push(number);
+            self.stall(conn);
+        }
+    }
+
+    /// Goes on with the answers of a connection that stood still, if they may.
+    pub(super) fn resume(&mut self, conn: ConnId) {
+        let Some(peer) = self.table.get(conn).filter(|peer| !peer.held.is_empty()) else { return };
+        if self.backend.unsent(conn) > FREE_BYTES {
+            return self.stall(conn);
+        }
+        let now = self.backend.now();
+        let Peer { protocol, answers, held, .. } = peer;
+        let mut moved = Vec::new();
+        held.retain(|number| {
+            let Some(stream) = answers.get_mut(number) else { return false };
+            if matches!(protocol, Protocol::Http2(server) if server.waiting(stream.to.stream) > 0) {
+                // A WINDOW_UPDATE of the client continues it.
+                return true;
+            }
+            stream.resumed = now;
+            moved.push(*number);
+            false
+        });
+        moved.into_iter().for_each(|number| self.put_off(conn, number, now));
+    }
+
+    /// Asks the kernel from time to time how much it has taken of a connection.
+    pub(super) fn stall(&mut self, conn: ConnId) {
+        let Some(peer) = self.table.get(conn) else { return };
+        if std::mem::replace(&mut peer.stalled, true) {
+            return;
+        }
+        self.stalled.push_back(conn);
+        self.recall_at = self.recall_at.min(self.backend.now() + RECALL_AFTER);
+    }
+
+    /// Notes what the kernel has taken, and goes on with the connections of which that is enough.
+    pub(super) fn recall(&mut self) {
+        if self.stalled.is_empty() {
+            return;
+        }
+        let now = self.backend.now();
+        if now < self.recall_at {
+            return;
+        }
+        for conn in std::mem::take(&mut self.stalled) {
+            if let Some(peer) = self.table.get(conn) {
+                peer.stalled = false;
+                self.resume(conn);
+                // What is not sent yet is asked for again.
+                self.has_room(conn);
+            }
+        }
+        self.recall_at = match self.stalled.len() as u64 {
+            0 => Nanos::MAX,
+            connections => now + RECALL_AFTER + RECALL_EACH * connections,
+        };
+    }
+}
