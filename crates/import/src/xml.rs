@@ -58,7 +58,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Element, Problems> {
     };
     let (document, _) = bounds
         .parse(text)
-        .map_err(|error| Findings::fail(&format!("line {}", error.line), &error.fault.to_string(), HINT))?;
+        .map_err(|error| Findings::fail(&format!("line {}", error.line), error.fault, HINT))?;
     let mut lines = Lines { text: text.as_bytes(), at: 0, line: 1 };
     Ok(element(document.root_element(), &mut lines))
 }
