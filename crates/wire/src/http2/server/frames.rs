@@ -242,10 +242,8 @@ impl Server {
             self.heads.resize_with(slot + 1, RequestHead::default);
         }
         self.heads[slot].clone_from(&self.reader.head);
-        if self.options.keeps_content {
-            if self.contents.len() <= slot {
-                self.contents.resize_with(slot + 1, Vec::new);
-            }
+        if self.options.keeps_content && self.contents.len() <= slot {
+            self.contents.resize_with(slot + 1, Vec::new);
         }
         if self.heads[slot].protocol.is_some() {
             // Its content waits for the answer.
