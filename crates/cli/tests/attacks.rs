@@ -431,7 +431,7 @@ fn a_call_that_holds_the_load_up_is_named() {
         let said = String::from_utf8_lossy(&output.stderr);
         let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one object");
         assert_eq!(result["accounting"]["failed"], 1, "{function}: {said}");
-        let reasons = result["verdict"]["reasons"].as_array().expect("a list");
+        let reasons = result["verdict"]["evidence"].as_array().expect("a list");
         let stall = reasons.iter().find(|reason| reason["code"] == "stall").expect("a second of standstill");
         let evidence = stall["evidence"].as_str().unwrap_or_default();
         assert!(evidence.contains("its own work on a request of `slow` (1.0"), "{function}: {evidence}");
