@@ -52,6 +52,10 @@ pub struct Evidence {
     pub follows_from_plan: Option<Vec<String>>,
     /// The result as it was reported.
     pub result: Value,
+    /// Places at which the text that was read is not as this version writes it: fields that it does not have, or
+    /// that are missing.
+    #[serde(skip)]
+    unread: Vec<String>,
 }
 
 /// A statement of a result that does not follow from the record.
@@ -95,13 +99,15 @@ impl Why {
     const fn words(self) -> &'static str {
         match self {
             Self::FromOutside => "from outside of the record, and taken as recorded",
-            Self::SummedUp => "thresholds whose figures were summed up while the run went on, and taken as recorded",
-            Self::Unused => "in no figure of the result, and taken as recorded",
+            Self::SummedUp => {
+                "thresholds whose figures were summed up while the run went on, and taken as recorded"
+            }
+            Self::Unused => "taken as recorded where they decide no figure",
             Self::Plan => "the plan is not given again by its text and the flags",
             Self::OtherRules => "judged by other rules when the evidence was made",
             Self::Words => "sentences in the words of another version",
             Self::Missing => "fields that this version has, and the evidence lacks",
-            Self::Additional => "fields that this version does not have",
+            Self::Additional => "fields that this version does not have or read",
         }
     }
 }
@@ -163,6 +169,7 @@ impl Evidence {
             plan,
             follows_from_plan: None,
             result: Value::Null,
+            unread: Vec::new(),
         }
     }
 
@@ -215,6 +222,14 @@ impl Evidence {
         }
         let steps = std::iter::once(&mut record.total).chain(&mut record.steps);
         steps.zip(examples.iter()).for_each(|(step, examples)| step.error_examples.clone_from(examples));
+        // Written again it is the same text, unless a version has other fields.
+        if serde_json::to_vec(&evidence).is_ok_and(|again| again != text) {
+            let values = (serde_json::from_slice(text), serde_json::to_value(&evidence));
+            match values {
+                (Ok(text), Ok(read)) => comparing::unread(&text, &read, "", &mut evidence.unread),
+                (Err(error), _) | (_, Err(error)) => return Err(ReadError::Broken(error)),
+            }
+        }
         Ok(evidence)
     }
 
@@ -248,6 +263,15 @@ impl Evidence {
             comparison.leave_open(Why::OtherRules, "evidence_version", Some(&self.evidence_version.into()));
             comparison.contradictions.extend(claims::broken(&self.result));
         }
+        for place in &self.unread {
+            match same_program {
+                true => comparison.contradictions.push(Contradiction {
+                    place: place.clone(),
+                    reason: "evidence of this version has no such field here, or always has it".to_owned(),
+                }),
+                false => comparison.leave_open(Why::Additional, place, None),
+            }
+        }
         let mut record = self.record.clone();
         record.thresholds = self.thresholds(&mut comparison);
         // As it was when the run was judged.
@@ -268,11 +292,12 @@ impl Evidence {
             result.reconcile(asked);
         }
         comparison.made_again("", Ok(self.result.clone()), serde_json::to_value(&result));
-        let json = |part: &RunRecord| (serde_json::to_value(&part.verdict), serde_json::to_value(&part.thresholds));
+        let json =
+            |part: &RunRecord| (serde_json::to_value(&part.verdict), serde_json::to_value(&part.thresholds));
         let (claimed, follows) = (json(&self.record), json(&record));
         comparison.made_again("record/verdict", claimed.0, follows.0);
         comparison.made_again("record/thresholds", claimed.1, follows.1);
-        unused::list(self, &mut comparison);
+        unused::list(&mut comparison);
         let Comparing { compared, contradictions, open, .. } = comparison;
         Verification { result, compared, contradictions, open: open.into_values().collect() }
     }
@@ -314,12 +339,20 @@ impl Verification {
         let note = |code: &str, text: String| Some(Note { code: code.to_owned(), text });
         match (self.contradictions.len(), self.of_other_version()) {
             (0, 0) => None,
-            (0, 1) => note("not_compared", format!("1 statement is that of version {version}, and was not compared")),
+            (0, 1) => note(
+                "not_compared",
+                format!("1 statement is that of version {version}, and was not compared"),
+            ),
             (0, many) => note(
                 "not_compared",
-                format!("{many} statements are those of version {version}, and were not compared with the record"),
+                format!(
+                    "{many} statements are those of version {version}, and were not compared with the record"
+                ),
             ),
-            (1, _) => note("not_verified", "1 statement does not follow from the record: `plimsoll verify`".to_owned()),
+            (1, _) => note(
+                "not_verified",
+                "1 statement does not follow from the record: `plimsoll verify`".to_owned(),
+            ),
             (many, _) => note(
                 "not_verified",
                 format!("{many} statements do not follow from the record: `plimsoll verify` names them"),

@@ -7,9 +7,7 @@ use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
 use plimsoll_engine::FirstContact;
 use plimsoll_metrics::PhaseOutline;
-use plimsoll_plan::{
-    IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Scenario, Target,
-};
+use plimsoll_plan::{IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Scenario, Target};
 use plimsoll_report::result::Tool;
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::Redaction;

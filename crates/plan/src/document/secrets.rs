@@ -79,19 +79,40 @@ impl Shown<'_> {
         if start < self.from {
             return;
         }
-        self.comments(start);
         match replacement {
             // JSON's strings are strings of YAML, too, wherever they stand.
-            Some(value) => _ = write!(self.out, "{}", serde_json::Value::from(value)),
-            None => self.out.push_str(&self.text[start..end]),
+            Some(value) => {
+                self.comments(self.header(start).unwrap_or(start));
+                self.out.push_str(properties(&self.text[start..end]));
+                let _ = write!(self.out, "{}", serde_json::Value::from(value));
+            }
+            None => {
+                self.comments(start);
+                self.out.push_str(&self.text[start..end]);
+            }
         }
         self.from = end;
+    }
+
+    /// The place of the `|` or `>` of a block scalar with this content.
+    fn header(&self, content: usize) -> Option<usize> {
+        let between = &self.text[self.from..content];
+        let before = between.trim_end();
+        if !between[before.len()..].contains('\n') {
+            return None;
+        }
+        let begin = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before[begin..].split_once(" #").map_or(&before[begin..], |(code, _)| code).trim_end();
+        let line = line.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-'));
+        let is_header = line.ends_with(['|', '>']) && !line.starts_with('#');
+        is_header.then(|| self.from + begin + line.len() - 1)
     }
 
     /// Writes the text between two scalars, in which only comments can have secrets.
     fn comments(&mut self, end: usize) {
         for line in self.text[self.from..end].split_inclusive('\n') {
-            let begins = |&(at, _): &(usize, &str)| line[..at].chars().next_back().is_none_or(char::is_whitespace);
+            let begins =
+                |&(at, _): &(usize, &str)| line[..at].chars().next_back().is_none_or(char::is_whitespace);
             let comment = line.match_indices('#').find(begins).map_or(line.len(), |(at, _)| at);
             let (code, comment) = line.split_at(comment);
             self.out.push_str(code);
@@ -99,6 +120,15 @@ impl Shown<'_> {
         }
         self.from = end;
     }
+}
+
+/// The anchor and the tag in front of a scalar, with the space behind them.
+fn properties(scalar: &str) -> &str {
+    let mut rest = scalar;
+    while rest.starts_with(['&', '!']) {
+        rest = rest.trim_start_matches(|c: char| !c.is_whitespace()).trim_start();
+    }
+    &scalar[..scalar.len() - rest.len()]
 }
 
 /// A comment without the value behind the name of a credential, and without secrets of URLs and bodies.
@@ -397,7 +427,10 @@ mod tests {
     fn a_plan_without_its_secrets_is_still_one() {
         for (text, expected) in [
             ("run: {bearer: zebra}", r#"run: {bearer: "***"}"#),
-            ("run:\n  bearer: zebra # mine\n  timeout: 1s\n", "run:\n  bearer: \"***\" # mine\n  timeout: 1s\n"),
+            (
+                "run:\n  bearer: zebra # mine\n  timeout: 1s\n",
+                "run:\n  bearer: \"***\" # mine\n  timeout: 1s\n",
+            ),
             ("run: {basic: 'zebra:zebra', rate: 5}", r#"run: {basic: "***", rate: 5}"#),
             ("bearer: |\n  zebra\n  zebra\nrate: 5\n", "bearer: \"***\"\nrate: 5\n"),
             ("bearer: >-\n  zebra\n\n  zebra\nrate: 5\n", "bearer: \"***\"\nrate: 5\n"),
@@ -408,12 +441,27 @@ mod tests {
             ("a: &a zebra\nbearer: *a\n", "a: &a \"***\"\nbearer: *a\n"),
             ("bearer: &a zebra\nb: *a\n", "bearer: &a \"***\"\nb: *a\n"),
             ("bearer: &a {b: zebra, c: [zebra]}\nd: *a\n", "bearer: &a {b: \"***\", c: [\"***\"]}\nd: *a\n"),
-            ("base: &b {bearer: zebra}\nrun: {<<: *b, rate: 5}\n", "base: &b {bearer: \"***\"}\nrun: {<<: *b, rate: 5}\n"),
-            ("# bearer: zebra\nrate: 5 # https://me:zebra@a.test/\n", "# bearer: ***\nrate: 5 # https://***@a.test/\n"),
+            (
+                "base: &b {bearer: zebra}\nrun: {<<: *b, rate: 5}\n",
+                "base: &b {bearer: \"***\"}\nrun: {<<: *b, rate: 5}\n",
+            ),
+            (
+                "# bearer: zebra\nrate: 5 # https://me:zebra@a.test/\n",
+                "# bearer: ***\nrate: 5 # https://***@a.test/\n",
+            ),
             ("get: http://a.test/?token=zebra&b=1", "get: \"http://a.test/?token=***&b=1\""),
-            ("json: {'a: b': 1, \"pass: word\": 2, password: zebra}", "json: {'a: b': 1, \"pass: word\": 2, password: \"***\"}"),
-            ("body: |\n  {\"password\": \"zebra\", \"b\": 1}\n", "body: \"{\\\"password\\\": \\\"***\\\", \\\"b\\\": 1}\\n\"\n"),
-            ("{\"json\": {\"pin\": 12, \"b\": [\"läse\"]}}", "{\"json\": {\"pin\": \"***\", \"b\": [\"läse\"]}}"),
+            (
+                "json: {'a: b': 1, \"pass: word\": 2, password: zebra}",
+                "json: {'a: b': 1, \"pass: word\": 2, password: \"***\"}",
+            ),
+            (
+                "body: |\n  {\"password\": \"zebra\", \"b\": 1}\n",
+                "body: \"{\\\"password\\\": \\\"***\\\", \\\"b\\\": 1}\\n\"\n",
+            ),
+            (
+                "{\"json\": {\"pin\": 12, \"b\": [\"läse\"]}}",
+                "{\"json\": {\"pin\": \"***\", \"b\": [\"läse\"]}}",
+            ),
             ("token: '${token}'\nbearer:\n", "token: '${token}'\nbearer:\n"),
             ("bearer: zebra#zebra\n'b': 'it''s'\n", "bearer: \"***\"\n'b': 'it''s'\n"),
         ] {
@@ -454,7 +502,7 @@ mod tests {
         #[test]
         fn redacted_text_has_the_same_structure(
             entries in proptest::collection::vec(
-                (select(&["bearer", "password", "api_key", "plain", "note", "cookie"][..]), 0..12_usize,
+                (select(&["bearer", "password", "token", "plain", "note"][..]), 0..12_usize,
                  any::<bool>(), any::<Index>(), 0..4_usize),
                 1..12,
             ),

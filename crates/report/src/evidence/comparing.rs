@@ -27,6 +27,13 @@ const COUNTED: [&str; 9] = [
     "violations",
 ];
 
+/// Notes that are made of the record.
+const OWN_NOTES: [&str; 3] = ["one_run", "intervals_joined", "address_family"];
+
+/// Fields with sentences, by their names, and objects with nothing but sentences.
+const SENTENCES: [&str; 5] = ["summary", "evidence", "hint", "reason", "unreached"];
+const OF_SENTENCES: [&str; 3] = ["methods", "p_missing", "interval_missing"];
+
 /// The most characters of a value that are shown.
 const SHOWN: usize = 60;
 
@@ -45,7 +52,12 @@ pub(super) struct Comparing {
 
 impl Comparing {
     /// Compares a part with the same part as it was made again.
-    pub(super) fn made_again(&mut self, place: &str, claimed: Result<Value, Error>, follows: Result<Value, Error>) {
+    pub(super) fn made_again(
+        &mut self,
+        place: &str,
+        claimed: Result<Value, Error>,
+        follows: Result<Value, Error>,
+    ) {
         match (claimed, follows) {
             (Ok(claimed), Ok(follows)) => self.compare(place, Some(&claimed), Some(&follows)),
             (Err(error), _) | (_, Err(error)) => self.contradictions.push(Contradiction {
@@ -92,7 +104,7 @@ impl Comparing {
                     self.compare(&format!("{place}/{number}"), Some(claimed), Some(follows));
                 }
             }
-            _ if self.is_sentence(claimed, follows) => self.leave_open(Why::Words, place, claimed),
+            _ if self.is_sentence(place, claimed, follows) => self.leave_open(Why::Words, place, claimed),
             _ => {
                 self.compared += 1;
                 self.contradict(place, claimed, follows);
@@ -121,6 +133,9 @@ impl Comparing {
             let place = format!("/notes/{number}");
             match follows.iter().position(|own| own["code"] == note["code"]) {
                 Some(own) => self.compare(&place, Some(note), Some(&follows.remove(own))),
+                None if OWN_NOTES.iter().any(|own| note["code"] == *own) => {
+                    self.field(&place, Some(note), None)
+                }
                 None => self.leave_open(Why::FromOutside, &place, Some(note)),
             }
         }
@@ -130,7 +145,7 @@ impl Comparing {
     }
 
     /// Returns `true` if a text is in the words of the program, and the evidence is of another version of it.
-    fn is_sentence(&self, claimed: Option<&Value>, follows: Option<&Value>) -> bool {
+    fn is_sentence(&self, place: &str, claimed: Option<&Value>, follows: Option<&Value>) -> bool {
         let text = |value: Option<&Value>| match value {
             None | Some(Value::Null) => Some(String::new()),
             Some(Value::String(text)) => Some(text.clone()),
@@ -138,9 +153,11 @@ impl Comparing {
         };
         match (text(claimed), text(follows)) {
             (Some(claimed), Some(follows)) => {
-                !self.same_program
-                    && (claimed.contains(' ') || follows.contains(' '))
-                    && !self.copied.contains(&follows)
+                let mut names = place.rsplit('/');
+                let is_named = names.next().is_some_and(|name| SENTENCES.contains(&name))
+                    || names.next().is_some_and(|name| OF_SENTENCES.contains(&name));
+                let is_one = is_named || claimed.contains(' ') && follows.contains(' ');
+                !self.same_program && is_one && (follows.is_empty() || !self.copied.contains(&follows))
             }
             _ => false,
         }
@@ -210,5 +227,29 @@ pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+/// Differences between a text of evidence and what this version has read of it, by their places.
+pub(super) fn unread(text: &Value, read: &Value, place: &str, found: &mut Vec<String>) {
+    match (text, read) {
+        _ if text == read => {}
+        (Value::Object(text), Value::Object(read)) => {
+            let inner =
+                |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}/{name}") };
+            for (name, value) in text {
+                match read.get(name) {
+                    Some(read) => unread(value, read, &inner(name), found),
+                    None => found.push(inner(name)),
+                }
+            }
+            found.extend(read.keys().filter(|name| !text.contains_key(*name)).map(|name| inner(name)));
+        }
+        (Value::Array(text), Value::Array(read)) if text.len() == read.len() => {
+            for (number, (text, read)) in text.iter().zip(read).enumerate() {
+                unread(text, read, &format!("{place}/{number}"), found);
+            }
+        }
+        _ => found.push(place.to_owned()),
     }
 }

@@ -42,7 +42,12 @@ impl Sums {
     }
 
     /// Compares a figure with the one that it has in another place. `rule` is the name of the rule.
-    fn same<T: PartialEq + Debug>(&mut self, rule: &str, (one, value): (&str, T), (other, second): (&str, T)) {
+    fn same<T: PartialEq + Debug>(
+        &mut self,
+        rule: &str,
+        (one, value): (&str, T),
+        (other, second): (&str, T),
+    ) {
         if value != second {
             let (value, second) = (short(&value), short(&second));
             let reason = format!("{one} is {value}, and {other} is {second}");
@@ -60,7 +65,11 @@ impl Sums {
         let bytes = |step: &StepRecord| [step.bytes_sent, step.bytes_received];
         let (of_total, of_steps) = ("record/total", "the sum of record/steps");
         let before = self.broken.len();
-        self.same("steps", (&format!("{of_total}: ok, failed, timed_out"), counts(total)), (of_steps, counts(&sum)));
+        self.same(
+            "steps",
+            (&format!("{of_total}: ok, failed, timed_out"), counts(total)),
+            (of_steps, counts(&sum)),
+        );
         self.same("steps", (&format!("{of_total}: bytes"), bytes(total)), (of_steps, bytes(&sum)));
         if self.broken.len() == before && *total != sum {
             self.rule("steps", Err(format!("{of_total} and {of_steps} differ")));
@@ -81,7 +90,8 @@ impl Sums {
         }
         for step in record.steps.iter().chain([total]) {
             let name = format!("`{}`", step.name);
-            let by_class: u64 = step.errors.iter().sum::<u64>() - step.errors[ErrorClass::AbortedByUs as usize];
+            let by_class: u64 =
+                step.errors.iter().sum::<u64>() - step.errors[ErrorClass::AbortedByUs as usize];
             self.same(
                 "errors",
                 (&format!("failed of {name}"), step.failed),
@@ -98,6 +108,8 @@ impl Sums {
         if !record.steps.is_empty() {
             let (of_record, of_outline) = (of_record.collect::<Vec<_>>(), of_outline.collect());
             self.same("names", ("the names of record/steps", of_record), ("outline/steps", of_outline));
+            let total = (record.total.name.as_str(), record.total.scenario.as_str());
+            self.same("names", ("the name of record/total", total), ("that of all steps", ("all", "")));
         }
     }
 
@@ -106,6 +118,34 @@ impl Sums {
         let timeline = &record.timeline;
         self.parts("slices", record, &record.slices.iter().collect::<Vec<_>>());
         self.parts("timeline", record, &timeline.measured.iter().chain(&timeline.drain).collect::<Vec<_>>());
+        let sum = |slices: Vec<&Slice>| {
+            let mut sum = Tally::default();
+            slices.iter().for_each(|slice| sum.merge(&slice.total));
+            sum
+        };
+        let of_timeline = sum(timeline.measured.iter().chain(&timeline.drain).collect());
+        let is_whole = !record.slices.is_empty() && !timeline.measured.is_empty();
+        if is_whole && sum(record.slices.iter().collect()) != of_timeline {
+            self.rule("slices", Err("the sums of record/slices and of record/timeline differ".to_owned()));
+        }
+        for (number, slice) in record.slices.iter().enumerate().filter(|(_, slice)| !slice.steps.is_empty()) {
+            let mut sum = Tally::default();
+            slice.steps.iter().for_each(|step| sum.merge(step));
+            if sum != slice.total {
+                let reason = format!("record/slices/{number}/total and the sum of its steps differ");
+                self.rule("slices", Err(reason));
+            }
+        }
+        let length = |slices: &[Slice]| slices.iter().fold(Nanos::ZERO, |sum, slice| sum + slice.length);
+        let load = record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain);
+        let of_intervals = load.fold(Nanos::ZERO, |sum, interval| sum + interval.length);
+        for (name, slices) in [("slices", &record.slices), ("timeline/measured", &timeline.measured)] {
+            if !slices.is_empty() && !record.intervals.is_empty() {
+                let place = format!("the length of all record/{name}");
+                let intervals = "that of record/intervals of the load";
+                self.same("slices", (&place, length(slices)), (intervals, of_intervals));
+            }
+        }
         for (number, step) in record.steps.iter().enumerate() {
             let tallies: Option<Vec<&Tally>> =
                 record.slices.iter().map(|slice| slice.steps.get(number)).collect();
@@ -142,6 +182,19 @@ impl Sums {
         let times = step.response_time.exact().sum;
         self.same(rule, (&of("the sum of response times"), times), (&parts, sum.response_time_sum));
         let differ = |name: &str| Err(format!("{} and those of {parts} differ", of(name)));
+        let class = |from: u16| step.statuses.range(from..from + 100).map(|(_, count)| count).sum::<u64>();
+        let classes = [class(300), class(400), class(500)];
+        self.same(rule, (&of("statuses from 300, 400 and 500 on"), classes), (&parts, sum.statuses));
+        self.same(rule, (&of("censored_response"), step.censored_response), (&parts, sum.censored));
+        let failed = step.failed_response_time.exact().sum;
+        // Evidence of the first versions does not have them.
+        if sum.failed_time_sum > 0 {
+            self.same(rule, (&of("the sum of failed times"), failed), (&parts, sum.failed_time_sum));
+        }
+        if sum.service_time_sum > 0 {
+            let service = step.service_time.exact().sum;
+            self.same(rule, (&of("the sum of service times"), service), (&parts, sum.service_time_sum));
+        }
         if Delta::of_all(&step.response_time) != sum.response_time {
             self.rule(rule, differ("response times"));
         }
@@ -167,7 +220,12 @@ impl Sums {
                 "timed_out",
                 sum(|interval| interval.timed_out),
             ),
-            ("record/iterations/started", record.iterations.started, "iterations", sum(|part| part.iterations)),
+            (
+                "record/iterations/started",
+                record.iterations.started,
+                "iterations",
+                sum(|part| part.iterations),
+            ),
             (
                 "record/completed_in_window",
                 record.completed_in_window,
@@ -179,14 +237,18 @@ impl Sums {
             self.same("intervals", (place, figure), (&parts, of_intervals));
         }
         for slice in record.timeline.measured.iter().chain(&record.timeline.warmup) {
-            self.time(slice, &record.intervals);
+            self.time(slice, false, &record.intervals);
+        }
+        if let Some(slice) = &record.timeline.drain {
+            self.time(slice, true, &record.intervals);
         }
     }
 
     /// A slice of the timeline, and the intervals that it was made of, if they begin and end with it.
-    fn time(&mut self, slice: &Slice, intervals: &[Interval]) {
+    fn time(&mut self, slice: &Slice, drain: bool, intervals: &[Interval]) {
         let begin = slice.at.since(slice.length);
-        let within = |interval: &&Interval| !interval.drain && begin < interval.at && interval.at <= slice.at;
+        let within =
+            |interval: &&Interval| interval.drain == drain && begin < interval.at && interval.at <= slice.at;
         let parts: Vec<&Interval> = intervals.iter().filter(within).collect();
         let length = parts.iter().fold(Nanos::ZERO, |sum, part| sum + part.length);
         if length != slice.length {
@@ -202,7 +264,8 @@ impl Sums {
         ];
         let tally = &slice.total;
         let of_slice = [tally.started, tally.ok, tally.failed, tally.timed_out, tally.answers()];
-        let until = format!("until {} s", slice.at.as_secs_f64());
+        let part = if drain { "of the drain" } else { "of the load" };
+        let until = format!("{part} until {} s", slice.at.as_secs_f64());
         let names = format!("started, ok, failed, timed_out, completed of record/intervals {until}");
         self.same("intervals", (&names, counts), (&format!("record/timeline {until}"), of_slice));
         if let [interval] = parts[..] {

@@ -40,27 +40,35 @@ pub(super) fn compare(evidence: &Evidence, verified: &mut Verification) {
         }
         Err(why) => return verified.open.push(open(Why::Plan, &["plan"], why)),
     };
-    let (mut others, mut differ) = (Vec::new(), Vec::new());
+    let (mut following, mut differ) = (Vec::new(), Vec::new());
     for Part { name, stated, follows } in parts(evidence, &plan) {
+        if stated == follows {
+            following.push(name);
+        }
         let did_follow = followed.iter().any(|known| known == name);
         match (stated == follows, did_follow) {
             (true, true) => verified.compared += 1,
-            // Written without this having been tried, or changed since.
-            (true, false) => others.push(name),
+            (true, false) => {}
             (false, true) if is_own => verified.contradictions.push(contradict(
                 name,
-                format!("{} is stated, and {} follows from the plan and the flags", short(&stated), short(&follows)),
+                format!(
+                    "{} is stated, and {} follows from the plan and the flags",
+                    short(&stated),
+                    short(&follows)
+                ),
             )),
             (false, _) => differ.push(name),
         }
     }
-    if !others.is_empty() {
-        let reason = "they are said not to follow from the plan and the flags, and do".to_owned();
-        verified.open.push(open(Why::Plan, &others, reason));
+    if verified.contradictions.is_empty() && following != followed {
+        let reason = format!("what follows from the plan and the flags is {following:?}");
+        verified.open.push(open(Why::Plan, &["follows_from_plan"], reason));
     }
     if !differ.is_empty() {
         let (why, reason) = match is_own {
-            true => (Why::Plan, "not as the plan's text and the flags give them: of secrets, files or variables"),
+            true => {
+                (Why::Plan, "not as the plan's text and the flags give them: of secrets, files or variables")
+            }
             false => (Why::Words, "not as this version makes them of the plan's text and the flags"),
         };
         verified.open.push(open(why, &differ, reason.to_owned()));
@@ -103,13 +111,18 @@ fn parts(evidence: &Evidence, plan: &Plan) -> Vec<Part> {
 fn again(evidence: &Evidence) -> Result<Plan, String> {
     let args: Vec<OsString> = evidence.context.args.iter().map(OsString::from).collect();
     let args = command_word::with_command(args).map_err(|problem| problem.message)?;
-    let found = command_word::command().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found));
+    let found =
+        command_word::command().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found));
     let Ok(Cli { command: Command::Run(args), .. }) = found else {
         return Err("the command line is not that of a run".to_owned());
     };
     let plan = &args.run.plan;
-    let surroundings =
-        RunEnvironment { seed: evidence.context.seed, quiet: true, only_reads: true, ..RunEnvironment::default() };
+    let surroundings = RunEnvironment {
+        seed: evidence.context.seed,
+        quiet: true,
+        only_reads: true,
+        ..RunEnvironment::default()
+    };
     if plan.h2loadrunner.is_some() {
         return Err("it was made of a configuration of h2loadrunner".to_owned());
     }
