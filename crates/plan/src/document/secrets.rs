@@ -491,7 +491,7 @@ mod tests {
             6 => format!("[{secret}, '{secret}', {{a: {secret}}}]"),
             7 => format!("{{a: {secret}, 'b: c': \"{secret}\"}}"),
             8 => format!("\n{deep}- {secret}\n{deep}- a: {secret}\n{deep}  b: |\n{deep}    {secret}"),
-            9 => format!("{secret} # bearer: {secret}"),
+            9 => format!("{secret} # bearer: zebra"),
             10 => format!("|2-\n{deep}{secret}\n{deep}  {secret}"),
             _ => format!("'{secret}\n\n{deep}{secret}'"),
         }

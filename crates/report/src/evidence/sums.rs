@@ -210,7 +210,6 @@ impl Sums {
         }
         let measured = || record.intervals.iter().filter(|interval| !interval.warmup);
         let sum = |part: fn(&Interval) -> u64| measured().map(part).fold(0, u64::saturating_add);
-        let in_window = measured().filter(|interval| !interval.drain).map(|interval| interval.completed);
         for (place, figure, name, of_intervals) in [
             ("record/accounting/ok", record.accounting.ok, "ok", sum(|interval| interval.ok)),
             ("record/accounting/failed", record.accounting.failed, "failed", sum(|interval| interval.failed)),
@@ -219,18 +218,6 @@ impl Sums {
                 record.accounting.timed_out,
                 "timed_out",
                 sum(|interval| interval.timed_out),
-            ),
-            (
-                "record/iterations/started",
-                record.iterations.started,
-                "iterations",
-                sum(|part| part.iterations),
-            ),
-            (
-                "record/completed_in_window",
-                record.completed_in_window,
-                "completed",
-                in_window.fold(0, u64::saturating_add),
             ),
         ] {
             let parts = format!("the sum of record/intervals/*/{name}");

@@ -40,7 +40,7 @@ pub(super) fn compare(evidence: &Evidence, verified: &mut Verification) {
         }
         Err(why) => return verified.open.push(open(Why::Plan, &["plan"], why)),
     };
-    let (mut following, mut differ) = (Vec::new(), Vec::new());
+    let (mut following, mut others, mut differ) = (Vec::new(), Vec::new(), Vec::new());
     for Part { name, stated, follows } in parts(evidence, &plan) {
         if stated == follows {
             following.push(name);
@@ -57,21 +57,22 @@ pub(super) fn compare(evidence: &Evidence, verified: &mut Verification) {
                     short(&follows)
                 ),
             )),
-            (false, _) => differ.push(name),
+            (false, true) => others.push(name),
+            (false, false) => differ.push(name),
         }
     }
-    if verified.contradictions.is_empty() && following != followed {
+    let is_stated = is_own || evidence.follows_from_plan.is_some();
+    if is_stated && verified.contradictions.is_empty() && following != followed {
         let reason = format!("what follows from the plan and the flags is {following:?}");
         verified.open.push(open(Why::Plan, &["follows_from_plan"], reason));
     }
-    if !differ.is_empty() {
-        let (why, reason) = match is_own {
-            true => {
-                (Why::Plan, "not as the plan's text and the flags give them: of secrets, files or variables")
-            }
-            false => (Why::Words, "not as this version makes them of the plan's text and the flags"),
-        };
-        verified.open.push(open(why, &differ, reason.to_owned()));
+    for (why, names, reason) in [
+        (Why::Words, others, "not as this version makes them of the plan's text and the flags"),
+        (Why::Plan, differ, "not as the plan's text and the flags give them: of secrets, files or variables"),
+    ] {
+        if !names.is_empty() {
+            verified.open.push(open(why, &names, reason.to_owned()));
+        }
     }
 }
 
