@@ -46,14 +46,14 @@ pub struct Evidence {
     pub outline: Outline,
     /// The text of the plan file, credentials aside; `None` if there was none.
     pub plan: Option<String>,
-    /// Parts that the plan's text and the flags give again, without files, variables and secrets; `None` where
-    /// that was not tried.
+    /// Parts that the plan's text and the flags give again, without files, variables and secrets; `None`
+    /// where that was not tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows_from_plan: Option<Vec<String>>,
     /// The result as it was reported.
     pub result: Value,
-    /// Places at which the text that was read is not as this version writes it: fields that it does not have, or
-    /// that are missing.
+    /// Places at which the text that was read is not as this version writes it: fields that it does not have,
+    /// or that are missing.
     #[serde(skip)]
     unread: Vec<String>,
 }
@@ -246,8 +246,8 @@ impl Evidence {
 
     /// Makes the result again from the record, and compares it with the one that was reported.
     ///
-    /// Another version of this program may say the same in other words, and have other fields. Its figures are
-    /// compared, and so are texts that are copied; sentences and fields that differ are left open.
+    /// Another version of this program may say the same in other words, and have other fields. Its figures
+    /// are compared, and so are texts that are copied; sentences and fields that differ are left open.
     pub fn verify(&self) -> Verification {
         let same_rules = self.evidence_version == EVIDENCE_VERSION;
         let same_program = same_rules && self.context.tool_version == env!("CARGO_PKG_VERSION");

@@ -79,8 +79,8 @@ impl EvidenceFile {
 }
 
 impl Signed {
-    /// Makes the result again from the record, and the plan from its text and the flags, and compares them with
-    /// what the evidence states.
+    /// Makes the result again from the record, and the plan from its text and the flags, and compares them
+    /// with what the evidence states.
     pub(crate) fn verify(&self) -> Verification {
         let mut verified = self.evidence.verify();
         plan::compare(&self.evidence, &mut verified);

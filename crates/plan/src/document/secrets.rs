@@ -49,7 +49,8 @@ impl Source {
         shown.out
     }
 
-    /// The tree of the text. One that is not strict JSON is mostly YAML; places in it are right in either case.
+    /// The tree of the text. One that is not strict JSON is mostly YAML; places in it are right in either
+    /// case.
     fn tree(&self) -> Option<Node> {
         let parse = |name: &str| tree::parse(&Document::FORM, name, &self.text, &mut Problems::default());
         parse(&self.name).or_else(|| parse("plan.yaml"))
@@ -514,7 +515,8 @@ mod tests {
             for (number, (name, style, is_anchored, from, extra)) in entries.iter().enumerate() {
                 let is_secret = !matches!(*name, "plain" | "note");
                 let space = " ".repeat(indent);
-                let key = format!("{space}{name}{number}").replace(|c: char| is_secret && c.is_ascii_digit(), "");
+                let number_of_key = if is_secret { String::new() } else { number.to_string() };
+                let key = format!("{space}{name}{number_of_key}");
                 if is_secret && text.contains(&format!("{key}:")) {
                     continue;
                 }
@@ -536,7 +538,8 @@ mod tests {
             prop_assume!(before.is_some());
             let shown = shown(&text);
             prop_assert!(!shown.contains("zebra"), "{text}\n{shown}");
-            prop_assert_eq!(shown.matches("horse").count(), text.matches("horse").count(), "{}\n{}", text, shown);
+            let horses = |text: &str| text.matches("horse").count();
+            prop_assert_eq!(horses(&shown), horses(&text), "{}\n{}", text, shown);
             let after = source(&shown).tree();
             prop_assert!(after.is_some_and(|after| are_alike(&before.unwrap(), &after)), "{text}\n{shown}");
         }

@@ -10,8 +10,8 @@ use super::Contradiction;
 use crate::RunResult;
 use crate::result::Thresholds;
 
-/// Statements of a result that contradict others in it: its outcome, the cause, the codes of its findings, and
-/// the thresholds together.
+/// Statements of a result that contradict others in it: its outcome, the cause, the codes of its findings,
+/// and the thresholds together.
 pub(super) fn broken(result: &Value) -> Vec<Contradiction> {
     let Ok(result) = RunResult::deserialize(result) else {
         let reason = "it has not the fields of a result".to_owned();

@@ -156,8 +156,11 @@ impl Comparing {
                 let mut names = place.rsplit('/');
                 let is_named = names.next().is_some_and(|name| SENTENCES.contains(&name))
                     || names.next().is_some_and(|name| OF_SENTENCES.contains(&name));
-                let is_one = is_named || claimed.contains(' ') && follows.contains(' ');
-                !self.same_program && is_one && (follows.is_empty() || !self.copied.contains(&follows))
+                let is_text = place.ends_with("/text")
+                    && (place.starts_with("/notes/") || place.ends_with("/observed/text"));
+                !self.same_program
+                    && (is_named || is_text)
+                    && (follows.is_empty() || !self.copied.contains(&follows))
             }
             _ => false,
         }

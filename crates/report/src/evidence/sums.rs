@@ -1,7 +1,7 @@
 //! Figures that a record has in more than one place.
 //!
-//! Counts stand in the accounts, the steps, the intervals, the phases and the slices; names in the outline and
-//! in the record. A difference is named with both places and both values.
+//! Counts stand in the accounts, the steps, the intervals, the phases and the slices; names in the outline
+//! and in the record. A difference is named with both places and both values.
 
 use std::fmt::Debug;
 

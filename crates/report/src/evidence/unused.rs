@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::Why;
 use super::comparing::Comparing;
 
-/// Their places; a star stands for the number of a value in a list. Some decide a figure in runs of another kind:
-/// the time of a turnaround in the closed model, facts of the machine where its limits are reached. Others matter
-/// only at their extreme, such as the limits of the times of a slice.
+/// Their places; a star stands for the number of a value in a list. Some decide a figure in runs of another
+/// kind: the time of a turnaround in the closed model, facts of the machine where its limits are reached.
+/// Others matter only at their extreme, such as the limits of the times of a slice.
 const UNUSED: [&str; 32] = [
     "context/unmeasured",
     "record/accounting/incomplete",

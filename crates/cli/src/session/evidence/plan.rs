@@ -1,8 +1,8 @@
 //! The plan of evidence, made again from its text and the flags of the command.
 //!
-//! Nothing else is read: no file, no variable of the environment, and of scripts nothing is run. What the plan of
-//! a run has from elsewhere, or what was a secret, does not follow; the evidence says which parts did when it was
-//! written.
+//! Nothing else is read: no file, no variable of the environment, and of scripts nothing is run. What the
+//! plan of a run has from elsewhere, or what was a secret, does not follow; the evidence says which parts did
+//! when it was written.
 
 use std::ffi::OsString;
 use std::io;

@@ -1,5 +1,5 @@
-//! Every kind of forgery, and what `verify` says of it: each single value of evidence is changed, and the file
-//! signed anew. The change is found, or the value is among those that `verify` says it has not compared.
+//! Every kind of forgery, and what `verify` says of it: each single value of evidence is changed, and the
+//! file signed anew. The change is found, or the value is among those that `verify` says it has not compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -26,7 +26,8 @@ targets: {api: http://sim.test}
 thresholds: [p99<20ms, error_rate<90%, {that: p95<40ms, window: 1s}, {that: p50<1ms, scenario: buy}]
 scenarios:
 - {name: look, weight: 2, steps: [{get: /}]}
-- {name: buy, steps: [{get: /items, name: list}, {post: /items, body: x, name: second, think: {exponential: 2ms}}]}
+- name: buy
+  steps: [{get: /items, name: list}, {post: /items, body: x, name: second, think: {exponential: 2ms}}]
 ";
 
 struct Only;
@@ -101,8 +102,8 @@ fn of_another_version() -> Evidence {
     evidence
 }
 
-/// What `verify` finds in evidence that was changed and signed anew, with or without its plan; the error of one that
-/// cannot be read.
+/// What `verify` finds in evidence that was changed and signed anew, with or without its plan; the error of
+/// one that cannot be read.
 fn verified(changed: &Value, with_plan: bool) -> Result<Verification, String> {
     let text = serde_json::to_vec(changed).expect("it is JSON");
     let evidence = Evidence::from_text(&text).map_err(|error| error.to_string())?;
@@ -169,8 +170,8 @@ fn starred(place: &str) -> String {
     place.split('/').map(star).collect::<Vec<_>>().join("/")
 }
 
-/// Changes every value below one part of the evidence. Returns the places of which nothing was said, and those that
-/// were said not to have been compared, with the reason.
+/// Changes every value below one part of the evidence. Returns the places of which nothing was said, and
+/// those that were said not to have been compared, with the reason.
 fn walk(evidence: &Evidence, parts: &[&str]) -> (BTreeSet<String>, BTreeMap<String, Why>) {
     let sound = serde_json::to_value(evidence).expect("it is JSON");
     assert_eq!(verified(&sound, true).expect("it is sound").contradictions, []);
@@ -258,8 +259,8 @@ fn what_the_result_was_made_of_is_compared() {
         ["/evidence_version", "/record", "/examples", "/context", "/outline", "/plan", "/follows_from_plan"];
     let (missed, open) = walk(&evidence, &parts);
     assert_eq!(missed, BTreeSet::new());
-    // The list of what decides no figure is no longer than it has to be. This run has no machine, its result has the
-    // slices, and their first one has the extremes.
+    // The list of what decides no figure is no longer than it has to be. This run has no machine, its result
+    // has the slices, and their first one has the extremes.
     let listed = evidence.verify().open.into_iter().filter(|open| open.why == Why::Unused);
     let is_needed = |place: &String| open.keys().any(|name| name.starts_with(place.as_str()));
     let needless: Vec<String> =
@@ -291,7 +292,8 @@ fn sentences_of_another_version_are_not_called_verified() {
     let told = verified.open.iter().find(|open| open.why == Why::Words).expect("it is told").in_words();
     assert_eq!(
         told,
-        "3 not compared: sentences in the words of another version, such as /methods/percentile: \"PASS all is well\""
+        "3 not compared: sentences in the words of another version, such as /methods/percentile: \
+         \"PASS all is well\""
     );
     let shown = forged.to_saved().expect("a result").result.notes;
     let note = shown.iter().find(|note| note.code == "not_compared").expect("a note");
