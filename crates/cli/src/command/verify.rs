@@ -47,9 +47,10 @@ fn outcome(signed: &Signed) -> (String, Exit) {
     let (first, exit) = match (verified.contradictions.len(), verified.of_other_version()) {
         (0, 0) => (format!("verified: {compared} values follow from the record"), Exit::Success),
         (0, others) => (
-            format!("PARTLY VERIFIED: {compared} values follow from the record, {others} were not compared"),
+            format!("PARTLY VERIFIED: {compared} values follow from the record, {others} not compared"),
             Exit::Invalid,
         ),
+        (1, _) => ("NOT VERIFIED: 1 statement does not follow".to_owned(), Exit::Inconsistent),
         (broken, _) => (format!("NOT VERIFIED: {broken} statements do not follow"), Exit::Inconsistent),
     };
     let mut lines = vec![first];

@@ -134,7 +134,7 @@ impl Comparing {
             match follows.iter().position(|own| own["code"] == note["code"]) {
                 Some(own) => self.compare(&place, Some(note), Some(&follows.remove(own))),
                 None if OWN_NOTES.iter().any(|own| note["code"] == *own) => {
-                    self.field(&place, Some(note), None)
+                    self.field(&place, Some(note), None);
                 }
                 None => self.leave_open(Why::FromOutside, &place, Some(note)),
             }
@@ -146,24 +146,17 @@ impl Comparing {
 
     /// Returns `true` if a text is in the words of the program, and the evidence is of another version of it.
     fn is_sentence(&self, place: &str, claimed: Option<&Value>, follows: Option<&Value>) -> bool {
-        let text = |value: Option<&Value>| match value {
-            None | Some(Value::Null) => Some(String::new()),
-            Some(Value::String(text)) => Some(text.clone()),
-            Some(_) => None,
-        };
-        match (text(claimed), text(follows)) {
-            (Some(claimed), Some(follows)) => {
-                let mut names = place.rsplit('/');
-                let is_named = names.next().is_some_and(|name| SENTENCES.contains(&name))
-                    || names.next().is_some_and(|name| OF_SENTENCES.contains(&name));
-                let is_text = place.ends_with("/text")
-                    && (place.starts_with("/notes/") || place.ends_with("/observed/text"));
-                !self.same_program
-                    && (is_named || is_text)
-                    && (follows.is_empty() || !self.copied.contains(&follows))
-            }
-            _ => false,
+        let is_text = |value: Option<&Value>| matches!(value, None | Some(Value::Null | Value::String(_)));
+        if self.same_program || !is_text(claimed) || !is_text(follows) {
+            return false;
         }
+        let mut names = place.rsplit('/');
+        let is_named = names.next().is_some_and(|name| SENTENCES.contains(&name))
+            || names.next().is_some_and(|name| OF_SENTENCES.contains(&name));
+        let is_of_note = place.starts_with("/notes/") && place.ends_with("/text");
+        let follows = follows.and_then(Value::as_str).unwrap_or_default();
+        (is_named || is_of_note || place.ends_with("/observed/text"))
+            && (follows.is_empty() || !self.copied.contains(follows))
     }
 
     fn contradict(&mut self, place: &str, claimed: Option<&Value>, follows: Option<&Value>) {
