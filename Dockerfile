@@ -3,9 +3,12 @@
 #     docker build --tag plimsoll .
 #     docker run --rm --network host plimsoll http://127.0.0.1:8080/ --rate 100 --duration 10s
 #
-# dist/image makes the last stage from the files that dist/build has staged, without a registry.
+# dist/image makes the last stage from the files that dist/build has staged, without a registry. An image that is to be
+# published from here names what it is built on by its digest: dist/image --from, or
+# --build-arg BASE=rust:1.95-bookworm@sha256:…
 
-FROM rust:1.95-bookworm AS build
+ARG BASE=rust:1.95-bookworm
+FROM ${BASE} AS build
 # Any version of these gives the same program.
 # hadolint ignore=DL3008
 RUN apt-get update \

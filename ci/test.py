@@ -211,7 +211,23 @@ class Release(Case):
             tar.add(at / name, name)
         self.sum = hashlib.sha256(archive.read_bytes()).hexdigest()
         (at / "SHA256SUMS").write_text(f"{'0' * 64}  other.tar.gz\n{self.sum}  {archive.name}\n")
+        self.key = self.new_key("key")
+        self.sign(at, self.key)
         return archive
+
+    def openssl(self, *arguments):
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+    def new_key(self, name):
+        """A private key that is thrown away; the public one is beside it."""
+        key = str(self.folder / name)
+        self.openssl("genpkey", "-algorithm", "ed25519", "-out", key)
+        self.openssl("pkey", "-in", key, "-pubout", "-out", f"{key}.pub")
+        return key
+
+    def sign(self, at, key):
+        self.openssl("pkeyutl", "-sign", "-inkey", key, "-rawin", "-in", str(at / "SHA256SUMS"),
+                     "-out", str(at / "SHA256SUMS.sig"))
 
     def url(self):
         return f"file://{self.folder}/releases"
@@ -220,11 +236,19 @@ class Release(Case):
 class Install(Release):
     def install(self, **variables):
         return self.script("install", **{"INSTALL_VERSION": self.VERSION, "INSTALL_FROM": self.url(),
+                                         "INSTALL_KEY": f"{self.key}.pub",
                                          "INSTALL_FOLDER": str(self.folder / "bin")} | variables)
+
+    def refused(self, reason, **variables):
+        done = self.install(**variables)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn(reason, done.stderr)
+        self.assertFalse((self.folder / "bin/plimsoll").exists())
 
     def test_a_release(self):
         self.release()
-        for variables in ({}, {"INSTALL_SHA256": self.sum}):
+        # A checksum that is written down needs no signature.
+        for variables in ({}, {"INSTALL_SHA256": self.sum, "INSTALL_KEY": "absent"}):
             done = self.install(**variables)
             self.assertEqual((done.returncode, done.stdout), (0, f"{self.folder}/bin/plimsoll\n"), done.stderr)
             (self.folder / "bin/plimsoll").unlink()
@@ -236,12 +260,125 @@ class Install(Release):
         for variables in wrong:
             self.assertNotEqual(self.install(**variables).returncode, 0, variables)
         archive.write_bytes(archive.read_bytes() + b"damage")
-        damaged = self.install()
-        self.assertNotEqual(damaged.returncode, 0)
-        self.assertIn("does not have the checksum", damaged.stderr)
-        (archive.parent / "SHA256SUMS").write_text("")
-        self.assertIn("no checksum of", self.install().stderr)
-        self.assertFalse((self.folder / "bin/plimsoll").exists())
+        self.refused("does not have the checksum")
+        (archive.parent / "SHA256SUMS").write_text(f"{'0' * 64}  other.tar.gz\n")
+        self.sign(archive.parent, self.key)
+        self.refused("no checksum of")
+
+    def test_a_release_with_another_signature_or_none(self):
+        archive = self.release()
+        at = archive.parent
+        program, sums, signature = (path.read_bytes() for path in (archive, at / "SHA256SUMS", at / "SHA256SUMS.sig"))
+        # Somebody with access to the files replaces the program and its checksum.
+        archive.write_bytes(program + b"worse")
+        forged = hashlib.sha256(archive.read_bytes()).hexdigest()
+        (at / "SHA256SUMS").write_text(f"{forged}  {archive.name}\n")
+        self.refused("not signed by the key of the releases")
+        self.sign(at, self.new_key("another"))
+        self.refused("not signed by the key of the releases")
+        for wrong in (b"", b"x", signature[:-1], signature[:-1] + bytes([signature[-1] ^ 1]), signature * 2):
+            (at / "SHA256SUMS.sig").write_bytes(wrong)
+            self.refused("not signed by the key of the releases")
+        (at / "SHA256SUMS.sig").unlink()
+        self.refused("the release is not signed")
+        for path, content in ((archive, program), (at / "SHA256SUMS", sums), (at / "SHA256SUMS.sig", signature)):
+            path.write_bytes(content)
+        self.assertEqual(self.install().returncode, 0)
+
+    def test_the_key_of_the_releases(self):
+        self.release()
+        # Without another one it is that of the repository, which has not signed this.
+        self.refused("not signed by the key of the releases", INSTALL_KEY="")
+        self.refused("there is no key absent", INSTALL_KEY="absent")
+        (self.folder / "no-key").write_text("x")
+        self.refused("no public key in PEM", INSTALL_KEY="no-key")
+        public = "".join((ROOT / "dist/release.pub").read_text().splitlines()[1:-1])
+        self.assertIn(f"\nrelease_key={public}\n", (ROOT / "ci/install").read_text())
+        self.openssl("pkey", "-pubin", "-in", str(ROOT / "dist/release.pub"), "-noout")
+        private = ["git", "-C", str(ROOT), "grep", "-lE", "^-----BEGIN [A-Z ]*PRIVATE KEY-----$", "--", "dist", "ci"]
+        self.assertEqual(subprocess.run(private, capture_output=True, text=True).stdout, "")
+
+    def test_without_the_program_that_checks_signatures(self):
+        self.release()
+        for version in ("exit 127", "echo OpenSSL 1.1.1w  11 Sep 2023", "echo LibreSSL 3.8.2"):
+            self.executable("openssl", f"#!/bin/sh\n{version}\n")
+            self.refused("OpenSSL 3 checks the signature", PATH=f"{self.folder}:{os.environ['PATH']}")
+
+
+class Sign(Release):
+    """`dist/sums`, `dist/sign` and `dist/key`, in a copy of the repository whose key is thrown away."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("dist/sums", "dist/sign", "dist/key", "ci/install"):
+            (self.folder / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.folder / "copy" / name)
+        done = self.dist("key", str(self.folder / "secret"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def dist(self, name, *arguments, **variables):
+        return subprocess.run([self.folder / "copy/dist" / name, *arguments], cwd=self.folder, text=True,
+                              env=self.environment | variables, capture_output=True, timeout=60)
+
+    def test_what_is_signed_is_installed(self):
+        at = self.release().parent
+        shutil.rmtree(next(path for path in at.iterdir() if path.is_dir()))
+        self.assertEqual(self.dist("sums", str(at)).returncode, 0)
+        self.assertFalse((at / "SHA256SUMS.sig").exists(), "a signature of earlier sums")
+        done = self.dist("sign", str(at), RELEASE_KEY=self.read("secret"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        install = subprocess.run([self.folder / "copy/ci/install"], cwd=self.folder, text=True, capture_output=True,
+                                 env=self.environment | {"INSTALL_VERSION": self.VERSION, "INSTALL_FROM": self.url(),
+                                                         "INSTALL_FOLDER": str(self.folder / "bin")}, timeout=60)
+        self.assertEqual(install.returncode, 0, install.stderr)
+
+    def test_what_is_not_signed(self):
+        at = self.release().parent
+        shutil.rmtree(next(path for path in at.iterdir() if path.is_dir()))
+        self.assertEqual(self.dist("sums", str(at)).returncode, 0)
+        secret = self.read("secret")
+        for reason, variables in (("has no private key", {}), ("no private key of Ed25519", {"RELEASE_KEY": "x"}),
+                                  ("not the key of dist/release.pub", {"RELEASE_KEY": self.read("key")})):
+            done = self.dist("sign", str(at), **variables)
+            self.assertEqual(done.returncode, 1, reason)
+            self.assertIn(reason, done.stderr)
+        (at / "added.tar.gz").write_text("x")
+        self.dist("sums", str(at))
+        (at / "added.tar.gz").write_text("y")
+        done = self.dist("sign", str(at), RELEASE_KEY=secret)
+        self.assertIn("not those of SHA256SUMS", done.stderr)
+        self.assertFalse((at / "SHA256SUMS.sig").exists())
+
+    def test_a_private_key_does_not_get_into_the_repository(self):
+        for place in (self.folder / "copy/dist/secret", self.folder / "secret"):
+            before = (self.folder / "copy/dist/release.pub").read_text()
+            self.assertEqual(self.dist("key", str(place)).returncode, 2)
+            self.assertEqual((self.folder / "copy/dist/release.pub").read_text(), before)
+        self.assertFalse((self.folder / "copy/dist/secret").exists())
+
+
+class Image(Case):
+    """`dist/image --from`, with a program that stands for buildah."""
+
+    def image(self, *arguments):
+        staged = self.folder / "plimsoll-9.8.7-x86_64-unknown-linux-gnu"
+        staged.mkdir(exist_ok=True)
+        (staged / "plimsoll").write_text("")
+        (staged / "plimsoll").chmod(0o755)
+        self.executable("buildah", f"#!/bin/sh\nprintf '%s\\n' \"$*\" >>{self.folder}/calls\n")
+        return subprocess.run([ROOT / "dist/image", staged, *arguments], text=True, capture_output=True, timeout=60,
+                              env=self.environment | {"PATH": f"{self.folder}:{os.environ['PATH']}"})
+
+    def test_a_base_is_given_by_its_digest(self):
+        digest = f"sha256:{'a1' * 32}"
+        for base in ("rust:1.95-bookworm", "rust", f"rust:1.95@{digest[:-1]}", f"rust@{digest} x", f"@{digest}"):
+            done = self.image("--from", base)
+            self.assertEqual(done.returncode, 2, base)
+            self.assertIn("is not given by its digest", done.stderr)
+        self.assertFalse((self.folder / "calls").exists())
+        self.image("--from", f"rust:1.95-bookworm@{digest}")
+        self.assertIn(f"--build-arg BASE=rust:1.95-bookworm@{digest} ", self.read("calls"))
+        self.assertRegex((ROOT / "Dockerfile").read_text(), r"\nARG BASE=\S+\nFROM \$\{BASE\} AS build\n")
 
 
 # A program that stands for gh: it notes what it is asked, and keeps one comment.

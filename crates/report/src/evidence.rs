@@ -5,32 +5,31 @@
 //! makes the result once more from these by the rules of this program, and names every figure that does not
 //! follow.
 
-use std::collections::BTreeMap;
+mod claims;
+mod comparing;
+mod sums;
+mod unused;
+
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 
 use plimsoll_metrics::{
-    Accounting, ErrorExample, IterationRecord, Outline, RunRecord, StepRecord, Tally, ThresholdResult, judge,
+    Accounting, ErrorExample, IterationRecord, Outline, RunRecord, ThresholdResult, Verdict, judge,
     judge_thresholds,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::comparing::Comparing;
 use crate::context::{OnceResult, RefreshResult};
 use crate::reconciliation::Reconciliation;
+use crate::result::Note;
 use crate::saved::SavedRun;
 use crate::saved::encoding::{broken, check_step, check_tally, compressed, decompressed, possible};
 use crate::{CalibrationUse, ReadError, RunContext, RunResult};
 
 /// The version of evidence: raised when a field changes its meaning or goes.
 pub const EVIDENCE_VERSION: u32 = 3;
-
-/// Statements that are judgements. Their rules were others in evidence of earlier versions: of percentiles
-/// until 1, of what a run shows, and of who is its limit, until 2.
-const JUDGED: [&str; 2] = ["/thresholds", "/verdict"];
-
-/// Parts of a result that come from outside of the record: exporters, servers that were asked afterwards,
-/// agents, faults that were injected, and notes of a workload.
-const FROM_OUTSIDE: [&str; 5] = ["/exports", "/reconciliation", "/agents", "/faults", "/notes"];
 
 /// A run with everything that its result was made of.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,8 +46,16 @@ pub struct Evidence {
     pub outline: Outline,
     /// The text of the plan file, credentials aside; `None` if there was none.
     pub plan: Option<String>,
+    /// Parts that the plan's text and the flags give again, without files, variables and secrets; `None`
+    /// where that was not tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows_from_plan: Option<Vec<String>>,
     /// The result as it was reported.
     pub result: Value,
+    /// Places at which the text that was read is not as this version writes it: fields that it does not have,
+    /// or that are missing.
+    #[serde(skip)]
+    unread: Vec<String>,
 }
 
 /// A statement of a result that does not follow from the record.
@@ -60,17 +67,93 @@ pub struct Contradiction {
     pub reason: String,
 }
 
+/// Reason why statements were not compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// They come from outside of the record: exports, agents, faults, answers of a server after the run.
+    #[default]
+    FromOutside,
+    /// Thresholds whose figures were summed up while the run went on.
+    SummedUp,
+    /// Values of the record from which nothing in the result is made.
+    Unused,
+    /// The plan's text, or the flags, do not give the plan again.
+    Plan,
+    /// The run was judged by other rules when it was made.
+    OtherRules,
+    /// Another version of the program made the sentences, and this one says them otherwise.
+    Words,
+    /// Fields that this version has, and the evidence of another one lacks.
+    Missing,
+    /// Fields of another version that this one does not have.
+    Additional,
+}
+
+impl Why {
+    /// Returns `true` if the version that made the evidence could compare them.
+    pub const fn is_of_version(self) -> bool {
+        matches!(self, Self::OtherRules | Self::Words | Self::Missing | Self::Additional)
+    }
+
+    /// Returns the reason in words, of values that the evidence has.
+    const fn words(self) -> &'static str {
+        match self {
+            Self::FromOutside => "from outside of the record, and taken as recorded",
+            Self::SummedUp => {
+                "thresholds whose figures were summed up while the run went on, and taken as recorded"
+            }
+            Self::Unused => "taken as recorded where they decide no figure",
+            Self::Plan => "the plan is not given again by its text and the flags",
+            Self::OtherRules => "judged by other rules when the evidence was made",
+            Self::Words => "sentences in the words of another version",
+            Self::Missing => "fields that this version has, and the evidence lacks",
+            Self::Additional => "fields that this version does not have or read",
+        }
+    }
+}
+
+/// Statements that were not compared, for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NotCompared {
+    /// Kind of the reason.
+    pub why: Why,
+    /// The reason in words.
+    pub reason: String,
+    /// Their places: those of the result as [`Contradiction::place`], others below the part of the evidence.
+    pub places: Vec<String>,
+    /// The value at the first place, cut short.
+    pub example: String,
+}
+
+impl NotCompared {
+    /// Describes it in a line with the first place: `3 not compared: from outside of the record: /faults`.
+    pub fn in_words(&self) -> String {
+        let place = self.places.first().map_or("", String::as_str);
+        let (count, reason, example) = (self.places.len(), &self.reason, &self.example);
+        let such = if count == 1 { "at" } else { "such as" };
+        format!("{count} not compared: {reason}, {such} {place}: {example}")
+    }
+}
+
 /// The outcome of a verification.
 #[derive(Clone, Debug)]
 pub struct Verification {
     /// The result that follows from the record.
     pub result: RunResult,
-    /// Values of the result that were compared.
+    /// Values that were compared.
     pub compared: u64,
     /// Statements that do not follow; none if the evidence is sound.
     pub contradictions: Vec<Contradiction>,
-    /// Statements that the record cannot decide, in words.
-    pub open: Vec<String>,
+    /// Statements that were not compared, by the reason.
+    pub open: Vec<NotCompared>,
+}
+
+impl Verification {
+    /// Number of statements that only the version which made the evidence could compare.
+    pub fn of_other_version(&self) -> usize {
+        let open = self.open.iter().filter(|open| open.why.is_of_version());
+        open.map(|open| open.places.len()).sum()
+    }
 }
 
 impl Evidence {
@@ -84,7 +167,9 @@ impl Evidence {
             context,
             outline,
             plan,
+            follows_from_plan: None,
             result: Value::Null,
+            unread: Vec::new(),
         }
     }
 
@@ -109,12 +194,19 @@ impl Evidence {
     /// # Errors
     /// It is no evidence, or of a later version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReadError> {
+        Self::from_text(&decompressed(bytes).map_err(ReadError::Broken)?)
+    }
+
+    /// Reads the text of evidence: its bytes without the compression.
+    ///
+    /// # Errors
+    /// It is no evidence, or of a later version.
+    pub fn from_text(text: &[u8]) -> Result<Self, ReadError> {
         #[derive(Deserialize)]
         struct Mark {
             evidence_version: Option<u32>,
         }
-        let text = decompressed(bytes).map_err(ReadError::Broken)?;
-        let mark: Mark = serde_json::from_slice(&text).map_err(ReadError::NotJson)?;
+        let mark: Mark = serde_json::from_slice(text).map_err(ReadError::NotJson)?;
         match mark.evidence_version {
             None => return Err(ReadError::NotAResult),
             Some(found) if found > EVIDENCE_VERSION => {
@@ -122,32 +214,66 @@ impl Evidence {
             }
             Some(_) => {}
         }
-        let mut evidence: Self = serde_json::from_slice(&text).map_err(ReadError::Broken)?;
+        let mut evidence: Self = serde_json::from_slice(text).map_err(ReadError::Broken)?;
         let Self { record, examples, .. } = &mut evidence;
         check_counts(record).map_err(broken)?;
+        if examples.len() != record.steps.len() + 1 {
+            return Err(broken("the examples of errors are not those of the steps".to_owned()));
+        }
         let steps = std::iter::once(&mut record.total).chain(&mut record.steps);
         steps.zip(examples.iter()).for_each(|(step, examples)| step.error_examples.clone_from(examples));
+        // Written again it is the same text, unless a version has other fields.
+        if serde_json::to_vec(&evidence).is_ok_and(|again| again != text) {
+            let values = (serde_json::from_slice(text), serde_json::to_value(&evidence));
+            match values {
+                (Ok(text), Ok(read)) => comparing::unread(&text, &read, "", &mut evidence.unread),
+                (Err(error), _) | (_, Err(error)) => return Err(ReadError::Broken(error)),
+            }
+        }
         Ok(evidence)
     }
 
-    /// The run, as it is saved. Its result is the one that was reported.
+    /// The run, as it is saved. Its result is the one that was reported, with a note if sentences in it are
+    /// those of another version, which were not compared, or if something in it does not follow.
     ///
     /// # Errors
     /// The result has not the fields of one.
     pub fn to_saved(&self) -> Result<SavedRun, ReadError> {
-        let result = serde_json::from_value(self.result.clone()).map_err(ReadError::Broken)?;
+        let mut result: RunResult = serde_json::from_value(self.result.clone()).map_err(ReadError::Broken)?;
+        result.notes.extend(self.verify().note(&self.context.tool_version));
         Ok(SavedRun::new(&self.record, result, self.plan.clone()))
     }
 
     /// Makes the result again from the record, and compares it with the one that was reported.
     ///
-    /// Results of another version of this program may use other words: of these the figures are compared,
-    /// and the fields that both have.
+    /// Another version of this program may say the same in other words, and have other fields. Its figures
+    /// are compared, and so are texts that are copied; sentences and fields that differ are left open.
     pub fn verify(&self) -> Verification {
-        let mut contradictions = self.broken_sums();
-        let mut open = Vec::new();
+        let same_rules = self.evidence_version == EVIDENCE_VERSION;
+        let same_program = same_rules && self.context.tool_version == env!("CARGO_PKG_VERSION");
+        let mut comparison = Comparing {
+            same_program,
+            same_rules,
+            copied: if same_program { HashSet::new() } else { self.texts() },
+            compared: 0,
+            contradictions: sums::broken(self),
+            open: BTreeMap::new(),
+        };
+        if !same_rules {
+            comparison.leave_open(Why::OtherRules, "evidence_version", Some(&self.evidence_version.into()));
+            comparison.contradictions.extend(claims::broken(&self.result));
+        }
+        for place in &self.unread {
+            match same_program {
+                true => comparison.contradictions.push(Contradiction {
+                    place: place.clone(),
+                    reason: "evidence of this version has no such field here, or always has it".to_owned(),
+                }),
+                false => comparison.leave_open(Why::Additional, place, None),
+            }
+        }
         let mut record = self.record.clone();
-        record.thresholds = self.thresholds(&mut open);
+        record.thresholds = self.thresholds(&mut comparison);
         // As it was when the run was judged.
         let later =
             (std::mem::take(&mut record.rate_changes), record.stopped_by.take(), record.interrupted.take());
@@ -165,82 +291,74 @@ impl Evidence {
         if let Some(asked) = asked.and_then(|asked| Reconciliation::deserialize(asked).ok()) {
             result.reconcile(asked);
         }
-        let same_rules = self.evidence_version == EVIDENCE_VERSION;
-        let same_program = same_rules && self.context.tool_version == env!("CARGO_PKG_VERSION");
-        let mut comparison =
-            Comparing { same_program, same_rules, compared: 0, contradictions: Vec::new(), open: Vec::new() };
-        match serde_json::to_value(&result) {
-            Ok(follows) => comparison.compare("", Some(&self.result), Some(&follows)),
-            Err(error) => contradictions.push(Contradiction {
-                place: String::new(),
-                reason: format!("the record has figures that no result can have: {error}"),
-            }),
-        }
-        contradictions.append(&mut comparison.contradictions);
-        open.append(&mut comparison.open);
-        Verification { result, compared: comparison.compared, contradictions, open }
+        comparison.made_again("", Ok(self.result.clone()), serde_json::to_value(&result));
+        let json =
+            |part: &RunRecord| (serde_json::to_value(&part.verdict), serde_json::to_value(&part.thresholds));
+        let (claimed, follows) = (json(&self.record), json(&record));
+        comparison.made_again("record/verdict", claimed.0, follows.0);
+        comparison.made_again("record/thresholds", claimed.1, follows.1);
+        unused::list(&mut comparison);
+        let Comparing { compared, contradictions, open, .. } = comparison;
+        Verification { result, compared, contradictions, open: open.into_values().collect() }
+    }
+
+    /// All texts of the evidence beside its result, but for those in which the run is judged.
+    fn texts(&self) -> HashSet<String> {
+        let mut record = self.record.clone();
+        record.verdict = Verdict::default();
+        record.thresholds.clear();
+        let parts = [
+            serde_json::to_value(&record),
+            serde_json::to_value(&self.examples),
+            serde_json::to_value(&self.context),
+            serde_json::to_value(&self.outline),
+        ];
+        let mut found = HashSet::new();
+        parts.into_iter().flatten().for_each(|part| comparing::texts(part, &mut found));
+        found
     }
 
     /// The results of the thresholds, made again where the record has their figures.
-    fn thresholds(&self, open: &mut Vec<String>) -> Vec<ThresholdResult> {
-        let again = |kept: &ThresholdResult| {
+    fn thresholds(&self, comparison: &mut Comparing) -> Vec<ThresholdResult> {
+        let again = |(number, kept): (usize, &ThresholdResult)| {
             if !kept.spec.is_of_record() || kept.ended_run {
-                open.push(format!(
-                    "threshold {}: its figure was summed up while the run went on, and is taken as recorded",
-                    kept.spec
-                ));
+                let place = format!("record/thresholds/{number}");
+                comparison.leave_open(Why::SummedUp, &place, Some(&kept.spec.to_string().into()));
                 return kept.clone();
             }
             let mut judged = judge_thresholds(std::slice::from_ref(&kept.spec), &self.outline, &self.record);
             judged.pop().unwrap_or_else(|| kept.clone())
         };
-        self.record.thresholds.iter().map(again).collect()
-    }
-
-    /// Sums of the record that do not hold: a whole is the sum of its parts, and every request is accounted
-    /// for.
-    fn broken_sums(&self) -> Vec<Contradiction> {
-        let record = &self.record;
-        let mut broken = Vec::new();
-        let mut check = |place: &str, holds: Result<(), String>| {
-            if let Err(reason) = holds {
-                broken.push(Contradiction { place: place.to_owned(), reason });
-            }
-        };
-        check("accounting", record.accounting.check());
-        check("iterations", record.iterations.check());
-        let mut sum = StepRecord { name: record.total.name.clone(), ..StepRecord::default() };
-        sum.scenario.clone_from(&record.total.scenario);
-        record.steps.iter().for_each(|step| sum.merge(step));
-        sum.error_examples.clone_from(&record.total.error_examples);
-        check("steps", same("the total", "the sum of all steps", record.total == sum));
-        let whole = &record.timeline;
-        for (name, slices) in [
-            ("slices", record.slices.iter().collect::<Vec<_>>()),
-            ("timeline", whole.measured.iter().chain(&whole.drain).collect()),
-        ] {
-            if slices.is_empty() {
-                continue;
-            }
-            let mut tally = Tally::default();
-            slices.iter().for_each(|slice| tally.merge(&slice.total));
-            let total = &record.total;
-            let of_slices = [tally.ok, tally.failed, tally.timed_out, tally.bytes_sent, tally.bytes_received];
-            let of_total = [total.ok, total.failed, total.timed_out, total.bytes_sent, total.bytes_received];
-            check(name, same("counts of the total", "the sum of all slices", of_slices == of_total));
-            let sums = tally.response_time_sum == total.response_time.exact().sum;
-            check(name, same("the sum of response times", "that of all slices", sums));
-        }
-        let (account, total) = (&record.accounting, &record.total);
-        let ended = [account.ok, account.failed, account.timed_out];
-        let counts = [total.ok, total.failed, total.timed_out] == ended;
-        check("accounting", same("its ended requests", "those of the steps", counts));
-        broken
+        self.record.thresholds.iter().enumerate().map(again).collect()
     }
 }
 
-fn same(one: &str, other: &str, equal: bool) -> Result<(), String> {
-    if equal { Ok(()) } else { Err(format!("{one} and {other} differ")) }
+impl Verification {
+    /// The note on a result that is shown without all of it having been compared.
+    fn note(&self, version: &str) -> Option<Note> {
+        let note = |code: &str, text: String| Some(Note { code: code.to_owned(), text });
+        match (self.contradictions.len(), self.of_other_version()) {
+            (0, 0) => None,
+            (0, 1) => note(
+                "not_compared",
+                format!("1 statement is that of version {version}, and was not compared"),
+            ),
+            (0, many) => note(
+                "not_compared",
+                format!(
+                    "{many} statements are those of version {version}, and were not compared with the record"
+                ),
+            ),
+            (1, _) => note(
+                "not_verified",
+                "1 statement does not follow from the record: `plimsoll verify`".to_owned(),
+            ),
+            (many, _) => note(
+                "not_verified",
+                format!("{many} statements do not follow from the record: `plimsoll verify` names them"),
+            ),
+        }
+    }
 }
 
 /// Refuses a record with counts that no run can have, and whose sums could overflow.
@@ -256,82 +374,4 @@ fn check_counts(record: &RunRecord) -> Result<(), String> {
     let slices =
         record.slices.iter().chain(&timeline.warmup).chain(&timeline.measured).chain(&timeline.drain);
     slices.flat_map(|slice| std::iter::once(&slice.total).chain(&slice.steps)).try_for_each(check_tally)
-}
-
-/// A comparison of two results.
-struct Comparing {
-    /// `true` if both were made by the same version of this program: words are compared, too.
-    same_program: bool,
-    /// `true` if it was judged by the rules of today.
-    same_rules: bool,
-    compared: u64,
-    contradictions: Vec<Contradiction>,
-    open: Vec<String>,
-}
-
-impl Comparing {
-    /// Compares the values at a place; `None` where a result has no such field.
-    fn compare(&mut self, place: &str, claimed: Option<&Value>, follows: Option<&Value>) {
-        if FROM_OUTSIDE.contains(&place) {
-            if claimed != follows {
-                self.open.push(format!("{place}: from outside of the record"));
-            }
-            return;
-        }
-        if !self.same_rules && JUDGED.contains(&place) {
-            if claimed != follows {
-                self.open.push(format!("{place}: it was judged by other rules when it was made"));
-            }
-            return;
-        }
-        // Figures that could say nothing are not made any more.
-        if !self.same_rules && matches!(follows, None | Some(Value::Null)) && claimed != follows {
-            self.open.push(format!("{place}: it is no figure of such a run any more"));
-            return;
-        }
-        match (claimed, follows) {
-            (Some(Value::Object(claimed)), Some(Value::Object(follows))) => {
-                let inner = |name: &str| format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
-                for (name, value) in claimed {
-                    self.compare(&inner(name), Some(value), follows.get(name));
-                }
-                // A later version has more to say.
-                if self.same_program {
-                    for (name, value) in follows.iter().filter(|(name, _)| !claimed.contains_key(*name)) {
-                        self.compare(&inner(name), None, Some(value));
-                    }
-                }
-            }
-            (Some(Value::Array(claimed)), Some(Value::Array(follows))) if claimed.len() == follows.len() => {
-                for (number, (claimed, follows)) in claimed.iter().zip(follows).enumerate() {
-                    self.compare(&format!("{place}/{number}"), Some(claimed), Some(follows));
-                }
-            }
-            (Some(Value::String(claimed)), Some(Value::String(follows)))
-                if !self.same_program && claimed.contains(' ') =>
-            {
-                self.compared += u64::from(claimed == follows);
-            }
-            _ => {
-                self.compared += 1;
-                if claimed != follows {
-                    let (claimed, follows) = (shown(claimed), shown(follows));
-                    let reason = format!("{claimed} is stated, and {follows} follows from the record");
-                    self.contradictions.push(Contradiction { place: place.to_owned(), reason });
-                }
-            }
-        }
-    }
-}
-
-/// A value, cut short.
-fn shown(value: Option<&Value>) -> String {
-    let text = match value {
-        None | Some(Value::Null) => "nothing".to_owned(),
-        Some(value) => value.to_string(),
-    };
-    match text.char_indices().nth(60) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

@@ -74,7 +74,7 @@ impl Exit {
             Self::Invalid => {
                 "no verdict: the measurement is invalid, and not because of the target, or it shows neither that \
                  a threshold holds nor that it does not (too few samples, no data); `find`: the generator or \
-                 the time was the limit"
+                 the time was the limit; `verify`: only another version could compare all of it"
             }
             Self::Regression => "`compare`, `ab`: worse",
             Self::Undecided => "`compare --strict`, `ab --strict`: undecided",

@@ -29,11 +29,9 @@ pub(crate) fn command(args: &VerifyArgs) -> Result<Exit, Failure> {
             );
             continue;
         }
-        let (text, sound) = outcome(&signed);
+        let (text, exit) = outcome(&signed);
         to_stdout(|out| writeln!(out, "{}: {text}", file.display()))?;
-        if !sound {
-            all = exit::worse(all, Exit::Inconsistent);
-        }
+        all = exit::worse(all, exit);
     }
     match problems.is_empty() {
         true => Ok(all),
@@ -41,17 +39,22 @@ pub(crate) fn command(args: &VerifyArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The outcome in words, and whether everything follows.
-fn outcome(Signed { evidence, key }: &Signed) -> (String, bool) {
-    let verified = evidence.verify();
+/// The outcome in words, and how the command ends for it.
+fn outcome(signed: &Signed) -> (String, Exit) {
+    let verified = signed.verify();
     let run = &verified.result.run;
-    let sound = verified.contradictions.is_empty();
-    let mut lines = vec![if sound {
-        format!("verified: {} values follow from the record", verified.compared)
-    } else {
-        format!("NOT VERIFIED: {} statements do not follow", verified.contradictions.len())
-    }];
-    lines.push(format!("  signed by {key}"));
+    let compared = verified.compared;
+    let (first, exit) = match (verified.contradictions.len(), verified.of_other_version()) {
+        (0, 0) => (format!("verified: {compared} values follow from the record"), Exit::Success),
+        (0, others) => (
+            format!("PARTLY VERIFIED: {compared} values follow from the record, {others} not compared"),
+            Exit::Invalid,
+        ),
+        (1, _) => ("NOT VERIFIED: 1 statement does not follow".to_owned(), Exit::Inconsistent),
+        (broken, _) => (format!("NOT VERIFIED: {broken} statements do not follow"), Exit::Inconsistent),
+    };
+    let mut lines = vec![first];
+    lines.push(format!("  signed by {}", signed.key));
     lines.push(format!(
         "  run {} of {}, by {} {}",
         run.id, run.started_at, verified.result.tool.name, verified.result.tool.version
@@ -65,6 +68,6 @@ fn outcome(Signed { evidence, key }: &Signed) -> (String, bool) {
     if verified.contradictions.len() > SHOWN {
         lines.push(format!("  ! and {} more", verified.contradictions.len() - SHOWN));
     }
-    lines.extend(verified.open.iter().map(|open| format!("  ? {open}")));
-    (lines.join("\n"), sound)
+    lines.extend(verified.open.iter().map(|open| format!("  ? {}", open.in_words())));
+    (lines.join("\n"), exit)
 }

@@ -179,7 +179,7 @@ pub(crate) fn ready(
     let slow = SlowClients::of(args, &plan).map_err(Failure::usage)?;
     let of_plan = plan_file.as_deref().and_then(describe::plan_name);
     let name = args.save.name().map(str::to_owned).or(of_plan);
-    let text = plan_file.map(|file| describe::without_secrets(&file.source, &plan.redaction));
+    let text = plan_file.map(|file| file.source.without_secrets(&plan.redaction));
     let before = RunPreparation {
         name,
         command_line,
@@ -253,7 +253,7 @@ pub(crate) fn carry_out(
         (Some(file), Some(evidence)) => evidence
             .of_result(&outcome.run.result)
             .map_err(|error| Problem::new(format!("cannot write evidence: {error}")))
-            .and_then(|evidence| file.write(&evidence))
+            .and_then(|evidence| file.write(evidence))
             .map(|said| messages::say(args.output.quiet)(&said))
             .map_err(Failure::environment),
         (Some(_), None) => {

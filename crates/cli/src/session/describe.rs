@@ -7,9 +7,7 @@ use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
 use plimsoll_engine::FirstContact;
 use plimsoll_metrics::PhaseOutline;
-use plimsoll_plan::{
-    IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Scenario, Source, Target,
-};
+use plimsoll_plan::{IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Scenario, Target};
 use plimsoll_report::result::Tool;
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::Redaction;
@@ -328,15 +326,6 @@ pub(crate) fn plan_name(plan: &LoadedDocument) -> Option<String> {
     })
 }
 
-/// The text of a plan file without its secrets, for which there are stars.
-pub(crate) fn without_secrets(source: &Source, redaction: &Redaction) -> String {
-    let secrets = source.secrets(redaction);
-    let is_secret =
-        |at: usize| secrets.iter().any(|place| (place.start as usize..place.end as usize).contains(&at));
-    let shown = |(at, c): (usize, char)| if is_secret(at) && !c.is_whitespace() { '*' } else { c };
-    source.text.char_indices().map(shown).collect()
-}
-
 /// The id of a run that begins now. Ids of runs that follow each other have nothing in common, so that their
 /// first few digits name them: multiplying by an odd number takes each instant to another one.
 pub(crate) fn run_id(now: Nanos) -> String {
@@ -466,15 +455,6 @@ mod tests {
                 ("a.test", "https://a.test/ID".to_owned()),
             ]
         );
-    }
-
-    #[test]
-    fn secrets_do_not_reach_the_history() {
-        let text = "run:\n  bearer: topsecret\n  headers: ['Cookie: topsecret', 'A: läse']\n";
-        let source = Source { name: "plan.yaml".to_owned(), text: text.to_owned() };
-        let shown = without_secrets(&source, &Redaction::default());
-        assert!(!shown.contains("topsecret") && shown.contains("A: läse"), "{shown}");
-        assert_eq!(shown.lines().count(), 3);
     }
 
     #[test]

@@ -4,13 +4,15 @@
 //! rest is [`Evidence`], compressed. The signature is of the name of the format and of the rest, so that no
 //! byte of a file can be changed.
 
+mod plan;
+
 use std::path::Path;
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use plimsoll_plan::Problem;
-use plimsoll_report::evidence::Evidence;
+use plimsoll_report::evidence::{Evidence, Verification};
 use rustls_pki_types::PrivatePkcs8KeyDer;
 use rustls_pki_types::pem::PemObject as _;
 
@@ -62,8 +64,9 @@ impl EvidenceFile {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn write(&self, evidence: &Evidence) -> Result<String, Problem> {
+    pub(crate) fn write(&self, mut evidence: Evidence) -> Result<String, Problem> {
         let path = self.file.path.display();
+        evidence.follows_from_plan = Some(plan::following(&evidence));
         let content =
             evidence.to_bytes().map_err(|error| Problem::new(format!("cannot write {path}: {error}")))?;
         self.file.write(&sign(&self.key, &content))?;
@@ -72,6 +75,16 @@ impl EvidenceFile {
             false => "signed by a key of its own".to_owned(),
         };
         Ok(format!("wrote {path}, {by}: check it with `plimsoll verify {path}`"))
+    }
+}
+
+impl Signed {
+    /// Makes the result again from the record, and the plan from its text and the flags, and compares them
+    /// with what the evidence states.
+    pub(crate) fn verify(&self) -> Verification {
+        let mut verified = self.evidence.verify();
+        plan::compare(&self.evidence, &mut verified);
+        verified
     }
 }
 

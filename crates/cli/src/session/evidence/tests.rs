@@ -67,3 +67,4 @@ fn something_else_is_said_to_be_none() {
         assert!(problem.message.contains(message), "{problem:?}");
     }
 }
+mod forgery;
