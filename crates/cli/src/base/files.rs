@@ -3,9 +3,9 @@
 //! A file is tried before the load begins, as far as that leaves no trace: an hour of load is not to end with
 //! a folder that does not exist. Later errors are reported after the result was written to stdout.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use plimsoll_plan::Problem;
@@ -15,6 +15,9 @@ use rustix::io::Errno;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::stdout::to_stdout;
+
+/// Permissions of a file for its owner alone.
+const PRIVATE: u32 = 0o600;
 
 /// A file that is to be written when the result is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +68,14 @@ impl EndFile {
     }
 }
 
+/// Writes a whole file for its owner alone, whatever was there.
+///
+/// # Errors
+/// `path` cannot be written.
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace(path, content, true)
+}
+
 /// Writes a whole file: beside the place, and then in place of what is there, which a full disk leaves as it
 /// was. A pipe, a device, a file of somebody else, and one in a folder that is read-only, is written as it
 /// is.
@@ -81,22 +92,25 @@ fn replace(path: &Path, content: &[u8], is_private: bool) -> io::Result<()> {
     });
     let Some(name) = place.file_name().filter(|_| is_ours && access(folder, Access::WRITE_OK).is_ok()) else {
         let mut file = open(path, false)?;
+        if is_private && file.metadata()?.is_file() {
+            file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        }
         return file.write_all(content).and_then(|()| file.sync_data_if_regular());
     };
     let beside = folder.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    let mode = if is_private { 0o600 } else { 0o666 };
+    let mode = if is_private { PRIVATE } else { 0o666 };
+    // The rest of a process of this number, or a link that somebody put there, would keep its permissions.
+    let _ = std::fs::remove_file(&beside);
     let written =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside).and_then(
-            |mut file| {
-                if let Some(there) = there.filter(|_| !is_private) {
-                    file.set_permissions(there.permissions())?;
-                }
-                // A full disk may report its error only with the last part.
-                file.write_all(content)?;
-                file.sync_data()?;
-                std::fs::rename(&beside, &place)
-            },
-        );
+        OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside).and_then(|mut file| {
+            if let Some(there) = there.filter(|_| !is_private) {
+                file.set_permissions(there.permissions())?;
+            }
+            // A full disk may report its error only with the last part.
+            file.write_all(content)?;
+            file.sync_data()?;
+            std::fs::rename(&beside, &place)
+        });
     if written.is_err() {
         // Otherwise its rest would stay on the full disk.
         let _ = std::fs::remove_file(&beside);
