@@ -1,30 +1,71 @@
 //! The authority that signs certificates for recorded hosts.
 
+use core::time::Duration;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use plimsoll_core::{Nanos, calendar};
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyPair, KeyUsagePurpose, SerialNumber, date_time_ymd,
 };
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
-/// Its name, as browsers list it.
-const NAME: &str = "Plimsoll recording proxy of this machine";
+use crate::hosts::Hosts;
+
+/// Front of the name of every authority, as browsers list it; older versions have it, too.
+const NAME: &str = "Plimsoll recording proxy";
+/// Seconds of a day, of 24 hours.
+const DAY: u64 = 86_400;
+/// Days for which an authority is valid: whoever reads its key later has the rest of them.
+const AUTHORITY_DAYS: u64 = 365;
+/// Days for which a certificate of a host is valid at most: no recording lasts longer.
+const HOST_DAYS: u64 = 30;
+/// Days before its end from which an authority is not used any more, so that none ends within a recording.
+const LAST_DAYS: u64 = 7;
+/// Days by which certificates begin earlier: the clock of a client may be behind.
+const SLACK_DAYS: u64 = 1;
+/// Certificates of hosts that are kept at most. Others take their place, and cost a signature when they are
+/// needed again.
+pub(crate) const MOST_HOSTS: usize = 500;
+/// Most characters of a name within a certificate (RFC 5280, `ub-common-name`).
+const LONGEST_NAME: usize = 64;
+/// Random bytes of a serial number.
+const SERIAL_BYTES: usize = 16;
 
 /// An authority of one machine: a key, and the certificate to be trusted by the recorded client.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
+    hosts: Hosts,
+    /// The end of its validity, in seconds since 1970.
+    until: u64,
     /// Both as PEM.
     certificate: String,
     key: String,
     /// The key of all hosts' certificates.
     host_key: KeyPair,
-    /// TLS configurations of hosts, by their names.
-    hosts: HashMap<String, Arc<ServerConfig>>,
+    made: HashMap<String, Made>,
+}
+
+/// The TLS of a host.
+struct Made {
+    config: Arc<ServerConfig>,
+    /// The end of its certificate's validity, in seconds since 1970.
+    until: u64,
+}
+
+/// Reason why an authority that was made before is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// An authority whose time is over, or of another version: a new one takes its place. In words.
+    Stale(String),
+    /// A certificate that this program has not made, and so may not replace. In words.
+    Foreign(String),
 }
 
 /// Without the keys.
@@ -35,30 +76,55 @@ impl fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Makes a new authority.
+    /// Makes a new authority for these hosts, valid for a year from `now`, a time since 1970.
     ///
     /// # Errors
     /// In words: the system gives no random numbers.
-    pub fn generate() -> Result<Self, String> {
+    pub fn generate(hosts: Hosts, now: Nanos) -> Result<Self, String> {
         let key = KeyPair::generate().map_err(|error| error.to_string())?;
-        let certificate = params().self_signed(&key).map_err(|error| error.to_string())?;
-        Self::with(key, certificate.pem())
+        let until = seconds(now) + AUTHORITY_DAYS * DAY;
+        let certificate = certificate_of(&hosts, until, &key)?.pem();
+        Self::with(hosts, until, key, certificate)
     }
 
-    /// The authority that was made before, of its certificate and its key in PEM.
+    /// The authority of these hosts that was made before, of its certificate and its key in PEM.
     ///
     /// # Errors
-    /// In words: the key cannot be used.
-    pub fn read(certificate: &str, key: &str) -> Result<Self, String> {
-        let key = KeyPair::from_pem(key).map_err(|error| format!("the key: {error}"))?;
-        Self::with(key, certificate.to_owned())
+    /// It has expired at `now`, a time since 1970, or soon will; or it is another one.
+    pub fn read(certificate: &str, key: &str, hosts: Hosts, now: Nanos) -> Result<Self, Unusable> {
+        let foreign = || Unusable::Foreign("it is no certificate of this program".to_owned());
+        let found = CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(|_| foreign())?;
+        let anchor = anchor_from_trusted_cert(&found).map_err(|_| foreign())?;
+        if !anchor.subject.windows(NAME.len()).any(|part| part == NAME.as_bytes()) {
+            return Err(foreign());
+        }
+        let until = not_after(&found).ok_or_else(foreign)?;
+        let now = seconds(now);
+        let last = |has: &str| Err(Unusable::Stale(format!("{has} {}", date(until))));
+        if until <= now {
+            return last("it has expired on");
+        }
+        if until <= now + LAST_DAYS * DAY {
+            return last("it expires on");
+        }
+        if until > now + (AUTHORITY_DAYS + SLACK_DAYS) * DAY {
+            return last("it is of an older version, and valid until");
+        }
+        let stale = |wrong: &str| Unusable::Stale(wrong.to_owned());
+        let key = KeyPair::from_pem(key).map_err(|_| stale("its key cannot be read"))?;
+        // The name, the key and the constraints are those that it would be made with.
+        let wanted = certificate_of(&hosts, until, &key).map_err(Unusable::Stale)?;
+        if anchor_from_trusted_cert(wanted.der()) != Ok(anchor) {
+            return Err(stale("it is of another version, for other names or of another key"));
+        }
+        Self::with(hosts, until, key, certificate.to_owned()).map_err(Unusable::Stale)
     }
 
-    fn with(key: KeyPair, certificate: String) -> Result<Self, String> {
+    fn with(hosts: Hosts, until: u64, key: KeyPair, certificate: String) -> Result<Self, String> {
         let text = key.serialize_pem();
         let host_key = KeyPair::generate().map_err(|error| error.to_string())?;
-        let issuer = Issuer::new(params(), key);
-        Ok(Self { issuer, certificate, key: text, host_key, hosts: HashMap::new() })
+        let issuer = Issuer::new(params(&hosts, until), key);
+        Ok(Self { issuer, hosts, until, certificate, key: text, host_key, made: HashMap::new() })
     }
 
     /// Returns the certificate to be trusted, as PEM.
@@ -72,25 +138,58 @@ impl Authority {
         &self.key
     }
 
+    /// Returns the last day of its validity, as `2026-03-01`.
+    pub fn last_day(&self) -> String {
+        date(self.until)
+    }
+
+    pub(crate) const fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
     /// The TLS of a host, by a certificate that is signed for its name.
     ///
     /// # Errors
-    /// In words: `host` is no name that a certificate can have.
-    pub(crate) fn server_config(&mut self, host: &str) -> Result<Arc<ServerConfig>, String> {
-        if let Some(known) = self.hosts.get(host) {
-            return Ok(Arc::clone(known));
+    /// In words: `host` is no name that a certificate can have, or none of the authority's.
+    pub(crate) fn server_config(&mut self, host: &str, now: Nanos) -> Result<Arc<ServerConfig>, String> {
+        let is_valid = |made: &&Made| seconds(now) + DAY < made.until;
+        if let Some(known) = self.made.get(host).filter(is_valid) {
+            return Ok(Arc::clone(&known.config));
         }
-        let made = Arc::new(self.made(host)?);
-        self.hosts.insert(host.to_owned(), Arc::clone(&made));
-        Ok(made)
+        let until = self.until.min(seconds(now) + HOST_DAYS * DAY);
+        let signed = self.sign(host, now, until)?;
+        let config = Arc::new(self.config(&signed)?);
+        if self.made.len() >= MOST_HOSTS {
+            self.made.clear();
+        }
+        self.made.insert(host.to_owned(), Made { config: Arc::clone(&config), until });
+        Ok(config)
     }
 
-    fn made(&self, host: &str) -> Result<ServerConfig, String> {
-        let mut of_host = CertificateParams::new(vec![host.to_owned()]).map_err(|error| error.to_string())?;
-        of_host.distinguished_name.push(DnType::CommonName, host);
-        of_host.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        of_host.use_authority_key_identifier_extension = true;
-        let signed = of_host.signed_by(&self.host_key, &self.issuer).map_err(|error| error.to_string())?;
+    fn sign(&self, host: &str, now: Nanos, until: u64) -> Result<Certificate, String> {
+        if !self.hosts.has(host) {
+            return Err(format!("{host} is not among the hosts that are recorded"));
+        }
+        let name = ServerName::try_from(host).map_err(|_| "no certificate can have this name".to_owned())?;
+        let mut params = CertificateParams::new(vec![host.to_owned()]).map_err(|error| error.to_string())?;
+        params.distinguished_name = DistinguishedName::new();
+        // OpenSSL takes any name of this form for that of a host, an address too, and holds it against the
+        // constraints.
+        let is_short = matches!(name, ServerName::DnsName(_)) && host.len() <= LONGEST_NAME;
+        params.distinguished_name.push(DnType::CommonName, if is_short { host } else { "A recorded host" });
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        // By default a hash of the key, which all hosts share. No two certificates of an issuer may have one
+        // number (RFC 5280 section 4.1.2.2), and NSS refuses the second one.
+        params.serial_number = Some(serial_number()?);
+        (params.not_before, params.not_after) = (
+            date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds(now).saturating_sub(SLACK_DAYS * DAY)),
+            date_time_ymd(1970, 1, 1) + Duration::from_secs(until),
+        );
+        params.signed_by(&self.host_key, &self.issuer).map_err(|error| error.to_string())
+    }
+
+    fn config(&self, signed: &Certificate) -> Result<ServerConfig, String> {
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.host_key.serialize_der()));
         let chain: Vec<CertificateDer<'static>> = vec![signed.der().clone()];
         let provider = Arc::new(aws_lc_rs::default_provider());
@@ -102,11 +201,57 @@ impl Authority {
     }
 }
 
-/// The same each time, so that the key alone makes the same issuer again.
-fn params() -> CertificateParams {
+fn certificate_of(hosts: &Hosts, until: u64, key: &KeyPair) -> Result<Certificate, String> {
+    params(hosts, until).self_signed(key).map_err(|error| error.to_string())
+}
+
+/// Parameters that depend on hosts and end alone, so that these and the key make the same issuer again.
+fn params(hosts: &Hosts, until: u64) -> CertificateParams {
     let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, NAME);
+    params.distinguished_name = DistinguishedName::new();
+    // Browsers list it among others: which one is to be removed has to be seen.
+    params.distinguished_name.push(DnType::CommonName, format!("{NAME} until {}", date(until)));
+    let names: String = hosts.to_string().chars().take(LONGEST_NAME).collect();
+    params.distinguished_name.push(DnType::OrganizationalUnitName, names);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    // Of servers alone: neither mail nor programs.
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.name_constraints = hosts.constraints();
+    let from = until.saturating_sub((AUTHORITY_DAYS + SLACK_DAYS) * DAY);
+    params.not_before = date_time_ymd(1970, 1, 1) + Duration::from_secs(from);
+    params.not_after = date_time_ymd(1970, 1, 1) + Duration::from_secs(until);
     params
 }
+
+fn serial_number() -> Result<SerialNumber, String> {
+    let mut bytes = [0; SERIAL_BYTES];
+    let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| "the system gives no random numbers".to_owned())?;
+    // A positive number, whose length is that of the bytes.
+    bytes[0] = bytes[0] & 0x3f | 0x40;
+    Ok(SerialNumber::from_slice(&bytes))
+}
+
+/// The end of a certificate's validity, in seconds since 1970: that of the error when it is looked at after
+/// all times.
+fn not_after(certificate: &CertificateDer<'_>) -> Option<u64> {
+    let parsed = EndEntityCert::try_from(certificate).ok()?;
+    let never = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
+    match parsed.verify_for_usage(&[], &[], &[], never, KeyUsage::server_auth(), None, None) {
+        Err(webpki::Error::CertExpired { not_after, .. }) => Some(not_after.as_secs()),
+        _ => None,
+    }
+}
+
+const fn seconds(unix: Nanos) -> u64 {
+    unix.0 / 1_000_000_000
+}
+
+fn date(unix_seconds: u64) -> String {
+    let micros = i64::try_from(unix_seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+    calendar::rfc3339_of_micros(micros, 0).split('T').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,20 +7,22 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use crate::recording::Kept;
+use crate::recording::{Kept, Room};
 
-/// A body that passes, and is kept up to a limit.
+/// A body that passes, and is kept within a limit.
 pub(crate) struct Passing {
     body: Incoming,
     kept: Arc<Mutex<Kept>>,
+    /// Bytes that are kept at most, and the room that all bodies share.
     most: usize,
+    room: Room,
     /// Called once, when the last byte has passed or the body is given up.
     at_end: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Passing {
-    pub(crate) fn new(body: Incoming, most: usize) -> Self {
-        Self { body, kept: Arc::default(), most, at_end: None }
+    pub(crate) fn new(body: Incoming, most: usize, room: &Room) -> Self {
+        Self { body, kept: Arc::default(), most, room: room.clone(), at_end: None }
     }
 
     /// Calls `at_end` when the body is over.
@@ -35,9 +37,9 @@ impl Passing {
     }
 }
 
-/// The bytes that have passed so far.
-pub(crate) fn so_far(kept: &Mutex<Kept>) -> Kept {
-    kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+/// Takes the bytes that have passed so far. Later ones are not kept.
+pub(crate) fn take(kept: &Mutex<Kept>) -> Kept {
+    std::mem::replace(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner), Kept::cut())
 }
 
 impl Body for Passing {
@@ -53,9 +55,7 @@ impl Body for Passing {
             && let Some(data) = frame.data_ref()
         {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            let room = self.most.saturating_sub(kept.bytes.len()).min(data.len());
-            kept.bytes.extend_from_slice(&data[..room]);
-            kept.passed += data.len() as u64;
+            kept.add(data, self.most, &self.room);
         }
         polled
     }

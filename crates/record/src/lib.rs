@@ -3,18 +3,21 @@
 //! It speaks HTTP/1.1 to its clients, as a proxy does: requests with a whole URL, and `CONNECT`, behind which
 //! it answers TLS itself, by a certificate that its own [`Authority`] signs for each host. To servers it
 //! speaks HTTP/1.1, and it verifies their certificates. Bodies pass through as they come, so that streams
-//! of events work; they are asked for without compression, and kept up to a limit.
+//! of events work; they are asked for without compression, and kept up to a limit. What is sent to other
+//! hosts than those of the authority passes through unread.
 #![forbid(unsafe_code)]
 
 mod authority;
 mod exchange;
+mod hosts;
 mod proxy;
 mod recording;
 
 use core::net::SocketAddr;
 use std::fmt;
 
-pub use authority::Authority;
+pub use authority::{Authority, Unusable};
+pub use hosts::Hosts;
 pub use recording::{BodyFile, Recording};
 
 /// Options of the proxy.
@@ -22,7 +25,7 @@ pub use recording::{BodyFile, Recording};
 pub struct Options {
     /// Address to listen on, of loopback: every client that reaches the proxy can use it.
     pub listen: SocketAddr,
-    /// Signs certificates for hosts.
+    /// Signs certificates for hosts: those that are recorded.
     pub authority: Authority,
     /// Authorities of servers in the place of the system's, as PEM; `None` for the system's.
     pub authorities: Option<Vec<u8>>,
@@ -59,7 +62,7 @@ impl fmt::Display for RecordError {
 impl std::error::Error for RecordError {}
 
 /// Records until `SIGINT` or `SIGTERM`. `say` gets the address, every exchange, and everything that could
-/// not be recorded, a line each.
+/// not be recorded, a line each, with URLs as they were sent: secrets in them are the caller's to hide.
 ///
 /// # Errors
 /// The address cannot be listened on, or is not of loopback; or TLS cannot be set up.
@@ -72,7 +75,10 @@ pub fn record(options: Options, say: impl Fn(&str) + 'static) -> Result<Recordin
     let runtime = runtime.map_err(|error| {
         RecordError::new(format!("cannot start: {error}"), "check the limits of this process")
     })?;
-    let recording = runtime.block_on(proxy::serve(options, Box::new(say)))?;
+    let recording = runtime.block_on(async {
+        let signal = proxy::signal_to_end()?;
+        proxy::serve(options, Box::new(say), signal).await
+    })?;
     // Connections that wait for a server do not hold up the end.
     runtime.shutdown_background();
     Ok(recording)

@@ -15,6 +15,10 @@ pub(crate) struct RecordArgs {
     /// Address of the proxy, on this machine: IP:PORT; port 0 takes a free one
     #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub(crate) listen: SocketAddr,
+    /// Record this host, and none that is not named: `api.example.test`, `*.example.test` or an IP address.
+    /// All others pass through unread, and the certificate to trust is valid for the named ones alone
+    #[arg(long = "host", value_name = "NAME")]
+    pub(crate) hosts: Vec<String>,
     /// Write the recording itself, too (HAR 1.2)
     #[arg(long, value_name = "FILE")]
     pub(crate) har: Option<PathBuf>,

@@ -1,18 +1,20 @@
 //! `plimsoll record`: a proxy whose recording becomes a plan file.
 
-use std::fs;
+use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use plimsoll_driver::clock;
 use plimsoll_import::har;
 use plimsoll_plan::Problem;
-use plimsoll_record::{Authority, Options, Recording};
+use plimsoll_record::{Authority, Hosts, Options, Recording, Unusable};
+use plimsoll_scenario::Redaction;
 
 use crate::args::record::RecordArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::files::EndFile;
+use crate::base::files::{EndFile, write_private};
 use crate::base::{environment, streams};
 use crate::session::import::{self, tell};
 
@@ -29,14 +31,26 @@ pub(crate) fn command(args: &RecordArgs) -> Result<Exit, Failure> {
         let problem = Problem::new("no folder for the certificate: neither XDG_DATA_HOME nor HOME names one");
         Failure::environment(problem.with_hint("name a folder: --ca FOLDER"))
     })?;
-    let (authority, certificate) = authority(&folder)?;
+    let hosts = Hosts::new(args.hosts.iter().map(String::as_str)).map_err(|wrong| {
+        let problem = Problem::new(format!("--host: {wrong}"));
+        Failure::usage(
+            problem.with_hint("api.example.test, *.example.test for all below it, or an IP address"),
+        )
+    })?;
+    let recorded = (!args.hosts.is_empty()).then(|| hosts.to_string());
+    let (authority, certificate) = authority(&folder, hosts)?;
     let authorities = args.cacert.as_deref().map(import::read).transpose()?;
     let file = args.file.display().to_string();
+    if let Some(recorded) = recorded {
+        say(&format!("recorded: {recorded}; other hosts pass through"));
+    }
     say(&format!(
-        "for https the client has to trust {}: curl --cacert, NODE_EXTRA_CA_CERTS,",
-        certificate.display()
+        "for https the client has to trust {} (until {}): curl --cacert,",
+        certificate.display(),
+        authority.last_day()
     ));
-    say("  REQUESTS_CA_BUNDLE, or an authority in the settings of a browser of its own profile");
+    say("  NODE_EXTRA_CA_CERTS, REQUESTS_CA_BUNDLE, or an authority in the settings of a browser of its own");
+    say("  profile");
     let options = Options {
         listen: args.listen,
         authority,
@@ -69,14 +83,22 @@ fn finish(
         har.write(text.as_bytes()).map_err(Failure::environment)?;
     }
     for url in recording.without_body() {
-        say(&format!("{url}: its body is longer than {} MiB, and is left out", MOST_BODY >> 20));
+        let most = MOST_BODY >> 20;
+        say(&format!("{url}: its body is left out: it is longer than {most} MiB, or the recording is full"));
+    }
+    match recording.left_out() {
+        0 => {}
+        1 => say("1 request more passed than there was room for: it is not in the recording"),
+        many => say(&format!(
+            "{many} requests more passed than there was room for: they are not in the recording"
+        )),
     }
     if recording.is_empty() {
         let problem = Problem::new("nothing was recorded, and no plan was written");
         let hint = format!("set http://{} as the proxy of the client; curl takes --proxy", args.listen);
         return Err(Failure::environment(problem.with_hint(hint)));
     }
-    let imported = har::import(text.as_bytes(), &args.reading.to_options()).map_err(|problems| {
+    let mut imported = har::import(text.as_bytes(), &args.reading.to_options()).map_err(|problems| {
         let mut failure = Failure::usage(problems);
         if har.is_none()
             && let Some(path) = kept(&args.file, &text)
@@ -85,6 +107,9 @@ fn finish(
         }
         failure
     })?;
+    for note in &mut imported.notes {
+        note.said = Redaction::default().in_text(&note.said).into_owned();
+    }
     tell(&imported, false, false)?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     for body in &bodies {
@@ -108,36 +133,88 @@ fn kept(plan: &Path, text: &str) -> Option<PathBuf> {
     Some(file.path)
 }
 
-/// The authority of a folder, which is made if there is none, and the file of its certificate.
-fn authority(folder: &Path) -> Result<(Authority, PathBuf), Failure> {
-    let (certificate, key) = (folder.join("ca.pem"), folder.join("ca.key"));
-    let failed = |path: &Path, wrong: String| {
+/// The authority of a folder for these hosts, which is made if there is none that can be used, and the file
+/// of its certificate.
+fn authority(folder: &Path, hosts: Hosts) -> Result<(Authority, PathBuf), Failure> {
+    let stem = hosts.stem();
+    let (certificate, key) = (folder.join(format!("{stem}.pem")), folder.join(format!("{stem}.key")));
+    let failed = |path: &Path, wrong: &str| {
         let problem = Problem::new(format!("--ca: {}: {wrong}", path.display()));
         Failure::environment(
-            problem.with_hint("name a folder that may be written, or remove ca.pem and ca.key"),
+            problem.with_hint(format!("name a folder of its own, or move {stem}.pem and {stem}.key away")),
         )
     };
-    let authority = match (fs::read_to_string(&certificate), fs::read_to_string(&key)) {
-        (Ok(certificate), Ok(text)) => {
-            Authority::read(&certificate, &text).map_err(|wrong| failed(&key, wrong))?
-        }
-        (Err(error), _) | (_, Err(error)) if error.kind() == io::ErrorKind::NotFound => {
-            let made = Authority::generate().map_err(|wrong| failed(&key, wrong))?;
-            let written = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).and_then(|()| {
-                let mut options = fs::OpenOptions::new();
-                // For its owner alone, from the first moment on.
-                let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&key)?;
-                io::Write::write_all(&mut file, made.key().as_bytes())?;
-                fs::write(&certificate, made.certificate())
-            });
-            written.map_err(|error| failed(folder, error.to_string()))?;
-            made
-        }
-        (Err(error), _) | (_, Err(error)) => return Err(failed(folder, error.to_string())),
+    prepare(folder).map_err(|error| failed(folder, &error.to_string()))?;
+    let text = |path: &Path| match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(path, &error.to_string())),
     };
-    Ok((authority, certificate))
+    let now = clock::unix();
+    let found = match (text(&certificate)?, text(&key)?) {
+        (None, None) => None,
+        (None, Some(_)) => return Err(failed(&key, "there is no certificate of this key")),
+        (Some(certificate), secret) => {
+            let secret = secret.unwrap_or_default();
+            let found = Authority::read(&certificate, &secret, hosts.clone(), now);
+            Some(found.and_then(|found| match is_open(&key) {
+                true => Err(Unusable::Stale("others could read its key".to_owned())),
+                false => Ok(found),
+            }))
+        }
+    };
+    let why = match found {
+        Some(Ok(authority)) => return Ok((authority, certificate)),
+        Some(Err(Unusable::Foreign(wrong))) => return Err(failed(&certificate, &wrong)),
+        Some(Err(Unusable::Stale(why))) => Some(why),
+        None => None,
+    };
+    let made = Authority::generate(hosts, now).map_err(|wrong| failed(&key, &wrong))?;
+    let written = write_private(&key, made.key().as_bytes())
+        .and_then(|()| write_private(&certificate, made.certificate().as_bytes()));
+    written.map_err(|error| failed(folder, &error.to_string()))?;
+    if let Some(why) = why {
+        let path = certificate.display();
+        say(&format!(
+            "{path} is made anew, because {why}: let clients trust the new one, and not the old one"
+        ));
+    }
+    Ok((made, certificate))
 }
 
+/// Makes the folder of authorities, for its owner alone.
+///
+/// # Errors
+/// It cannot be made; or it is a folder of other files, too, in which others may write.
+fn prepare(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let mode = fs::metadata(folder)?.permissions().mode();
+    let is_shared = mode & 0o022 != 0;
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    // A folder of something else is not ours to close.
+    let is_ours = mode & 0o1000 == 0
+        && fs::read_dir(folder)?.all(|entry| {
+            entry.is_ok_and(|entry| {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                name.starts_with("ca") && (name.ends_with(".pem") || name.ends_with(".key"))
+            })
+        });
+    match is_ours {
+        true => fs::set_permissions(folder, Permissions::from_mode(0o700)),
+        false if is_shared => Err(io::Error::other("others could put an authority of theirs there")),
+        false => Ok(()),
+    }
+}
+
+/// Returns `true` if others than the owner may read a file.
+fn is_open(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
+}
+
+/// Tells the person, without secrets in URLs.
 fn say(text: &str) {
-    streams::to_stderr(&format!("record: {text}\n"));
+    streams::to_stderr(&format!("record: {}\n", Redaction::default().in_text(text)));
 }
