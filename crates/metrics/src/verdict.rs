@@ -393,7 +393,9 @@ impl Judge<'_> {
     }
 
     fn cpu(&mut self, open_model_suffers: bool) {
-        let used = |worker: &WorkerRecord| ratio(worker.needed_cpu().0, worker.wall.0).unwrap_or(0.0);
+        // A load of a moment may end before its last piece of work does.
+        let used =
+            |worker: &WorkerRecord| ratio(worker.needed_cpu().0, worker.wall.0).unwrap_or(0.0).min(1.0);
         let Some((number, share)) = worst(&self.record.workers, used) else { return };
         if share < CPU_SHARE {
             return;
@@ -424,7 +426,7 @@ impl Judge<'_> {
 
     fn run_delay(&mut self) {
         let delayed = |worker: &WorkerRecord| {
-            ratio(worker.run_delay.unwrap_or_default().0, worker.wall.0).unwrap_or(0.0)
+            ratio(worker.run_delay.unwrap_or_default().0, worker.wall.0).unwrap_or(0.0).min(1.0)
         };
         let Some((number, share)) = worst(&self.record.workers, delayed) else { return };
         if share <= RUN_DELAY_SHARE {

@@ -358,6 +358,19 @@ fn stalls() {
     check(Model::Closed, &cases);
 }
 
+/// Symptom: "had no CPU for 105.2 % of the time", of a run of two requests.
+#[test]
+fn no_share_of_the_time_is_more_than_all_of_it() {
+    let mut record = good(Model::Closed);
+    for worker in &mut record.workers {
+        (worker.wall, worker.cpu_user, worker.run_delay) = (ms(1), ms(300), Some(ms(20)));
+    }
+    let found = judge(&record);
+    let evidence: Vec<&str> = found.reasons.iter().map(|reason| reason.evidence.as_str()).collect();
+    assert!(evidence.iter().any(|text| text.contains("used 100.0 % of its core")), "{evidence:?}");
+    assert!(evidence.iter().any(|text| text.contains("no CPU for 100.0 % of the time")), "{evidence:?}");
+}
+
 /// Symptom: a script that held the worker up was told as other work on the machine.
 #[test]
 fn own_work_that_holds_a_worker_up_is_named() {

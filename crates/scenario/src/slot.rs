@@ -99,8 +99,8 @@ pub enum Writing {
     /// As it is: in a body.
     AsIs,
     /// As it is, with a space for each control character but the tab: in a header. A request whose header has
-    /// such a value is [not sent](crate::RequestTemplate::unfit_value); the spaces are for a value that another
-    /// response sets between that examination and the rendering.
+    /// such a value is [not sent](crate::RequestTemplate::unfit_value); the spaces are for a value that
+    /// another response sets between that examination and the rendering.
     Line,
     /// With the characters percent-encoded that have no place in a request target (RFC 3986 section 2.1):
     /// everything but visible ASCII characters, and `#`. A `%` stays, so that encoded text is not encoded
