@@ -180,7 +180,7 @@ fn a_receiver_that_takes_nothing_changes_no_figure_and_is_named() {
 fn scrape(address: &str, accept: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     let request = format!(
-        "GET /metrics HTTP/1.1\r\nhost: monitor.test\r\naccept: {accept}\r\nconnection: close\r\n\r\n"
+        "GET /metrics HTTP/1.1\r\nhost: {address}\r\naccept: {accept}\r\nconnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).expect("it reads");
     let mut bytes = Vec::new();
