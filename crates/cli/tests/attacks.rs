@@ -1,5 +1,7 @@
 //! Plans that somebody else wrote: what they ask for, and what they get.
 
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -439,4 +441,30 @@ fn a_call_that_holds_the_load_up_is_named() {
         assert!(evidence.contains("its own work on a request of `slow` (1.0"), "{function}: {evidence}");
     }
     assert_eq!(sink.stop().requests, 1, "the other one was not made");
+}
+
+/// Symptom: endless pings took a gigabyte in fourteen seconds, for each was answered.
+#[test]
+fn a_flood_of_pings_ends_its_websocket() {
+    let place = Place::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("ws://{}/", listener.local_addr().expect("an address"));
+    let server = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().expect("a client");
+        let mut socket = tungstenite::accept(stream).expect("an upgrade");
+        let pings = [&[0x89, 125][..], &[0; 125]].concat().repeat(1_000);
+        // Nothing is read, until the client goes.
+        let mut sent = 0;
+        while socket.get_mut().write_all(&pings).is_ok() {
+            sent += 1_000;
+        }
+        sent
+    });
+    let _turn = machine::load();
+    let output = place.output(&format!("ws {url} -n 1 -c 1 --timeout 60s --no-preflight --quiet -o json"));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one object");
+    assert_eq!(result["errors"]["protocol"], 1, "{}", result["errors"]);
+    let sent: u64 = server.join().expect("it ends when the client goes");
+    // Some more are on their way.
+    assert!((100_000..1_000_000).contains(&sent), "{sent}");
 }

@@ -15,6 +15,8 @@ use crate::request::NO_SESSION;
 
 /// Longest message that is read, in bytes.
 const LONGEST_MESSAGE: usize = 16 << 20;
+/// Most pings between two messages: each is answered, whether or not the answers are read.
+const MOST_PINGS: u32 = 100_000;
 /// Messages that wait for a step that awaits one, and their bytes: what is beyond is skipped, the oldest
 /// first.
 const MOST_WAITING: usize = 1_024;
@@ -50,6 +52,8 @@ pub(crate) struct WebSocket {
     inbox: Inbox,
     /// State of the generator of masks.
     mask: u32,
+    /// Pings since the last message.
+    pings: u32,
     /// The session that it belongs to.
     pub(crate) owner: u32,
 }
@@ -110,6 +114,7 @@ impl WebSocket {
             reader: MessageReader::new(Role::Client, LONGEST_MESSAGE),
             inbox: Inbox::default(),
             // The state must not be 0.
+            pings: 0,
             mask: (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1,
             owner: NO_SESSION,
         })
@@ -303,12 +308,20 @@ impl WebSocket {
             match self.reader.next(&mut input, &mut self.inbox.bytes) {
                 Ok(None) => return,
                 Ok(Some(Received::Message { length, .. })) => {
+                    self.pings = 0;
                     news.messages += 1;
                     news.bytes += length as u64;
                     news.skipped += self.inbox.add(length, at);
                 }
                 Ok(Some(Received::Ping)) => {
                     news.pings += 1;
+                    self.pings += 1;
+                    if self.pings > MOST_PINGS {
+                        self.close(1008, control);
+                        let reason = format!("more than {MOST_PINGS} pings without a message between them");
+                        news.fault = Some(Fault::new(ErrorClass::Protocol, reason));
+                        return;
+                    }
                     if self.is_open() {
                         let mask = self.next_mask();
                         let payload = self.reader.control().to_vec();

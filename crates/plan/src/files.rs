@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -42,6 +43,14 @@ pub trait Files {
     /// There is nothing at `path`.
     fn real(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(grants::absolute(path))
+    }
+
+    /// Checks that somebody else's text may take the place of what is at `path`.
+    ///
+    /// # Errors
+    /// There is a link that leads nowhere, a pipe, a device or a program.
+    fn replaceable(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
     }
 
     /// The names of the entries of a folder; none if it cannot be read.
@@ -104,6 +113,19 @@ impl Files for Disk {
 
     fn real(&self, path: &Path) -> io::Result<PathBuf> {
         std::fs::canonicalize(if path == Path::new("") { Path::new(".") } else { path })
+    }
+
+    fn replaceable(&self, path: &Path) -> io::Result<()> {
+        if std::fs::symlink_metadata(path).is_err() {
+            return Ok(());
+        }
+        let found =
+            std::fs::metadata(path).map_err(|_| io::Error::other("it is a link that leads nowhere"))?;
+        match found.is_file() {
+            false => Err(io::Error::other("it is a pipe, a device or a folder")),
+            true if found.permissions().mode() & 0o111 != 0 => Err(io::Error::other("it is a program")),
+            true => Ok(()),
+        }
     }
 
     fn names(&self, folder: &Path) -> Vec<String> {

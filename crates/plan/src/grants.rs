@@ -57,10 +57,11 @@ impl Grants {
         }
     }
 
-    /// Checks that a plan may have `path` written: below the folder in which the command runs.
+    /// Checks that a plan may have `path` written: below the folder in which the command runs, and nothing
+    /// that a shell or another program may carry out.
     ///
     /// # Errors
-    /// `path` is elsewhere.
+    /// `path` is elsewhere, hidden, or not [replaceable](Files::replaceable).
     pub(crate) fn writing(&self, files: &dyn Files, path: &Path) -> io::Result<()> {
         if self.is_plan_of_flags {
             return Ok(());
@@ -68,7 +69,27 @@ impl Grants {
         // The file may not be there yet.
         let folder = path.parent().unwrap_or(Path::new(""));
         let real = files.real(path).or_else(|_| files.real(folder))?;
-        self.below(files, Path::new(""), &real, "it is not below this folder")
+        self.below(files, Path::new(""), &real, "it is not below this folder")?;
+        let here = files.real(Path::new(""))?;
+        let below = real.strip_prefix(here).unwrap_or(Path::new(""));
+        let names = below.iter().chain(path.file_name());
+        if names.into_iter().any(|name| name.as_encoded_bytes().starts_with(b".")) {
+            return Err(io::Error::other("it is hidden"));
+        }
+        files.replaceable(path)
+    }
+
+    /// Checks that a plan in the folder `own` may have requests sent to the unix socket at `path`.
+    ///
+    /// # Errors
+    /// `path` is elsewhere: services of the system listen there.
+    pub(crate) fn connecting(&self, files: &dyn Files, own: &Path, path: &Path) -> io::Result<()> {
+        if self.is_plan_of_flags {
+            return Ok(());
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let real = files.real(path).or_else(|_| files.real(folder))?;
+        self.below(files, own, &real, "it is not below the plan's folder")
     }
 
     fn below(&self, files: &dyn Files, own: &Path, real: &Path, otherwise: &str) -> io::Result<()> {
@@ -164,10 +185,39 @@ mod tests {
             assert_eq!(said(&granted, name), outside, "{name}");
         }
         assert_eq!(said(&nothing, "pipe").as_deref(), Some("it is a pipe, a socket or a device"));
-        for (path, is_permitted) in
-            [("new.log", true), ("sub/../new.log", true), ("/etc/cron.d/x", false), ("../x", false)]
-        {
+        for (path, is_permitted) in [
+            ("new.log", true),
+            ("sub/../new.log", true),
+            ("/etc/cron.d/x", false),
+            ("../x", false),
+            (".bashrc", false),
+            (".git/hooks/post-commit", false),
+            ("a/.hidden/b", false),
+        ] {
             assert_eq!(nothing.writing(&Here, Path::new(path)).is_ok(), is_permitted, "{path}");
+        }
+        std::os::unix::fs::symlink(place.join("nowhere/made"), own.join("dangling")).unwrap();
+        let program = own.join("run.sh");
+        std::fs::write(&program, "x").unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        for (name, otherwise) in [
+            ("a", None),
+            ("new", None),
+            ("dangling", Some("it is a link that leads nowhere")),
+            ("pipe", Some("it is a pipe, a device or a folder")),
+            ("sub", Some("it is a pipe, a device or a folder")),
+            ("run.sh", Some("it is a program")),
+        ] {
+            let found = Disk.replaceable(&own.join(name)).err().map(|error| error.to_string());
+            assert_eq!(found.as_deref(), otherwise, "{name}");
+        }
+        for (grants, name, is_permitted) in [
+            (&nothing, "app.sock", true),
+            (&nothing, "/var/run/docker.sock", false),
+            (&nothing, "../beside/app.sock", false),
+            (&granted, "../beside/app.sock", true),
+        ] {
+            assert_eq!(grants.connecting(&Disk, &own, &own.join(name)).is_ok(), is_permitted, "{name}");
         }
         std::fs::remove_dir_all(&place).unwrap();
     }

@@ -113,6 +113,15 @@ impl Resolver<'_> {
         self.grants.reading(self.files, own, path)
     }
 
+    /// Checks that requests may go to a unix socket, if it is the plan that names it.
+    pub(crate) fn connectable(&self, path: &Path, by_plan: bool) -> io::Result<()> {
+        if !by_plan && !self.grants.is_confined {
+            return Ok(());
+        }
+        let own = self.document.as_ref().map_or(Path::new(""), |document| &document.folder);
+        self.grants.connecting(self.files, own, path)
+    }
+
     /// The file that a value names: relative to the plan's folder if the value stands in the plan.
     pub(crate) fn path(&self, given: &RawValue, name: &str) -> PathBuf {
         match (&self.document, given.place) {

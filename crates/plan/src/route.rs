@@ -64,12 +64,17 @@ impl Resolver<'_> {
         }
         let given = patch.unix_socket.as_ref();
         let path = given.map(|given| self.path(given, given.text.trim())).unwrap_or_default();
+        let by_plan = given.is_some_and(|given| given.place.is_some());
+        let connectable = self.connectable(&path, by_plan).map_err(|error| error.to_string());
         routes.unix_socket = self.read(given, |text| match path.as_os_str().len() {
             _ if text.is_empty() => Err("the path is empty".to_owned()),
             len if len > LONGEST_SOCKET_PATH => {
                 Err(format!("the path has {len} bytes, a unix socket's at most {LONGEST_SOCKET_PATH}"))
             }
-            _ => Ok(path.clone()),
+            _ => match &connectable {
+                Ok(()) => Ok(path.clone()),
+                Err(error) => Err(format!("{error}, and --allow-files DIR permits sockets below DIR")),
+            },
         })?;
         if let (Some(unix_socket), Some(other)) =
             (&patch.unix_socket, patch.connect_to.first().or(patch.resolve.first()))

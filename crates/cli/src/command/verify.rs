@@ -55,10 +55,10 @@ fn outcome(signed: &Signed) -> (String, Exit) {
     };
     let mut lines = vec![first];
     lines.push(format!("  signed by {}", signed.key));
-    lines.push(format!(
-        "  run {} of {}, by {} {}",
-        run.id, run.started_at, verified.result.tool.name, verified.result.tool.version
-    ));
+    let tool = &verified.result.tool;
+    let [id, started_at, name, version] =
+        [&run.id, &run.started_at, &tool.name, &tool.version].map(|text| text.escape_debug().to_string());
+    lines.push(format!("  run {id} of {started_at}, by {name} {version}"));
     let verdict = &verified.result.verdict;
     lines.push(format!("  {}  {}", verdict.outcome.word(), verdict.summary));
     for one in verified.contradictions.iter().take(SHOWN) {
