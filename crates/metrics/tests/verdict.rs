@@ -376,7 +376,7 @@ fn no_share_of_the_time_is_more_than_all_of_it() {
 fn own_work_that_holds_a_worker_up_is_named() {
     let held_up = |stalled: Nanos, calls: &[Nanos]| {
         let mut record = good(Model::Open);
-        record.steps[0].name = "GET /search".to_owned();
+        record.steps = vec![StepRecord { name: "GET /search".to_owned(), ..record.total.clone() }];
         if stalled > Nanos::ZERO {
             record.workers[1].stalls.push(Stall { worker: 1, at: ms(2_000), length: stalled });
         }

@@ -129,7 +129,7 @@ fn options_of_curl_without_effect_are_noted_and_left_out() {
             ],
         ),
         (
-            "curl --unix-socket /tmp/s --connect-to ::: -4 http://h/",
+            "curl --unix-socket s --connect-to ::: -4 http://h/",
             &[
                 "--connect-to: it has no effect with a unix socket, and is left out",
                 "-4: it has no effect with a unix socket, and is left out",
@@ -201,7 +201,7 @@ const CURL: &[&[&str]] = &[
     &["--resolve", "h:443:[::1]"],
     &["--connect-to", "h:80:i:81"],
     &["--connect-to", ":::"],
-    &["--unix-socket", "/tmp/s"],
+    &["--unix-socket", "s"],
     &["--interface", "127.0.0.1"],
     &["--interface", "::1"],
     &["--no-keepalive"],
