@@ -148,6 +148,8 @@ mod tests {
                 "another server would get the body, which has a secret of the plan",
                 "{value}"
             );
+            let long = format!("{}{value}", "x".repeat(1 << 20));
+            assert!(follow(&[], &long, 307).is_err(), "{value} in a long body");
             // A request that becomes a GET has no body.
             assert!(follow(&[], value, 303).unwrap().starts_with("GET /there "), "{value}");
         }

@@ -528,7 +528,7 @@ impl RequestTemplate {
 
     /// Returns `true` if the request contains a secret, from `${secret(NAME)}`.
     pub fn has_secret(&self) -> bool {
-        self.front.has_secret() || self.content.template().is_some_and(Template::has_secret)
+        self.front.has_secret() || self.body_has_secret()
     }
 
     /// Returns `true` if the body contains a secret of the plan.
@@ -637,7 +637,8 @@ impl Content {
         };
         Ok(match template.fixed_len() {
             None => Self::Measured(template),
-            Some(len) if len > LARGEST_COPIED_BODY && template.is_static() => {
+            // Shared bytes do not say that there is a secret among them.
+            Some(len) if len > LARGEST_COPIED_BODY && template.is_static() && !template.has_secret() => {
                 Self::Shared(Arc::from(template.literals()))
             }
             Some(_) => Self::Inlined(template),
