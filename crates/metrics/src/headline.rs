@@ -333,9 +333,11 @@ impl RunFacts {
             (_, Some(Cause::Inconsistent)) => self.inconsistent.clone().unwrap_or_default(),
             (_, Some(Cause::Script)) => {
                 let times = figure::count(self.script_errors);
-                match &self.stuck {
-                    Some(reason) => format!("{times} iterations could not go on: {reason}"),
-                    None => format!("the script failed {times} times"),
+                match (&self.stuck, self.script_errors) {
+                    (Some(reason), 1) => format!("an iteration could not go on: {reason}"),
+                    (Some(reason), _) => format!("{times} iterations could not go on: {reason}"),
+                    (None, 1) => "the script failed once".to_owned(),
+                    (None, _) => format!("the script failed {times} times"),
                 }
             }
             (_, Some(Cause::Thresholds)) => self.broken(),

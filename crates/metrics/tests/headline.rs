@@ -243,6 +243,10 @@ fn the_first_line_says_what_happened() {
     assert_eq!(Headline::of(&script).summary, "the script failed 1,234 times");
     let stuck = RunFacts { stuck: Some("the data has ended".to_owned()), ..script };
     assert_eq!(Headline::of(&stuck).summary, "1,234 iterations could not go on: the data has ended");
+    let once = RunFacts { script_errors: 1, ..stuck };
+    assert_eq!(Headline::of(&once).summary, "an iteration could not go on: the data has ended");
+    let once = RunFacts { stuck: None, ..once };
+    assert_eq!(Headline::of(&once).summary, "the script failed once");
 }
 
 /// Failures that a generator which stands still may have brought about prove nothing while it is invalid.
