@@ -113,8 +113,8 @@ impl WebSocket {
             stream: None,
             reader: MessageReader::new(Role::Client, LONGEST_MESSAGE),
             inbox: Inbox::default(),
-            // The state must not be 0.
             pings: 0,
+            // The state must not be 0.
             mask: (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1,
             owner: NO_SESSION,
         })

@@ -9,7 +9,7 @@ use plimsoll_fleet::{Fabric as _, LinkError, LinkEvent, NatsAddress, NatsEvent, 
 
 /// Longer than any test takes on a busy machine.
 const PATIENCE: Nanos = Nanos::from_secs(60);
-/// What a broker says first.
+/// Greeting of a broker.
 const INFO: &str =
     r#"INFO {"server_id":"x","version":"2.10.0","host":"x","port":1,"max_payload":1048576,"proto":1}"#;
 

@@ -66,9 +66,7 @@ impl Grants {
         if self.is_plan_of_flags {
             return Ok(());
         }
-        // The file may not be there yet.
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let real = files.real(path).or_else(|_| files.real(folder))?;
+        let real = real_or_folder(files, path)?;
         self.below(files, Path::new(""), &real, "it is not below this folder")?;
         let here = files.real(Path::new(""))?;
         let below = real.strip_prefix(here).unwrap_or(Path::new(""));
@@ -87,9 +85,7 @@ impl Grants {
         if self.is_plan_of_flags {
             return Ok(());
         }
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let real = files.real(path).or_else(|_| files.real(folder))?;
-        self.below(files, own, &real, "it is not below the plan's folder")
+        self.below(files, own, &real_or_folder(files, path)?, "it is not below the plan's folder")
     }
 
     fn below(&self, files: &dyn Files, own: &Path, real: &Path, otherwise: &str) -> io::Result<()> {
@@ -97,6 +93,11 @@ impl Grants {
         let is_below = folders.any(|folder| files.real(folder).is_ok_and(|folder| real.starts_with(folder)));
         if is_below { Ok(()) } else { Err(io::Error::new(io::ErrorKind::PermissionDenied, otherwise)) }
     }
+}
+
+/// The [real](Files::real) path of a file, or of the folder in which it may come into being.
+fn real_or_folder(files: &dyn Files, path: &Path) -> io::Result<PathBuf> {
+    files.real(path).or_else(|_| files.real(path.parent().unwrap_or(Path::new(""))))
 }
 
 /// The problem with a file that cannot be read.

@@ -185,7 +185,7 @@ fn authority(folder: &Path, hosts: Hosts) -> Result<(Authority, PathBuf), Failur
 /// Makes the folder of authorities, for its owner alone.
 ///
 /// # Errors
-/// It cannot be made; or it is a folder of other files, too, in which others may write.
+/// The folder cannot be made, or has other files in it and others may write there.
 fn prepare(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mode = fs::metadata(folder)?.permissions().mode();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A row of a table: the resource, its bound, its constant, and the test that shows it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Row<'a> {
+struct Row<'a> {
     what: &'a str,
     bound: &'a str,
     constant: &'a str,
@@ -13,7 +13,7 @@ pub(crate) struct Row<'a> {
 }
 
 /// The rows of all tables, but for their heads.
-pub(crate) fn rows(text: &str) -> Vec<Row<'_>> {
+fn rows(text: &str) -> Vec<Row<'_>> {
     let lines = text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| What |"));
     lines
         .map(|line| {
@@ -26,13 +26,28 @@ pub(crate) fn rows(text: &str) -> Vec<Row<'_>> {
         .collect()
 }
 
+/// Returns the complaints about all tables of a page, which have more than `fewest` rows; `has_bounds`: also
+/// about numbers that are not those of the constants.
+pub(crate) fn of_page(root: &Path, page: &str, fewest: usize, has_bounds: bool) -> Vec<String> {
+    let text = std::fs::read_to_string(root.join(page)).expect("the page is there");
+    let rows = rows(&text);
+    assert!(rows.len() > fewest, "only {} rows were found in {page}", rows.len());
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    let of_crate = |of: &str| sources(root, of);
+    let judge = |row: &Row<'_>| match has_bounds {
+        true => complaints(row, read, of_crate),
+        false => existence(row, read, of_crate),
+    };
+    rows.iter().flat_map(judge).collect()
+}
+
 /// Returns the texts between backticks.
 fn quoted(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
 /// Returns the complaints about a row of bounds; `read` gives the text of a file, `sources` those of a crate.
-pub(crate) fn complaints(
+fn complaints(
     row: &Row<'_>,
     read: impl Fn(&str) -> Option<String>,
     sources: impl Fn(&str) -> Vec<String>,
@@ -55,7 +70,7 @@ pub(crate) fn complaints(
 }
 
 /// Returns the complaints about a row whose constants or tests do not exist.
-pub(crate) fn existence(
+fn existence(
     row: &Row<'_>,
     read: impl Fn(&str) -> Option<String>,
     sources: impl Fn(&str) -> Vec<String>,
@@ -174,7 +189,7 @@ fn is_test(text: &str, function: &str) -> bool {
 }
 
 /// The sources of a crate, tests aside.
-pub(crate) fn sources(root: &Path, of: &str) -> Vec<String> {
+fn sources(root: &Path, of: &str) -> Vec<String> {
     let (mut found, mut folders) = (Vec::new(), vec![root.join("crates").join(of).join("src")]);
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };

@@ -124,24 +124,12 @@ fn links_of_documents_lead_somewhere() {
 
 #[test]
 fn what_bounds_growth_is_there_and_tested() {
-    let root = root();
-    let text = std::fs::read_to_string(root.join("docs/limits.md")).expect("the page is there");
-    let rows = limits::rows(&text);
-    assert!(rows.len() > 50, "only {} rows were found", rows.len());
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
-    let sources = |of: &str| limits::sources(&root, of);
-    assert_tidy(rows.iter().flat_map(|row| limits::complaints(row, read, sources)).collect());
+    assert_tidy(limits::of_page(&root(), "docs/limits.md", 50, true));
 }
 
 #[test]
 fn what_is_promised_about_others_is_tested() {
-    let root = root();
-    let text = std::fs::read_to_string(root.join("docs/threat-model.md")).expect("the page is there");
-    let rows = limits::rows(&text);
-    assert!(rows.len() > 25, "only {} rows were found", rows.len());
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
-    let sources = |of: &str| limits::sources(&root, of);
-    assert_tidy(rows.iter().flat_map(|row| limits::existence(row, read, sources)).collect());
+    assert_tidy(limits::of_page(&root(), "docs/threat-model.md", 25, false));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use plimsoll_testkit::{Answer, Behaviour, SimOptions};
 use super::plans::{answering, of_text};
 use super::{server, simulate};
 
-/// What the server gives: in a header it would be a header, and in a head it would be another request.
+/// Value that would be a second header in a header, and a second request in a head.
 const VALUE: &str = "line1\nline2\r\nx-split: yes\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n";
 
 /// The value within a string of JSON.

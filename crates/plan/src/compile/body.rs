@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
-use super::text::slots;
+use super::text::around_slots;
 use crate::document::{Field, RequestStep, Text};
 use crate::grants::unreadable;
 use crate::{BodyContent, BodyContext, Place, Problem};
@@ -127,17 +127,9 @@ impl Compiler<'_, '_> {
 
     /// A text in quotes: the text around its slots is escaped, and so are their values.
     fn write_json_text(&mut self, string: &str, place: Option<Place>, text: &mut String) -> Option<()> {
-        let mut original = string;
-        let mut written = String::new();
         // Secrets have to be known before their slots are examined.
         self.filled(string, place)?;
-        for slot in slots(string) {
-            let (before, after) = original.split_once(slot).unwrap_or((original, ""));
-            written.push_str(&escaped(before));
-            written.push_str(&self.escaping(slot));
-            original = after;
-        }
-        written.push_str(&escaped(original));
+        let written = around_slots(string, escaped, |slot| self.escaping(slot));
         let done = self.filled_bytes(written.as_bytes(), place, |value| Template::escape(&escaped(value)))?;
         text.push('"');
         text.push_str(&String::from_utf8_lossy(&done));

@@ -5,6 +5,7 @@ use plimsoll_scenario::{Body, Template};
 use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
+use super::text::around_slots;
 use crate::document::{Field, FormPartSpec, Keyed, RequestStep, Text};
 use crate::{BodyContent, Place, Problem};
 
@@ -154,21 +155,6 @@ impl Compiler<'_, '_> {
 fn in_quotes(text: &str, escaping: impl Fn(&str) -> String) -> String {
     let percent_encoded = |text: &str| text.replace('\r', "%0D").replace('\n', "%0A").replace('"', "%22");
     around_slots(text, percent_encoded, escaping)
-}
-
-/// A template whose literal texts are written by `literal`, and its slots by `escaping`: the head of a part
-/// is lines, which a value must not split.
-fn around_slots(text: &str, literal: impl Fn(&str) -> String, escaping: impl Fn(&str) -> String) -> String {
-    let mut written = String::new();
-    let mut rest = text;
-    for slot in super::text::slots(text) {
-        let (before, after) = rest.split_once(slot).unwrap_or((rest, ""));
-        written.push_str(&literal(before));
-        written.push_str(&escaping(slot));
-        rest = after;
-    }
-    written.push_str(&literal(rest));
-    written
 }
 
 /// A boundary that no file and no literal text of the parts has. It depends on nothing else: the same plan

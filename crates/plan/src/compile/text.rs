@@ -203,6 +203,25 @@ pub(super) fn slots(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// A template whose literal texts are written by `literal`, and its slots by `escaping`: values must not
+/// split what is around them.
+pub(super) fn around_slots(
+    text: &str,
+    literal: impl Fn(&str) -> String,
+    escaping: impl Fn(&str) -> String,
+) -> String {
+    let mut written = String::new();
+    let mut rest = text;
+    for slot in slots(text) {
+        let (before, after) = rest.split_once(slot).unwrap_or((rest, ""));
+        written.push_str(&literal(before));
+        written.push_str(&escaping(slot));
+        rest = after;
+    }
+    written.push_str(&literal(rest));
+    written
+}
+
 /// The first slot of a template, passing over `$${`.
 fn next_slot(text: &[u8]) -> Option<FoundSlot<'_>> {
     let mut from = 0;

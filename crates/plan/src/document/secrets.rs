@@ -406,7 +406,7 @@ mod tests {
         source(text).without_secrets(&Redaction::new(["pin"]))
     }
 
-    /// Whether two trees have the same lists and names.
+    /// Returns `true` if two trees have the same lists and names.
     fn are_alike(one: &Node, other: &Node) -> bool {
         match (&one.kind, &other.kind) {
             (Kind::Scalar { .. }, Kind::Scalar { .. }) => true,

@@ -201,7 +201,7 @@ fn a_request_is_repeated_until_its_answer_is_what_is_waited_for() {
     }
 }
 
-/// What a value does to the head of a part that names it: a server may have given it.
+/// Values with quotes and line ends, as a hostile server gives them, in each place of a part.
 #[test]
 fn values_split_no_head_of_a_part() {
     let plan = plan(&format!(

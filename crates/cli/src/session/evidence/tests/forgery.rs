@@ -94,7 +94,7 @@ fn sound() -> Evidence {
     evidence
 }
 
-/// The same as another version would have made it.
+/// Sound evidence that names another version of the program.
 fn of_another_version() -> Evidence {
     let mut evidence = sound();
     evidence.context.tool_version = "0.1.0".to_owned();
@@ -102,8 +102,8 @@ fn of_another_version() -> Evidence {
     evidence
 }
 
-/// What `verify` finds in evidence that was changed and signed anew, with or without its plan; the error of
-/// one that cannot be read.
+/// Signs changed evidence anew, with or without its plan, and verifies it; an error for evidence that cannot
+/// be read.
 fn verified(changed: &Value, with_plan: bool) -> Result<Verification, String> {
     let text = serde_json::to_vec(changed).expect("it is JSON");
     let evidence = Evidence::from_text(&text).map_err(|error| error.to_string())?;
@@ -132,7 +132,7 @@ fn places(value: &Value, place: &str, found: &mut Vec<String>) {
     found.push(place.to_owned());
 }
 
-/// What a forger may write in place of a value.
+/// Values of the same and of other types that a forger may put in place of one.
 fn forgeries(value: &Value) -> Vec<Value> {
     match value {
         Value::Null => vec![json!("forged words")],
