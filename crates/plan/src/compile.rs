@@ -293,7 +293,12 @@ impl Compiler<'_, '_> {
 
     /// Returns everything that templates may name, including secrets.
     fn scope<'s>(&'s self, variables: &'s [String], constants: &'s Constants) -> Scope<'s> {
-        Scope { variables, constants: Some(constants), tokens: &self.tokens }
+        Scope {
+            variables,
+            constants: Some(constants),
+            tokens: &self.tokens,
+            patterns: Some(&self.resolver.patterns),
+        }
     }
 }
 

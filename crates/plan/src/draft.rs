@@ -298,7 +298,8 @@ impl Resolver<'_> {
         let forward = proxy.as_ref().and_then(|proxy| proxy.forward.as_ref());
         let spec = draft.spec(servers.get(draft.server), !patch.disable_keepalive.is_on(), forward);
         let tokens = requests.tokens.clone();
-        let scope = Scope { variables: &draft.variables, constants: Some(constants), tokens: &tokens };
+        let (variables, patterns) = (&draft.variables, Some(&self.patterns));
+        let scope = Scope { variables, constants: Some(constants), tokens: &tokens, patterns };
         let book = requests.targets[draft.server].book.as_mut();
         let request = RequestTemplate::compile(&spec, &scope, book);
         let handler = ResponseHandler::compile(&draft.handler, &scope);

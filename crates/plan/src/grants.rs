@@ -24,7 +24,7 @@ pub(crate) struct Grants {
     /// Files that flags name need a permission, too.
     pub(crate) is_confined: bool,
     /// Files that the plan names need none, as those of flags.
-    is_plan_of_flags: bool,
+    pub(crate) is_plan_of_flags: bool,
 }
 
 impl Grants {

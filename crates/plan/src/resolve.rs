@@ -1,5 +1,6 @@
 //! From the raw values to a plan.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::Goodput;
-use plimsoll_scenario::Redaction;
+use plimsoll_scenario::{PatternRoom, Redaction};
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, FieldLimits};
@@ -42,6 +43,9 @@ const DEFAULT_REDIRECTS: u32 = 10;
 /// connection may have to buffer one head.
 const HEAD_BYTES: std::ops::RangeInclusive<u64> = 1024..=16 * 1024 * 1024;
 
+/// Endings of files that a plan may have written: those of sources, programs and plans are not among them.
+const OUTPUT_ENDINGS: [&str; 6] = ["csv", "json", "jsonl", "ndjson", "log", "txt"];
+
 impl Plan {
     /// Parses and checks everything that was typed, fills in the defaults, and compiles the requests.
     ///
@@ -66,7 +70,16 @@ impl Plan {
         let redaction = Redaction::new(patch.redact.iter().map(|given| given.text.trim()));
         let problems = Problems::default();
         let grants = Grants::of(&patch);
-        let mut resolver = Resolver { files, environment, document, grants, redaction, problems };
+        let mut resolver = Resolver {
+            files,
+            environment,
+            document,
+            grants,
+            redaction,
+            problems,
+            patterns: PatternRoom::default(),
+            named: RefCell::default(),
+        };
         match resolver.plan(&patch) {
             Some(plan) if resolver.problems.is_empty() => Ok(plan),
             _ => Err(resolver.problems),
@@ -89,6 +102,10 @@ pub(crate) struct Resolver<'a> {
     /// Secrets to hide in names and URLs of the plan.
     pub(crate) redaction: Redaction,
     pub(crate) problems: Problems,
+    /// Room for the regular expressions of all its parts.
+    pub(crate) patterns: PatternRoom,
+    /// The real paths of the files that the plan has read.
+    named: RefCell<Vec<PathBuf>>,
 }
 
 impl Resolver<'_> {
@@ -110,6 +127,7 @@ impl Resolver<'_> {
             return Ok(());
         }
         let own = self.document.as_ref().map_or(Path::new(""), |document| &document.folder);
+        self.named.borrow_mut().extend(self.files.real(path));
         self.grants.reading(self.files, own, path)
     }
 
@@ -131,20 +149,46 @@ impl Resolver<'_> {
     }
 
     /// Checks that the files which the plan has written, and the one that steers it, are where it may have
-    /// them.
+    /// them, once it is known which files it reads.
     fn check_outputs(&mut self, patch: &PlanPatch) {
-        let all = [&patch.stats, &patch.log, &patch.stream_log, &patch.failed, &patch.rate_file];
-        for given in all
-            .into_iter()
-            .flatten()
-            .filter(|given| (given.place.is_some() || self.grants.is_confined) && given.text.trim() != "-")
-        {
-            if let Err(error) = self.grants.writing(self.files, Path::new(given.text.trim())) {
-                let message = format!("{}: `{}` cannot be written: {error}", given.by, given.text.trim());
+        let written = [&patch.stats, &patch.log, &patch.stream_log, &patch.failed];
+        let steering = patch.rate_file.iter().map(|given| (given, false));
+        for (given, is_written) in written.into_iter().flatten().map(|given| (given, true)).chain(steering) {
+            let name = given.text.trim();
+            if (given.place.is_none() && !self.grants.is_confined) || name == "-" {
+                continue;
+            }
+            let path = Path::new(name);
+            let mut permitted = self.grants.writing(self.files, path);
+            if is_written {
+                permitted = permitted.and_then(|()| self.not_an_input(path));
+            }
+            if let Err(error) = permitted {
+                let message = format!("{}: `{name}` cannot be written: {error}", given.by);
                 let problem = given.problem(message);
                 let hint = "logs of a plan lie below the folder in which the command runs; --allow-files DIR \
                             permits those below DIR, and a flag names any";
                 self.problems.push(problem.with_hint(hint));
+            }
+        }
+    }
+
+    /// Checks that a file is not the plan or its data, nor looks as if it were something else than an output.
+    fn not_an_input(&self, path: &Path) -> io::Result<()> {
+        if self.grants.is_plan_of_flags {
+            return Ok(());
+        }
+        let own = self.document.as_ref().and_then(|plan| self.files.real(Path::new(&plan.source.name)).ok());
+        if let Ok(real) = self.files.real(path)
+            && (own.as_ref() == Some(&real) || self.named.borrow().contains(&real))
+        {
+            return Err(io::Error::other("the plan reads it"));
+        }
+        let ending = path.extension().unwrap_or_default();
+        match OUTPUT_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)) {
+            true => Ok(()),
+            false => {
+                Err(io::Error::other(format!("its name ends in none of .{}", OUTPUT_ENDINGS.join(", ."))))
             }
         }
     }
@@ -218,7 +262,12 @@ impl Resolver<'_> {
     }
 
     fn plan(&mut self, patch: &PlanPatch) -> Option<Plan> {
+        let plan = self.whole_plan(patch);
         self.check_outputs(patch);
+        plan
+    }
+
+    fn whole_plan(&mut self, patch: &PlanPatch) -> Option<Plan> {
         let preference = self.preference(patch);
         let crud = self.crud(patch);
         // The value that a wrong flag was meant to set is unknown: the rest is read as if the flag were

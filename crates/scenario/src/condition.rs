@@ -5,8 +5,8 @@ mod parse;
 
 use std::cmp::Ordering;
 
-use regex::bytes::Regex;
-
+use crate::pattern::{Pattern, TooMuchWork, Work};
+use crate::program::excerpt;
 use crate::{Scope, Session, Slot, Surroundings, Template, TemplateError};
 
 /// A condition on variables: `${role} == admin and not (${n} >= 10 or exists token)`.
@@ -57,8 +57,8 @@ enum Test {
     Contains(Template),
     Starts(Template),
     Ends(Template),
-    Matches(Regex),
-    MatchesNot(Regex),
+    Matches(Pattern),
+    MatchesNot(Pattern),
 }
 
 /// The outcomes of a comparison that an operator accepts.
@@ -89,7 +89,10 @@ impl Condition {
     }
 
     /// Returns `true` if the condition holds. Allocates nothing in steady state.
-    pub fn holds(&self, session: &mut Session, surroundings: &mut Surroundings<'_>) -> bool {
+    ///
+    /// # Errors
+    /// A text is too long for its regular expression: whether the condition holds is not known.
+    pub fn holds(&self, session: &mut Session, surroundings: &mut Surroundings<'_>) -> Result<bool, String> {
         self.node.holds(session, surroundings)
     }
 
@@ -127,11 +130,11 @@ pub(crate) fn variables_of(template: &Template) -> impl Iterator<Item = u16> + '
 }
 
 impl Node {
-    fn holds(&self, session: &mut Session, surroundings: &mut Surroundings<'_>) -> bool {
-        match self {
-            Self::Any(nodes) => nodes.iter().any(|node| node.holds(session, surroundings)),
-            Self::All(nodes) => nodes.iter().all(|node| node.holds(session, surroundings)),
-            Self::Not(node) => !node.holds(session, surroundings),
+    fn holds(&self, session: &mut Session, surroundings: &mut Surroundings<'_>) -> Result<bool, String> {
+        Ok(match self {
+            Self::Any(nodes) => Self::is_one(nodes, true, session, surroundings)?,
+            Self::All(nodes) => !Self::is_one(nodes, false, session, surroundings)?,
+            Self::Not(node) => !node.holds(session, surroundings)?,
             Self::Exists(variable) => session.known.get(usize::from(*variable)).is_some_and(|&known| known),
             Self::Compare(left, test) => {
                 // Both texts go into one buffer, one behind the other.
@@ -146,9 +149,24 @@ impl Node {
                 let (left, right) = rendered.split_at(middle);
                 let holds = test.passes(left, right);
                 session.scratch = rendered;
-                holds
+                holds?
+            }
+        })
+    }
+
+    /// Returns `true` if one of `nodes` is `wanted`. Those behind it are not looked at.
+    fn is_one(
+        nodes: &[Self],
+        wanted: bool,
+        session: &mut Session,
+        surroundings: &mut Surroundings<'_>,
+    ) -> Result<bool, String> {
+        for node in nodes {
+            if node.holds(session, surroundings)? == wanted {
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
     /// All its templates, in the order of the text.
@@ -176,18 +194,26 @@ impl Test {
         }
     }
 
-    fn passes(&self, left: &[u8], right: &[u8]) -> bool {
-        match self {
+    /// Returns `true` if the texts pass; the error is that they are too long to know.
+    fn passes(&self, left: &[u8], right: &[u8]) -> Result<bool, String> {
+        Ok(match self {
             Self::Order(orders, _) => {
                 orders.accept(number::compare(left, right).unwrap_or_else(|| left.cmp(right)))
             }
             Self::Contains(_) => contains(left, right),
             Self::Starts(_) => left.starts_with(right),
             Self::Ends(_) => left.ends_with(right),
-            Self::Matches(regex) => regex.is_match(left),
-            Self::MatchesNot(regex) => !regex.is_match(left),
-        }
+            Self::Matches(pattern) => is_match(pattern, left)?,
+            Self::MatchesNot(pattern) => !is_match(pattern, left)?,
+        })
     }
+}
+
+fn is_match(pattern: &Pattern, text: &[u8]) -> Result<bool, String> {
+    pattern.is_match(text, &Work::default()).map_err(|TooMuchWork| {
+        let (begin, expression) = (excerpt(text), pattern.text());
+        format!("`{begin}` is too long a text for the regular expression `{expression}`")
+    })
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
@@ -228,7 +254,7 @@ mod tests {
             feeds: &mut Feeds::default(),
             tokens: None,
         };
-        condition.holds(session, &mut surroundings)
+        condition.holds(session, &mut surroundings).unwrap()
     }
 
     fn holds(text: &str) -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::PatternRoom;
 use crate::token::{Signer, Tokens};
 
 /// Inputs of a rendering, besides random numbers.
@@ -47,12 +48,15 @@ pub struct Scope<'a> {
     pub constants: Option<&'a Constants>,
     /// Tokens that `${token(name)}` may name. Each stands for the [token](Context::tokens) at its position.
     pub tokens: &'a [Arc<Signer>],
+    /// Room for regular expressions, from which each takes its own; without it only the size of each is
+    /// bounded.
+    pub patterns: Option<&'a PatternRoom>,
 }
 
 impl<'a> Scope<'a> {
     /// A scope with these variables and no constants.
     pub const fn new(variables: &'a [String]) -> Self {
-        Self { variables, constants: None, tokens: &[] }
+        Self { variables, constants: None, tokens: &[], patterns: None }
     }
 }
 

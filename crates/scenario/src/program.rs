@@ -282,11 +282,11 @@ fn carry_out(op: &Op, session: &mut Session, surroundings: &mut Surroundings<'_>
         }
         Op::ClearCookies => session.cookies.clear(),
         Op::Jump(to) => session.position = *to,
-        Op::Unless(condition, to) => {
-            if !condition.holds(session, surroundings) {
-                session.position = *to;
-            }
-        }
+        Op::Unless(condition, to) => match condition.holds(session, surroundings) {
+            Ok(true) => {}
+            Ok(false) => session.position = *to,
+            Err(reason) => return Some(Next::Fail(reason)),
+        },
         Op::Repeat { counter, times } => return begin_loop(*counter, times, session, surroundings),
         Op::CountDown { counter, end } => match session.counters.get_mut(usize::from(*counter)) {
             Some(left) if *left > 0 => *left -= 1,
@@ -374,8 +374,7 @@ fn whole_number(text: &[u8]) -> Option<u64> {
     if is_number { std::str::from_utf8(digits).ok()?.parse().ok() } else { None }
 }
 
-/// The start of a value, for a message: it may be anything that a server sent, and as long.
-/// The beginning of a text, for a message.
+/// The beginning of a value, for a message: it may be anything that a server sent, and as long.
 pub(crate) fn excerpt(value: &[u8]) -> String {
     const LONGEST: usize = 20;
     match value.get(..LONGEST) {

@@ -72,7 +72,7 @@ impl RequestTemplate {
 
     fn compile_again(&self, spec: RequestSpec) -> Result<Self, TemplateError> {
         let Source { variables, constants, tokens, .. } = &*self.source;
-        let scope = Scope { variables, constants: constants.as_ref(), tokens };
+        let scope = Scope { variables, constants: constants.as_ref(), tokens, patterns: None };
         Self::compile(&spec, &scope, None)
     }
 }

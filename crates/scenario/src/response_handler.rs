@@ -8,7 +8,6 @@ mod describe;
 mod events;
 mod json_path;
 mod judge;
-mod pattern;
 mod place;
 #[cfg(test)]
 mod searches;
@@ -238,7 +237,7 @@ impl ResponseHandler {
         }
         let mut needs = Needs::default();
         let mut compile_place = |source: &Source| {
-            let place = Place::compile(source)?;
+            let place = Place::compile(source, scope)?;
             place.add_needs(&mut needs);
             Ok(place)
         };

@@ -1,8 +1,7 @@
 //! The text of a condition.
 
-use regex::bytes::Regex;
-
 use super::{Node, Orders, Test};
+use crate::pattern::Pattern;
 use crate::{Scope, Template, TemplateError, suggest};
 
 /// Parentheses and `not`s within each other: parsing and evaluation recurse.
@@ -215,8 +214,8 @@ impl<'p> Parser<'p> {
             "contains" => Test::Contains(template),
             "starts_with" => Test::Starts(template),
             "ends_with" => Test::Ends(template),
-            "=~" => Test::Matches(regex(&template, right.0)?),
-            _ => Test::MatchesNot(regex(&template, right.0)?),
+            "=~" => Test::Matches(pattern(&template, right.0, self.scope)?),
+            _ => Test::MatchesNot(pattern(&template, right.0, self.scope)?),
         };
         Ok(Node::Compare(left, test))
     }
@@ -275,19 +274,14 @@ fn single_or(mut nodes: Vec<Node>, make: fn(Vec<Node>) -> Node) -> Node {
     }
 }
 
-fn regex(template: &Template, place: usize) -> Result<Regex, TemplateError> {
+fn pattern(template: &Template, place: usize, scope: &Scope<'_>) -> Result<Pattern, TemplateError> {
     let error = if !template.is_static() {
         TemplateError::new("a regular expression has no slots")
             .with_hint("it is compiled before the run; compare with `==` or `contains`")
     } else {
-        match Regex::new(&String::from_utf8_lossy(template.literals())) {
-            Ok(regex) => return Ok(regex),
-            // The crate draws the expression with a caret; the reason is in the last line.
-            Err(error) => {
-                let text = error.to_string();
-                let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                TemplateError::new(format!("not a regular expression: {reason}"))
-            }
+        match Pattern::parse(&String::from_utf8_lossy(template.literals()), scope) {
+            Ok(pattern) => return Ok(pattern),
+            Err(error) => error,
         }
     };
     Err(error.at(format_args!("character {place}")))
@@ -323,7 +317,7 @@ mod tests {
             ("exists zzzzzzz", "character 8: there is no variable `zzzzzzz`", "known: role, n"),
             ("ü == ${rolle}", "character 6: unknown template slot `${rolle}`", "did you mean `role`?"),
             ("${n} == ${uuid", "character 9: `${` without a closing `}`", ""),
-            ("${n} =~ 'a('", "character 9: not a regular expression: unclosed group", ""),
+            ("${n} =~ 'a('", "character 9: the regular expression `a(`: unclosed group", ""),
             ("${n} =~ (a|b)", "character 9: expected a text, found `(`", "needs quotes"),
             ("${n} =~ ^${role}", "character 9: a regular expression has no slots", "before the run"),
         ] {

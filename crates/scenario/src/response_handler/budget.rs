@@ -4,8 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
 
-use regex::Regex;
-
+use crate::pattern::{Pattern, TooMuchWork, Work};
 use crate::xml::{XmlBounds, XmlFault};
 
 /// Values of a body that is searched, at most: elements, attributes, texts, or those of JSON. They take some
@@ -38,6 +37,8 @@ pub(super) enum Excess {
     Attributes,
     Depth,
     Steps,
+    /// What a regular expression may take.
+    Pattern,
 }
 
 impl fmt::Display for Excess {
@@ -50,6 +51,7 @@ impl fmt::Display for Excess {
             Self::Attributes => write!(f, "an element has more than {ATTRIBUTES_MAX} attributes"),
             Self::Depth => write!(f, "more than {DEPTH_MAX} elements are within each other"),
             Self::Steps => write!(f, "the search took more than {STEPS_MAX} steps"),
+            Self::Pattern => f.write_str("the text is too long for the regular expression"),
         }
     }
 }
@@ -78,13 +80,16 @@ pub(super) struct Budget {
     /// Steps for each value that a JSONPath looks at, by the length of its filters.
     price: Cell<u64>,
     /// Regular expressions that the search names by their numbers.
-    patterns: RefCell<Arc<[Regex]>>,
+    patterns: RefCell<Arc<[Pattern]>>,
+    /// What is left of the work of regular expressions.
+    work: Work,
 }
 
 impl Budget {
     /// Begins a search.
     pub(super) fn refill(&self) {
         self.left.set(STEPS_MAX);
+        self.work.refill();
         self.excess.set(None);
     }
 
@@ -135,7 +140,7 @@ impl Budget {
     }
 
     /// Sets up a search by JSONPath.
-    pub(super) fn set_filters(&self, price: u64, patterns: &Arc<[Regex]>) {
+    pub(super) fn set_filters(&self, price: u64, patterns: &Arc<[Pattern]>) {
         self.price.set(price);
         self.patterns.replace(Arc::clone(patterns));
     }
@@ -146,10 +151,26 @@ impl Budget {
     }
 
     /// Returns `true` if the pattern of this number matches.
-    pub(super) fn is_match(&self, pattern: usize, text: &str) -> bool {
-        // A text without a match takes some 1 ns for each byte.
+    pub(super) fn is_filtered(&self, pattern: usize, text: &str) -> bool {
         let patterns = self.patterns.borrow();
-        self.spend(1 + text.len() as u64 / 64)
-            && patterns.get(pattern).is_some_and(|regex| regex.is_match(text))
+        self.spend(1) && patterns.get(pattern).is_some_and(|pattern| self.is_match(pattern, text.as_bytes()))
+    }
+
+    /// Returns `true` if the expression matches anywhere in `text`.
+    pub(super) fn is_match(&self, pattern: &Pattern, text: &[u8]) -> bool {
+        self.known(pattern.is_match(text, &self.work))
+    }
+
+    /// The first group of the first match, or all of the match if there are no groups.
+    pub(super) fn first_group<'t>(&self, pattern: &Pattern, text: &'t [u8]) -> Option<&'t [u8]> {
+        self.known(pattern.first_group(text, &self.work))
+    }
+
+    /// Ends the search where a regular expression gave up.
+    fn known<T: Default>(&self, found: Result<T, TooMuchWork>) -> T {
+        found.unwrap_or_else(|TooMuchWork| {
+            self.exceed(Excess::Pattern);
+            T::default()
+        })
     }
 }

@@ -3,9 +3,9 @@
 use memchr::memmem::{self, Finder};
 use plimsoll_core::Random;
 
-use super::pattern::Pattern;
 use super::place::{Exchange, Place};
 use super::{CheckSpec, Matching};
+use crate::pattern::Pattern;
 use crate::{Context, Scope, Template, TemplateError};
 
 /// One check.
@@ -43,9 +43,17 @@ impl Check {
                 }
                 changing => Test::Contains(changing),
             },
-            Matching::Regex(text) => Test::Matches(Pattern::parse(text)?),
+            Matching::Regex(text) => Test::Matches(Pattern::parse(text, scope)?),
         };
         Ok(Self { place, test, negated: spec.negated })
+    }
+
+    /// The regular expression that it compares with.
+    pub(super) fn pattern(&self) -> Option<&Pattern> {
+        match &self.test {
+            Test::Matches(pattern) => Some(pattern),
+            _ => None,
+        }
     }
 
     /// Returns `true` if the check reads nothing of the session and of the request.
@@ -67,12 +75,15 @@ impl Check {
         looked_at: &mut Vec<u8>,
         scratch: &mut Vec<u8>,
     ) -> bool {
+        let budget = exchange.parsed.budget();
         let matches = match &self.test {
             Test::Exists => self.place.any(exchange, looked_at, |_| true),
             Test::ContainsAlways(finder) => {
                 self.place.any(exchange, looked_at, |value| finder.find(value).is_some())
             }
-            Test::Matches(pattern) => self.place.any(exchange, looked_at, |value| pattern.is_match(value)),
+            Test::Matches(pattern) => {
+                self.place.any(exchange, looked_at, |value| budget.is_match(pattern, value))
+            }
             Test::Equals(text) => {
                 let text = rendered(text, variables, scratch);
                 self.place.any(exchange, looked_at, |value| value == text)
@@ -91,7 +102,7 @@ impl Check {
             }
         };
         // A search that was given up says neither.
-        matches != self.negated && exchange.parsed.budget().excess().is_none()
+        matches != self.negated && budget.excess().is_none()
     }
 }
 

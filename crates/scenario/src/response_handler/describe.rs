@@ -2,10 +2,12 @@
 
 use super::budget::{Budget, Excess};
 use super::place::{Exchange, Parsed, Place};
+use super::take::Take;
 use super::{
     CheckSpec, ExtractSpec, Failure, JUDGE, Matching, ResponseHandler, STATUS, Source, StatusRange, UNTIL,
 };
 use crate::header::is_secret;
+use crate::pattern::Pattern;
 use crate::{Conversion, Received, SentRequest, cookie::CookieJar, first_line};
 
 /// Half of the maximum number of characters of a description.
@@ -54,47 +56,56 @@ impl ResponseHandler {
     /// Reports whether the value that was looked for is in the response; `None` if the response cannot show
     /// it.
     fn is_there(&self, what: usize, received: &Received<'_>) -> Option<bool> {
-        let (place, source) = self.looked_for(what)?;
+        let (place, _, source) = self.looked_for(what)?;
         if matches!(source, Source::RequestHeader(_) | Source::RequestJsonPointer(_) | Source::Cookie(_)) {
             return None;
         }
-        Some(self.search(place, received).is_ok())
+        Some(self.search(place, None, received).is_ok())
     }
 
     /// The bound that the body exceeds for the search that failed.
     fn excess(&self, what: u16, received: &Received<'_>) -> Option<String> {
         let until = self.spec.poll.iter().flat_map(|poll| &poll.until).map(|check| &check.source);
-        let mut looked_for = self.until.iter().map(|check| &check.place).zip(until);
+        let mut looked_for = self.until.iter().zip(until);
         let (source, excess) = if what == UNTIL {
-            looked_for.find_map(|(place, source)| Some((source, self.search(place, received).err()??)))?
+            looked_for.find_map(|(check, source)| {
+                Some((source, self.search(&check.place, check.pattern(), received).err()??))
+            })?
         } else {
-            let (place, source) = self.looked_for(what.into())?;
-            (source, self.search(place, received).err()??)
+            let (place, pattern, source) = self.looked_for(what.into())?;
+            (source, self.search(place, pattern, received).err()??)
         };
         Some(format!("{}: {excess}", noun(source)))
     }
 
-    /// The place of the check or of the value with this number.
-    fn looked_for(&self, what: usize) -> Option<(&Place, &Source)> {
+    /// The place of the check or of the value with this number, and the regular expression that is looked for
+    /// there.
+    fn looked_for(&self, what: usize) -> Option<(&Place, Option<&Pattern>, &Source)> {
         match self.checks.get(what - 1) {
-            Some(check) => Some((&check.place, &self.spec.checks.get(what - 1)?.source)),
+            Some(check) => Some((&check.place, check.pattern(), &self.spec.checks.get(what - 1)?.source)),
             None => {
                 let number = what - 1 - self.checks.len();
-                Some((&self.takes.get(number)?.place, &self.spec.extract.get(number)?.source))
+                let Take { place, pattern, .. } = self.takes.get(number)?;
+                Some((place, pattern.as_ref(), &self.spec.extract.get(number)?.source))
             }
         }
     }
 
     /// Looks for a value once more. The error is the bound that the search has exceeded, if that is why there
     /// is none.
-    fn search(&self, place: &Place, received: &Received<'_>) -> Result<(), Option<Excess>> {
+    fn search(
+        &self,
+        place: &Place,
+        pattern: Option<&Pattern>,
+        received: &Received<'_>,
+    ) -> Result<(), Option<Excess>> {
         let (sent, cookies, budget) = (SentRequest::default(), CookieJar::default(), Budget::default());
         let (mut parsed, stream) = (Parsed::new(&budget), self.spec.stream);
         let mut exchange = Exchange { received, sent: &sent, cookies: &cookies, parsed: &mut parsed, stream };
-        match place.first(&mut exchange, &mut Vec::new()) {
-            Some(_) => Ok(()),
-            None => Err(budget.excess()),
-        }
+        let fits = |value: &[u8]| pattern.is_none_or(|pattern| budget.is_match(pattern, value));
+        let is_there = place.any(&mut exchange, &mut Vec::new(), fits);
+        // What makes no match may be that the search was given up.
+        if is_there { Ok(()) } else { Err(budget.excess()) }
     }
 }
 

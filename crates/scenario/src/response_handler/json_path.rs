@@ -9,13 +9,13 @@ use std::sync::Arc;
 use jsonpath_rust::parser::model::{JpQuery, Segment, Selector};
 use jsonpath_rust::parser::parse_json_path;
 use jsonpath_rust::query::js_path_process;
-use regex::Regex;
 
 use self::filters::Filters;
 pub(super) use self::tree::{Tree, parse};
 use self::walk::{Step, find};
 use super::budget::Budget;
-use crate::TemplateError;
+use crate::pattern::Pattern;
+use crate::{Scope, TemplateError};
 
 /// A JSONPath, compiled.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) enum JsonPath {
         query: JpQuery,
         /// Steps for each value that is looked at, for the filters that may look at it.
         price: u64,
-        patterns: Arc<[Regex]>,
+        patterns: Arc<[Pattern]>,
     },
 }
 
@@ -45,7 +45,7 @@ impl Clone for JsonPath {
 }
 
 impl JsonPath {
-    pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
+    pub(super) fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, TemplateError> {
         let Ok(mut query) = parse_json_path(text) else {
             return Err(TemplateError::new(format!("`{text}` is not a JSONPath"))
                 .with_hint("it starts with `$`, as in `$.orders[0].id` (RFC 9535)"));
@@ -53,7 +53,7 @@ impl JsonPath {
         if let Some(steps) = query.segments.iter().map(step).collect() {
             return Ok(Self::Single(steps));
         }
-        let Filters { price, patterns } = Filters::take(&mut query)
+        let Filters { price, patterns, .. } = Filters::take(&mut query, scope)
             .map_err(|reason| TemplateError::new(format!("`{text}` is not a JSONPath: {reason}")))?;
         Ok(Self::Any { query, price, patterns: patterns.into() })
     }

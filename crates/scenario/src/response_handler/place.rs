@@ -11,7 +11,7 @@ use crate::cookie::CookieJar;
 use crate::header::check_name;
 use crate::pointer::JsonPointer;
 use crate::reference::Origin;
-use crate::{EventStream, Needs, Received, SentRequest, TemplateError};
+use crate::{EventStream, Needs, Received, Scope, SentRequest, TemplateError};
 
 /// The place of a value.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ fn fit<'t, T>(tree: &'t Result<T, Option<Excess>>, budget: &Budget) -> Option<&'
 }
 
 impl Place {
-    pub(super) fn compile(source: &Source) -> Result<Self, TemplateError> {
+    pub(super) fn compile(source: &Source, scope: &Scope<'_>) -> Result<Self, TemplateError> {
         Ok(match source {
             Source::Status => Self::Status,
             Source::Header(name) if name == ":status" => Self::Status,
@@ -123,10 +123,10 @@ impl Place {
             Source::Body => Self::Body,
             Source::JsonPointer(pointer) => Self::Pointer(JsonPointer::parse(pointer)?),
             Source::RequestJsonPointer(pointer) => Self::RequestPointer(JsonPointer::parse(pointer)?),
-            Source::JsonPath(path) => Self::JsonPath(JsonPath::parse(path)?),
+            Source::JsonPath(path) => Self::JsonPath(JsonPath::parse(path, scope)?),
             Source::XPath(path) => Self::XPath(XPath::parse(path)?),
             Source::Event { pick, of } => {
-                let of = Box::new(Self::compile(of)?);
+                let of = Box::new(Self::compile(of, scope)?);
                 Self::Event(EventPlace { pick: *pick, of })
             }
         })

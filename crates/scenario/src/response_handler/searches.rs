@@ -588,7 +588,7 @@ proptest! {
         let received = &Received::new(200, &fields, body.as_bytes());
         let mut exchange =
             Exchange { received, sent: &sent, cookies: &cookies, parsed: &mut parsed, stream: None };
-        let place = Place::compile(&Source::JsonPath(path)).unwrap();
+        let place = Place::compile(&Source::JsonPath(path), &Scope::default()).unwrap();
         let mut scratch = Vec::new();
         let found = place.first(&mut exchange, &mut scratch);
         let found = found.map(|found| String::from_utf8_lossy(found).into_owned());

@@ -2,9 +2,9 @@
 
 use super::ExtractSpec;
 use super::check::{compile_text, rendered};
-use super::pattern::Pattern;
 use super::place::{Exchange, Place};
 use crate::extract::{Conversion, Extract};
+use crate::pattern::Pattern;
 use crate::reference::{Origin, Resource};
 use crate::{Received, Scope, Template, TemplateError};
 
@@ -12,7 +12,7 @@ use crate::{Received, Scope, Template, TemplateError};
 #[derive(Clone, Debug)]
 pub(super) struct Take {
     pub(super) place: Place,
-    pattern: Option<Pattern>,
+    pub(super) pattern: Option<Pattern>,
     form: Conversion,
     variable: u16,
     default: Option<Template>,
@@ -30,7 +30,7 @@ impl Take {
         let default = spec.default.as_ref().map(|text| compile_text(text, scope)).transpose()?;
         Ok(Self {
             place,
-            pattern: spec.regex.as_deref().map(Pattern::parse).transpose()?,
+            pattern: spec.regex.as_deref().map(|text| Pattern::parse(text, scope)).transpose()?,
             form: spec.form,
             variable: spec.variable,
             default,
@@ -49,11 +49,13 @@ impl Take {
         let variable = usize::from(self.variable);
         let Received { secure, authority, .. } = *exchange.received;
         let base = Resource { origin: Origin { https: secure, authority }, path: &exchange.sent.path };
+        let budget = exchange.parsed.budget();
         let found = match &self.pattern {
             None => self.place.first(exchange, looked_at),
             Some(pattern) => {
-                let value = self.place.first_fit(exchange, looked_at, |value| pattern.is_match(value));
-                value.and_then(|value| pattern.first_group(value))
+                let value =
+                    self.place.first_fit(exchange, looked_at, |value| budget.is_match(pattern, value));
+                value.and_then(|value| budget.first_group(pattern, value))
             }
         };
         let Some(into) = variables.get_mut(variable) else { return false };
@@ -65,7 +67,7 @@ impl Take {
             }
         };
         // A default is for a value that is missing, not for a search that was given up.
-        let is_missing = !is_there && exchange.parsed.budget().excess().is_none();
+        let is_missing = !is_there && budget.excess().is_none();
         if let (true, Some(default)) = (is_missing, &self.default) {
             let text = rendered(default, variables, scratch);
             variables[variable].extend_from_slice(text);

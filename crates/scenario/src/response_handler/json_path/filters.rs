@@ -4,25 +4,28 @@ use jsonpath_rust::parser::model::{
     Comparable, Comparison, Filter, FilterAtom, FnArg, JpQuery, Literal, Segment, Selector, SingularQuery,
     Test, TestFunction,
 };
-use regex::Regex;
+
+use crate::Scope;
+use crate::pattern::Pattern;
 
 /// What the filters of a query need.
 #[derive(Debug, Default)]
-pub(super) struct Filters {
+pub(super) struct Filters<'s> {
     /// One, and the number of selectors and of parts of filters.
     pub(super) price: u64,
     /// Patterns of `match` and `search`, which the library would compile for each value anew.
-    pub(super) patterns: Vec<Regex>,
+    pub(super) patterns: Vec<Pattern>,
+    scope: Scope<'s>,
 }
 
-impl Filters {
+impl<'s> Filters<'s> {
     /// Takes the patterns out of a query: each `match` and `search` becomes a function with the number of its
     /// pattern as its name, whose second argument is the root.
     ///
     /// # Errors
     /// A pattern that is not a text in the query, or no regular expression.
-    pub(super) fn take(query: &mut JpQuery) -> Result<Self, String> {
-        let mut filters = Self { price: 1, ..Self::default() };
+    pub(super) fn take(query: &mut JpQuery, scope: &Scope<'s>) -> Result<Self, String> {
+        let mut filters = Self { price: 1, scope: *scope, ..Self::default() };
         filters.segments(&mut query.segments)?;
         Ok(filters)
     }
@@ -125,11 +128,11 @@ impl Filters {
         let FnArg::Literal(Literal::String(pattern)) = pattern else {
             return Err("the pattern of `match` and `search` has to be a text in quotes".to_owned());
         };
-        let regex = Regex::new(&translated(pattern, is_search))
+        let translated = Pattern::parse(&translated(pattern, is_search), &self.scope)
             .map_err(|_| format!("`{pattern}` is not a regular expression"))?;
         let root = FnArg::Test(Box::new(Test::AbsQuery(JpQuery::new(Vec::new()))));
         *function = TestFunction::Custom(self.patterns.len().to_string(), vec![text.clone(), root]);
-        self.patterns.push(regex);
+        self.patterns.push(translated);
         Ok(())
     }
 }

@@ -210,7 +210,7 @@ impl Queryable for Tree<'_> {
         };
         if let Ok(pattern) = name.parse() {
             let text = left.as_str();
-            let matches = |text| right.budget.is_some_and(|budget| budget.is_match(pattern, text));
+            let matches = |text| right.budget.is_some_and(|budget| budget.is_filtered(pattern, text));
             return text.is_some_and(matches).into();
         }
         let Some(list) = right.as_array() else { return Self::null() };
