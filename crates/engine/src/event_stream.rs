@@ -248,7 +248,7 @@ fn log(times: &mut StreamTimes, stream: EventStream, event: &Event<'_>, content:
     if times.id.is_none() {
         times.id = Some(stream.id_of(event.data).unwrap_or_default().into());
     }
-    times.content.extend(content);
+    content.into_iter().for_each(|at| times.note(at));
 }
 
 /// The instant, or that of sending where it is earlier; [`Nanos::MAX`] stays.

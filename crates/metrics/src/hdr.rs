@@ -3,14 +3,15 @@
 //! Our buckets are those of HdrHistogram with 1 ns as the lowest discernible value and three significant
 //! digits ([`crate::histogram`]), so only the parts that it does not keep are lost: sum and extremes.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
+use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 
 use crate::histogram;
 
@@ -20,6 +21,10 @@ const RANGE: u64 = 24 * 3600 * 1_000_000_000;
 const DIGITS: u8 = 3;
 /// Cookie at the beginning of an encoded histogram: version 2, with counts of up to nine bytes.
 const COOKIE: u32 = 0x1c84_9313;
+/// Bytes in front of the counts.
+const HEAD: usize = 40;
+/// Longest encoded histogram, in bytes: nine for each bucket.
+const LONGEST: usize = HEAD + 9 * 40_000;
 /// Cookie at the beginning of a deflated one.
 const COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 
@@ -104,17 +109,72 @@ fn deflated(encoded: &[u8]) -> Vec<u8> {
 
 /// The values of a text in ascending order, each the largest of its bucket, with their counts.
 ///
+/// Read here and not by the library, which takes as much memory as a text says: 4 GB for 14 KB.
+///
 /// # Errors
-/// The reason why the text is invalid.
+/// The reason why the text is invalid, also that it is not of a histogram with our buckets.
 pub fn values(text: &str) -> Result<Vec<(u64, u64)>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
     let bytes = STANDARD.decode(text).map_err(|error| format!("a histogram is not Base64: {error}"))?;
-    let histogram: Histogram<u64> = Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
-        .map_err(|error| format!("a histogram is damaged: {error}"))?;
-    Ok(histogram.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect())
+    let damaged = |why: &str| format!("a histogram is damaged: {why}");
+    match bytes.split_first_chunk() {
+        Some((cookie, rest)) if *cookie == COMPRESSED_COOKIE.to_be_bytes() => {
+            let deflated = rest.split_first_chunk::<4>().map_or(&[][..], |(_, deflated)| deflated);
+            let mut bytes = Vec::new();
+            let read = ZlibDecoder::new(deflated).take(LONGEST as u64 + 1).read_to_end(&mut bytes);
+            read.map_err(|error| damaged(&error.to_string()))?;
+            decoded(&bytes)
+        }
+        _ => decoded(&bytes),
+    }
+    .map_err(damaged)
+}
+
+/// The inverse of [`encoded`].
+fn decoded(bytes: &[u8]) -> Result<Vec<(u64, u64)>, &'static str> {
+    let (head, mut rest) = bytes.split_first_chunk::<HEAD>().ok_or("it is too short")?;
+    if bytes.len() > LONGEST || head[4..8] != (rest.len() as u32).to_be_bytes() {
+        return Err("it is not as long as it says");
+    }
+    let like = |range: Range<usize>, bytes: &[u8]| head[range] == *bytes;
+    if !(like(0..4, &COOKIE.to_be_bytes())
+        && like(12..16, &u32::from(DIGITS).to_be_bytes())
+        && like(16..24, &1_u64.to_be_bytes())
+        && like(24..32, &RANGE.to_be_bytes()))
+    {
+        return Err("it has not the buckets of this program");
+    }
+    let (mut values, mut bucket) = (Vec::new(), 0_u64);
+    while !rest.is_empty() {
+        let number = take_number(&mut rest).ok_or("it ends within a number")?;
+        match u64::try_from(number) {
+            Ok(count) => {
+                let value = usize::try_from(bucket).ok().and_then(histogram::highest_in_array);
+                let value = value.ok_or("it has more buckets than there are")?;
+                values.extend((count > 0).then_some((value, count)));
+                bucket += 1;
+            }
+            Err(_) => bucket = bucket.saturating_add(number.unsigned_abs()),
+        }
+    }
+    Ok(values)
+}
+
+/// Takes a number in zig-zag LEB128 of at most nine bytes.
+fn take_number(bytes: &mut &[u8]) -> Option<i64> {
+    let mut number = 0_u64;
+    for place in 0..9 {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let is_last = place == 8 || byte < 0x80;
+        number |= u64::from(if place == 8 { byte } else { byte & 0x7f }) << (7 * place);
+        if is_last {
+            break;
+        }
+    }
+    Some((number >> 1) as i64 ^ -((number & 1) as i64))
 }
 
 #[cfg(test)]
@@ -160,6 +220,59 @@ mod tests {
             prop_assert_eq!(super::values(&plain(merged())), Ok(read.clone()));
             prop_assert_eq!(super::values(&text(merged())), Ok(read));
         }
+    }
+
+    /// What a text says of itself takes no memory and no time.
+    #[test]
+    fn hostile_texts_are_refused() {
+        let good = encoded([(1_000, 3), (2_000_000, 1)].into_iter()).expect("there are values");
+        let changed = |place: usize, to: &[u8]| {
+            let mut bytes = good.clone();
+            bytes[place..place + to.len()].copy_from_slice(to);
+            bytes
+        };
+        let behind = |numbers: &[i64]| {
+            let mut bytes = good[..HEAD].to_vec();
+            numbers.iter().for_each(|&number| push_number(&mut bytes, number));
+            let length = (bytes.len() - HEAD) as u32;
+            bytes[4..8].copy_from_slice(&length.to_be_bytes());
+            bytes
+        };
+        let long = [&good[..], &vec![0; LONGEST]].concat();
+        for (bytes, why) in [
+            (changed(4, &[0xff; 4]), "it is not as long as it says"),
+            (changed(4, &[0; 4]), "it is not as long as it says"),
+            (changed(12, &5_u32.to_be_bytes()), "it has not the buckets of this program"),
+            (changed(16, &9_u64.to_be_bytes()), "it has not the buckets of this program"),
+            (changed(24, &[0xff; 8]), "it has not the buckets of this program"),
+            (changed(0, b"0000"), "it has not the buckets of this program"),
+            (changed(good.len() - 1, &[0x80]), "it ends within a number"),
+            (behind(&[i64::MIN, 1]), "it has more buckets than there are"),
+            (behind(&[-50_000, 1]), "it has more buckets than there are"),
+            (behind(&[i64::MIN, i64::MIN, 1]), "it has more buckets than there are"),
+            (long, "it is not as long as it says"),
+            (good[..20].to_vec(), "it is too short"),
+            (Vec::new(), "it is too short"),
+        ] {
+            let text = STANDARD.encode(&bytes);
+            if !text.is_empty() {
+                assert_eq!(values(&text), Err(format!("a histogram is damaged: {why}")));
+            }
+            assert_eq!(
+                values(&STANDARD.encode(deflated(&bytes))),
+                Err(format!("a histogram is damaged: {why}"))
+            );
+        }
+        assert_eq!(
+            values("AAAA$"),
+            Err("a histogram is not Base64: Invalid symbol 36, offset 4.".to_owned())
+        );
+        assert!(
+            values(&STANDARD.encode([&COMPRESSED_COOKIE.to_be_bytes()[..], b"\0\0\0\0no"].concat())).is_err()
+        );
+        let bomb = deflated(&vec![0; 100 << 20]);
+        assert!(values(&STANDARD.encode(bomb)).is_err());
+        assert_eq!(values(&STANDARD.encode(behind(&[-5, 7, 0, 1]))), Ok(vec![(5, 7), (7, 1)]));
     }
 
     #[test]

@@ -2,13 +2,17 @@
 //!
 //! The layout is that of HdrHistogram with three significant digits and 1 ns as its lowest discernible value:
 //! 2,048 sub-buckets, of which the upper 1,024 are used in each further power of two. The array is our own
-//! because three things that a run needs are awkward over the `hdrhistogram` crate: one bounds check on the
+//! because four things that a run needs are awkward over the `hdrhistogram` crate: one bounds check on the
 //! hot path that serves growth *and* overflow, a default that owns no memory (a step that never fails keeps
-//! no histogram of failures), and a cheap difference against an earlier state ([`Cursor`]). The crate is the
-//! oracle of the tests below instead.
+//! no histogram of failures), memory for the buckets around those that hold anything alone (plans have
+//! thousands of steps), and a cheap difference against an earlier state ([`Cursor`]). The crate is the oracle
+//! of the tests below instead.
+
+mod counts;
 
 use plimsoll_statistics::samples_needed;
 
+use self::counts::Counts;
 use crate::Censored;
 
 /// log2 of [`HALF`].
@@ -17,7 +21,7 @@ const HALF_BITS: u32 = 10;
 const HALF: u64 = 1 << HALF_BITS;
 /// The range of values: 24 hours in nanoseconds, longer than any single request is waited for.
 const RANGE: u64 = 24 * 3600 * 1_000_000_000;
-/// Number of buckets (38,122, hence 298 KiB once anything is recorded; the system backs only touched pages).
+/// Number of buckets: 38,122, which would take 298 KiB.
 const BUCKETS: usize = index_of(RANGE) + 1;
 /// Counts that are compared at once when an interval is cut: eight cache lines, long enough to be compared
 /// fast and short enough that a stretch without news is skipped.
@@ -42,6 +46,12 @@ const fn highest_of(index: usize) -> u64 {
     ((sub + 1) << shift) - 1
 }
 
+/// The largest value of a bucket of HdrHistogram's array, which goes on to the end of a power of two; `None` if
+/// there is no such bucket.
+pub(crate) fn highest_in_array(index: usize) -> Option<u64> {
+    (index < BUCKETS.next_multiple_of(HALF as usize)).then(|| highest_of(index))
+}
+
 /// The smallest value that is counted in the same bucket.
 pub(crate) const fn floor_of(value: u64) -> u64 {
     lowest_of(index_of(value))
@@ -59,8 +69,7 @@ const fn lowest_of(index: usize) -> u64 {
 /// [`overflow`](Self::overflow). Merging is exact: the merge of two parts equals the recording of the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// Empty until the first value, then [`BUCKETS`] long.
-    counts: Vec<u64>,
+    counts: Counts,
     count: u64,
     overflow: u64,
     /// Meaningless while `count` is zero.
@@ -72,13 +81,13 @@ pub struct Histogram {
 impl Histogram {
     /// An empty histogram, which owns no memory.
     pub const fn new() -> Self {
-        Self { counts: Vec::new(), count: 0, overflow: 0, min: 0, max: 0, sum: 0 }
+        Self { counts: Counts::new(), count: 0, overflow: 0, min: 0, max: 0, sum: 0 }
     }
 
     /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        // One check covers the first value and values beyond the range: both have no bucket yet.
+        // One check covers the first value, values beyond those before and beyond the range: none has a bucket.
         let Some(bucket) = self.counts.get_mut(index_of(value)) else {
             return self.record_slowly(value);
         };
@@ -99,19 +108,21 @@ impl Histogram {
         if times == 0 {
             return;
         }
-        self.reserve();
+        if self.count == 0 {
+            self.min = u64::MAX;
+        }
         let index = index_of(value);
         if index >= BUCKETS {
             self.overflow += times;
         }
-        self.counts[index.min(BUCKETS - 1)] += times;
+        *self.counts.place(index.min(BUCKETS - 1)) += times;
         self.count += times;
         self.sum += u128::from(value) * u128::from(times);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
 
-    /// Records the first value or one beyond the range.
+    /// Records a value that has no bucket yet, or is beyond the range.
     #[cold]
     #[inline(never)]
     fn record_slowly(&mut self, value: u64) {
@@ -130,23 +141,17 @@ impl Histogram {
         self.max = value;
     }
 
-    /// Allocates the buckets, so that the first value does not have to.
-    fn reserve(&mut self) {
-        if self.counts.is_empty() {
-            self.counts = vec![0; BUCKETS];
-            // The first value to come is the smallest.
-            self.min = u64::MAX;
-        }
-    }
-
     /// Adds everything that `other` has counted.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
         }
-        self.reserve();
-        let touched = index_of(other.min).min(BUCKETS - 1)..=index_of(other.max).min(BUCKETS - 1);
-        for (mine, theirs) in self.counts[touched.clone()].iter_mut().zip(&other.counts[touched]) {
+        if self.count == 0 {
+            self.min = u64::MAX;
+        }
+        let touched = other.touched();
+        let mine = self.counts.cover(touched.clone());
+        for (mine, theirs) in mine.iter_mut().zip(other.counts.slice(touched)) {
             *mine += theirs;
         }
         self.count += other.count;
@@ -182,15 +187,20 @@ impl Histogram {
         if self.count <= part.count {
             return rest;
         }
-        rest.reserve();
-        for (left, (all, taken)) in rest.counts.iter_mut().zip(self.counts.iter().zip(&part.counts)) {
-            *left = all.saturating_sub(*taken);
+        rest.counts = self.counts.clone();
+        let both = self.touched();
+        let both = both.start.max(part.touched().start)..both.end.min(part.touched().end);
+        if !both.is_empty() {
+            let left = rest.counts.cover(both.clone());
+            for (left, taken) in left.iter_mut().zip(part.counts.slice(both)) {
+                *left = left.saturating_sub(*taken);
+            }
         }
         rest.count = self.count - part.count;
         rest.overflow = self.overflow.saturating_sub(part.overflow);
         rest.sum = self.sum.saturating_sub(part.sum);
-        let first = rest.counts.iter().position(|count| *count > 0).unwrap_or(0);
-        let last = rest.counts.iter().rposition(|count| *count > 0).unwrap_or(0);
+        let held = rest.counts.held();
+        let (first, last) = (held.start, held.end.saturating_sub(1));
         rest.min = lowest_of(first).max(self.min);
         rest.max = highest_of(last).min(self.max);
         rest
@@ -207,16 +217,16 @@ impl Histogram {
             if first.is_some() && index <= last {
                 return None;
             }
-            histogram.reserve();
             (first, last) = (first.or(Some(index)), index);
-            histogram.counts[index] = count;
+            *histogram.counts.place(index) = count;
             histogram.count = histogram.count.checked_add(count)?;
         }
         let Exact { min, max, sum, overflow } = exact;
         let Some(first) = first else { return (exact == Exact::default()).then_some(histogram) };
         (histogram.min, histogram.max, histogram.sum, histogram.overflow) = (min, max, sum, overflow);
         let of = |value| index_of(value).min(BUCKETS - 1);
-        let is_one = of(min) == first && of(max) == last && min <= max && overflow <= histogram.counts[last];
+        let is_one =
+            of(min) == first && of(max) == last && min <= max && overflow <= histogram.counts.at(last);
         is_one.then_some(histogram)
     }
 
@@ -235,11 +245,11 @@ impl Histogram {
         let (Some(&(first, _)), Some(&(last, _))) = (delta.0.first(), delta.0.last()) else {
             return histogram;
         };
-        histogram.reserve();
         let mut middles = 0;
+        histogram.counts.cover(first as usize..last as usize + 1);
         for &(index, count) in &delta.0 {
             let index = index as usize;
-            histogram.counts[index] = count;
+            *histogram.counts.place(index) = count;
             histogram.count += count;
             middles += u128::from(lowest_of(index).midpoint(highest_of(index))) * u128::from(count);
         }
@@ -337,8 +347,8 @@ impl Histogram {
         let value = self.percentile(p)?;
         let index = index_of(value).min(BUCKETS - 1);
         let off = |above: u64| (above as f64 / self.count as f64 - (1.0 - p / 100.0)).abs();
-        let above = self.counts[index + 1..].iter().sum();
-        let below = index.checked_sub(1).filter(|_| off(above + self.counts[index]) < off(above));
+        let above = self.counts.above(index);
+        let below = index.checked_sub(1).filter(|_| off(above + self.counts.at(index)) < off(above));
         Some(highest_of(below.unwrap_or(index)))
     }
 
@@ -358,7 +368,7 @@ impl Histogram {
             // Values beyond the range share this bucket, but are counted in `overflow` as well.
             return self.overflow;
         }
-        self.counts.get(index + 1..).map_or(0, |above| above.iter().sum())
+        self.counts.above(index)
     }
 
     /// Returns `true` if a percentile with this value may be larger by more than 1 %, because some of the
@@ -371,7 +381,7 @@ impl Histogram {
     /// The buckets that hold anything, in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         self.touched().filter_map(|index| {
-            let count = self.counts[index];
+            let count = self.counts.at(index);
             (count > 0).then(|| Bucket { lowest: lowest_of(index), highest: highest_of(index), count })
         })
     }
@@ -398,7 +408,7 @@ impl Histogram {
     /// The counts between the smallest and the largest value in stretches, each with the index of its first.
     fn stretches(&self) -> impl Iterator<Item = (usize, &[u64])> {
         let touched = self.touched();
-        (touched.start..).step_by(STRIDE).zip(self.counts[touched].chunks(STRIDE))
+        (touched.start..).step_by(STRIDE).zip(self.counts.slice(touched).chunks(STRIDE))
     }
 
     /// The indices between the smallest and the largest value.
@@ -652,21 +662,18 @@ impl Delta {
 /// The counts of several deltas, to which one can be added and from which it can be taken away again: the
 /// histogram of a sliding window.
 ///
-/// Adding and taking away cost as much as the delta has buckets, whatever was added before. Memory is taken
-/// once, as much as a histogram's.
+/// Adding and taking away cost as much as the delta has buckets, whatever was added before. Memory is as much
+/// as a histogram's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sliding {
-    counts: Vec<u64>,
+    counts: Counts,
     count: u64,
 }
 
 impl Sliding {
     pub(crate) fn add(&mut self, delta: &Delta) {
-        if self.counts.is_empty() && !delta.is_empty() {
-            self.counts = vec![0; BUCKETS];
-        }
         for &(index, count) in &delta.0 {
-            self.counts[index as usize] += count;
+            *self.counts.place(index as usize) += count;
             self.count += count;
         }
     }
@@ -674,7 +681,7 @@ impl Sliding {
     /// Takes away a delta that was added before.
     pub(crate) fn take(&mut self, delta: &Delta) {
         for &(index, count) in &delta.0 {
-            self.counts[index as usize] -= count;
+            *self.counts.place(index as usize) -= count;
             self.count -= count;
         }
     }
@@ -685,7 +692,7 @@ impl Sliding {
 
     /// The buckets that hold anything, in ascending order.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> {
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, &count)| Bucket {
+        self.counts.iter().filter(|(_, count)| *count > 0).map(|(index, count)| Bucket {
             lowest: lowest_of(index),
             highest: highest_of(index),
             count,
@@ -703,8 +710,7 @@ impl Sliding {
 
     /// Returns the number of values in buckets above the bucket of `limit`.
     pub(crate) fn count_above(&self, limit: u64) -> u64 {
-        let from = (index_of(limit).min(BUCKETS - 1) + 1).min(self.counts.len());
-        self.counts[from..].iter().sum()
+        self.counts.above(index_of(limit).min(BUCKETS - 1))
     }
 
     pub(crate) fn stdev(&self) -> Option<f64> {
@@ -714,18 +720,18 @@ impl Sliding {
 
 /// An earlier state of one histogram, to compute its counts since then.
 ///
-/// Memory is taken once, as much as the histogram's own; an advance reads the buckets between the histogram's
+/// Memory is as much as the histogram's own; an advance reads the buckets between the histogram's
 /// smallest and largest value, and skips 64 equal counts at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Cursor {
-    seen: Vec<u64>,
+    seen: Counts,
     count: u64,
 }
 
 impl Cursor {
     /// At the beginning: nothing was seen.
     pub const fn new() -> Self {
-        Self { seen: Vec::new(), count: 0 }
+        Self { seen: Counts::new(), count: 0 }
     }
 
     /// Adds to `delta` the counts of `histogram` since the last call. Always call it with the same histogram.
@@ -733,15 +739,12 @@ impl Cursor {
         if histogram.count == self.count {
             return;
         }
-        if self.seen.is_empty() {
-            self.seen = vec![0; BUCKETS];
-        }
         self.count = histogram.count;
         let touched = histogram.touched();
         let already = delta.0.len();
         let mut first = touched.start;
-        let chunks = histogram.counts[touched.clone()].chunks(STRIDE);
-        for (now, seen) in chunks.zip(self.seen[touched].chunks_mut(STRIDE)) {
+        let chunks = histogram.counts.slice(touched.clone()).chunks(STRIDE);
+        for (now, seen) in chunks.zip(self.seen.cover(touched).chunks_mut(STRIDE)) {
             if now != seen {
                 for (offset, (now, seen)) in now.iter().zip(seen.iter_mut()).enumerate() {
                     if *now != *seen {

@@ -108,8 +108,24 @@ impl Message {
 pub struct StreamTimes {
     /// The `id` of its first event if that is a chunk of a completion, else empty; `None` before any event.
     pub id: Option<Box<str>>,
-    /// When each came, on the driver's clock.
+    /// When each came, on the driver's clock: those of the first [`MOST`](Self::MOST).
     pub content: Vec<Nanos>,
+    /// Number of events with content behind those.
+    pub left_out: u64,
+}
+
+impl StreamTimes {
+    /// Events of one stream whose instants are kept.
+    pub const MOST: usize = 100_000;
+
+    /// Notes an event with content.
+    pub fn note(&mut self, at: Nanos) {
+        if self.content.len() < Self::MOST {
+            self.content.push(at);
+        } else {
+            self.left_out += 1;
+        }
+    }
 }
 
 /// One ended request whose response was a stream of events. Times are on the driver's clock.
@@ -207,6 +223,7 @@ impl Log {
             random: Random::new(seed, u64::from(worker) + (1 << 40)),
             entries: Vec::new(),
             streams: Vec::new(),
+            instants: 0,
             writes: Vec::new(),
             record: LogRecord::default(),
         }
@@ -223,6 +240,8 @@ pub struct LogSink {
     random: Random,
     entries: Vec<LogEntry>,
     streams: Vec<StreamLogEntry>,
+    /// Instants of events in those.
+    instants: usize,
     writes: Vec<FailedExchange>,
     record: LogRecord,
 }
@@ -259,8 +278,9 @@ impl LogSink {
 
     /// Takes a stream, and hands over the streams once they make a batch.
     pub fn push_stream(&mut self, stream: StreamLogEntry) {
+        self.instants += stream.times.as_ref().map_or(0, |times| times.content.len());
         self.streams.push(stream);
-        if self.streams.len() >= STREAMS {
+        if self.streams.len() >= STREAMS || self.instants >= StreamTimes::MOST {
             self.flush_streams();
         }
     }
@@ -268,6 +288,7 @@ impl LogSink {
     fn flush_streams(&mut self) {
         let Some(shared) = self.shared.as_ref().filter(|_| !self.streams.is_empty()) else { return };
         let count = self.streams.len() as u64;
+        self.instants = 0;
         match shared.send.try_send(LogBatch::Streams(std::mem::take(&mut self.streams))) {
             Ok(()) => self.record.entries += count,
             // No room, or the writer has gone and has reported the reason.
@@ -380,17 +401,20 @@ mod tests {
         }
     }
 
+    /// Options of a log without entries.
+    const NOTHING: LogOptions = LogOptions {
+        share: 0.0,
+        failed: 0,
+        good_too: false,
+        writes: false,
+        streams: false,
+        longest: 100,
+        seed: 1,
+    };
+
     #[test]
     fn entries_leave_in_batches_and_what_does_not_fit_is_counted() {
-        let (log, receive) = Log::new(LogOptions {
-            share: 1.0,
-            failed: 0,
-            good_too: false,
-            writes: false,
-            streams: false,
-            longest: 100,
-            seed: 1,
-        });
+        let (log, receive) = Log::new(LogOptions { share: 1.0, ..NOTHING });
         let mut sink = log.sink(0);
         drop(log);
         let all = (BATCHES_WAITING * BATCH + 2_500) as u64;
@@ -416,15 +440,7 @@ mod tests {
 
     #[test]
     fn streams_leave_in_batches_and_with_the_last_flush() {
-        let (log, receive) = Log::new(LogOptions {
-            share: 0.0,
-            failed: 0,
-            good_too: false,
-            writes: false,
-            streams: true,
-            longest: 100,
-            seed: 1,
-        });
+        let (log, receive) = Log::new(LogOptions { streams: true, ..NOTHING });
         let mut sink = log.sink(0);
         drop(log);
         assert!(sink.keeps_streams() && !LogSink::default().keeps_streams());
@@ -448,17 +464,34 @@ mod tests {
         assert!(streams.eq((0..all).map(of)));
     }
 
+    /// A stream without an end takes no memory without one, nor do several that are long.
+    #[test]
+    fn instants_of_a_stream_are_bounded() {
+        let mut times = StreamTimes::default();
+        (0..StreamTimes::MOST as u64 + 5).for_each(|at| times.note(Nanos(at)));
+        assert_eq!((times.content.len(), times.left_out), (StreamTimes::MOST, 5));
+        let (log, receive) = Log::new(LogOptions { streams: true, ..NOTHING });
+        let mut sink = log.sink(0);
+        for _ in 0..3 {
+            sink.push_stream(StreamLogEntry {
+                entry: entry(0),
+                intended: Nanos(1),
+                sent: None,
+                prompt_tokens: None,
+                tokens: None,
+                times: Some(Box::new(times.clone())),
+            });
+        }
+        let batches = receive.try_iter().map(|batch| match batch {
+            LogBatch::Streams(streams) => streams.len(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(batches.collect::<Vec<_>>(), [1, 1, 1]);
+    }
+
     #[test]
     fn a_sample_is_that_share_and_no_log_wants_nothing() {
-        let (log, _receive) = Log::new(LogOptions {
-            share: 0.01,
-            failed: 0,
-            good_too: false,
-            writes: false,
-            streams: false,
-            longest: 100,
-            seed: 7,
-        });
+        let (log, _receive) = Log::new(LogOptions { share: 0.01, seed: 7, ..NOTHING });
         let mut sink = log.sink(3);
         let wanted = (0..100_000).filter(|_| sink.wants()).count();
         // Binomial: 1,000 with a deviation of 31; five of them.
@@ -471,15 +504,7 @@ mod tests {
 
     #[test]
     fn failed_requests_are_limited_over_all_workers() {
-        let (log, receive) = Log::new(LogOptions {
-            share: 0.0,
-            failed: 3,
-            good_too: false,
-            writes: false,
-            streams: false,
-            longest: 100,
-            seed: 1,
-        });
+        let (log, receive) = Log::new(LogOptions { failed: 3, ..NOTHING });
         let mut sinks = [log.sink(0), log.sink(1)];
         drop(log);
         for number in 0..10 {

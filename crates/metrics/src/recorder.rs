@@ -41,7 +41,8 @@ struct StepRecorder {
     piece: Histogram,
     /// Good responses in one piece to requests that were sent when they were intended: response time, too.
     prompt_piece: Histogram,
-    statuses: Box<[u64; STATUSES]>,
+    /// Empty until the first request has ended.
+    statuses: Vec<u64>,
     started: u64,
     /// Whole responses to requests of the warm-up.
     carried: u64,
@@ -100,7 +101,7 @@ impl Recorder {
                 punctual: 0,
                 piece: Histogram::new(),
                 prompt_piece: Histogram::new(),
-                statuses: Box::new([0; STATUSES]),
+                statuses: Vec::new(),
                 started: 0,
                 carried: 0,
                 censored: Censored::default(),
@@ -142,7 +143,7 @@ impl Recorder {
         record.bytes_received += sample.bytes_received;
         match step.statuses.get_mut(usize::from(sample.status)) {
             Some(count) => *count += 1,
-            None => record.count_odd_status(sample.status),
+            None => step.count_other_status(sample.status),
         }
         // Good requests first: they are the majority, and a match of three outcomes costs more than one
         // comparison.
@@ -351,7 +352,7 @@ impl StepRecorder {
     /// Counts, sum and limits of the whole run so far.
     fn totals(&self) -> Tally {
         let record = &self.record;
-        let among = |from: usize| self.statuses[from..from + 100].iter().sum();
+        let among = |from: usize| self.statuses.get(from..from + 100).map_or(0, |counts| counts.iter().sum());
         let parts = [&record.response_time, &self.prompt_piece];
         let service = [&record.service_time, &self.prompt_piece, &self.piece];
         let least = parts.iter().filter_map(|part| part.min()).min();
@@ -379,6 +380,16 @@ impl StepRecorder {
             service_time_sum: service.iter().map(|part| part.sum()).sum(),
             censored: Censored::default(),
             limits: least.zip(parts.iter().filter_map(|part| part.max()).max()),
+        }
+    }
+
+    /// Counts the first status of the step, or one with more than three digits.
+    #[cold]
+    fn count_other_status(&mut self, status: u16) {
+        self.statuses.resize(STATUSES, 0);
+        match self.statuses.get_mut(usize::from(status)) {
+            Some(count) => *count += 1,
+            None => self.record.count_odd_status(status),
         }
     }
 

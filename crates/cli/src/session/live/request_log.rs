@@ -30,7 +30,7 @@ const COLUMNS: &str =
 
 /// The columns of the log of streams.
 const STREAM_COLUMNS: &str =
-    "id,scenario,step,outcome,unix_ns,intended_ns,sent_ns,prompt_tokens,tokens,warmup,content_ns";
+    "id,scenario,step,outcome,unix_ns,intended_ns,sent_ns,prompt_tokens,tokens,warmup,left_out,content_ns";
 
 /// Receiver of requests that may have changed something. It is called on the thread of the log.
 pub(crate) type WriteListener = Box<dyn FnMut(&[FailedExchange]) + Send>;
@@ -294,7 +294,7 @@ fn write_stream(
         let number = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
         write!(
             out,
-            "{},{},{},{},{},{},{},{},{},{},",
+            "{},{},{},{},{},{},{},{},{},{},{},",
             csv_cell(id),
             csv_cell(scenario),
             csv_cell(step),
@@ -305,6 +305,7 @@ fn write_stream(
             number(stream.prompt_tokens),
             number(stream.tokens),
             entry.warmup,
+            times.left_out,
         )?;
         for (place, at) in times.content.iter().enumerate() {
             write!(out, "{}{}", if place > 0 { " " } else { "" }, at.0)?;
@@ -322,6 +323,7 @@ fn write_stream(
         "prompt_tokens": stream.prompt_tokens,
         "tokens": stream.tokens,
         "warmup": entry.warmup,
+        "left_out": times.left_out,
         "content_ns": times.content.iter().map(|at| at.0).collect::<Vec<u64>>(),
     });
     writeln!(out, "{line}")
@@ -448,7 +450,8 @@ mod tests {
 
     #[test]
     fn streams_are_written_with_the_instants_of_their_content() {
-        let times = StreamTimes { id: Some("chatcmpl-7".into()), content: vec![Nanos(20), Nanos(40)] };
+        let times =
+            StreamTimes { id: Some("chatcmpl-7".into()), content: vec![Nanos(20), Nanos(40)], left_out: 7 };
         let whole = StreamLogEntry {
             entry: LogEntry { outcome: Outcome::Ok, ..entry() },
             intended: Nanos(5),
@@ -470,9 +473,9 @@ mod tests {
             write_stream(&mut out, &outline(), stream, csv).unwrap();
             String::from_utf8(out).unwrap()
         };
-        let row = "chatcmpl-7,\"buy, now\",pay,ok,1772366401250000000,5,6,3,2,false,20 40\n";
+        let row = "chatcmpl-7,\"buy, now\",pay,ok,1772366401250000000,5,6,3,2,false,7,20 40\n";
         assert_eq!(written(&whole, true), row);
-        assert_eq!(written(&none, true), ",\"buy, now\",pay,status_5xx,1772366401250000000,5,,,,false,\n");
+        assert_eq!(written(&none, true), ",\"buy, now\",pay,status_5xx,1772366401250000000,5,,,,false,0,\n");
         assert_eq!(STREAM_COLUMNS.matches(',').count(), written(&none, true).matches(',').count() - 1);
         let line: serde_json::Value = serde_json::from_str(&written(&whole, false)).unwrap();
         assert_eq!((&line["id"], &line["content_ns"]), (&json!("chatcmpl-7"), &json!([20, 40])));
