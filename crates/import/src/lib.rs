@@ -55,7 +55,7 @@ pub use findings::Note;
 use plimsoll_plan::document::Document;
 
 /// Most steps of an import: more are a mistake, or an attack.
-const MOST_STEPS: usize = 100_000;
+const MOST_STEPS: usize = 20_000;
 
 /// Result of an import.
 #[derive(Clone, Debug, PartialEq)]

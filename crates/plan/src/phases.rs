@@ -81,6 +81,9 @@ impl Reading {
     }
 }
 
+/// Most phases of a plan: each has a part of the report.
+const MOST_PHASES: usize = 1_000;
+
 impl Resolver<'_> {
     /// Reads the phases of the plan file, if it has any. `None`: they are wrong.
     pub(crate) fn phases(&mut self, patch: &PlanPatch) -> Option<Option<Phased>> {
@@ -89,6 +92,11 @@ impl Resolver<'_> {
         let Some(first) = specs.first() else { return Some(None) };
         let known = self.problems.len();
         self.refuse_beside_phases(patch, first.place());
+        if let Some(first_more) = specs.get(MOST_PHASES) {
+            let problem = Problem::new(format!("there are more than {MOST_PHASES} phases"));
+            let hint = "write a curve as `stages` of one phase";
+            return self.fail(problem.at(first_more.place()).with_hint(hint));
+        }
         let mut reading = Reading::default();
         let mut complete = true;
         for field in specs {

@@ -60,9 +60,8 @@ impl Resolver<'_> {
 
 /// `2/3`, the second of three; or `2-4/7`, three of seven. The first of them, and how many they are.
 fn parse_shard(text: &str) -> Result<(Shard, u32), String> {
-    let wrong = || {
-        format!("`{text}` is not a shard\nhint: write 2/3 for the second of three, or 2-3/3 for both others")
-    };
+    let wrong =
+        || format!("`{text}` is not a shard: write 2/3 for the second of three, or 2-3/3 for both others");
     let (numbers, of) = text.split_once('/').ok_or_else(wrong)?;
     let (number, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
     let whole = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
@@ -74,7 +73,7 @@ fn parse_shard(text: &str) -> Result<(Shard, u32), String> {
         return Err(format!("there are at most {MOST_SHARDS} shards"));
     }
     if let Some(number) = [number, last].into_iter().find(|number| !(1..=of).contains(number)) {
-        return Err(format!("there is no shard {number} of {of}\nhint: they are 1/{of} to {of}/{of}"));
+        return Err(format!("there is no shard {number} of {of}: they are 1/{of} to {of}/{of}"));
     }
     Ok((Shard { index: number - 1, of }, last - number + 1))
 }
@@ -93,7 +92,7 @@ fn parse_instant(text: &str) -> Result<Nanos, String> {
     let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     since.and_then(|since| u64::try_from(since.as_nanos()).ok()).map(Nanos).ok_or_else(|| {
         format!(
-            "`{text}` is not an instant\nhint: write 2026-03-01T12:00:00Z (UTC), at least some seconds from \
+            "`{text}` is not an instant: write 2026-03-01T12:00:00Z (UTC), at least some seconds from \
              now"
         )
     })

@@ -63,7 +63,7 @@ impl EndFile {
         };
         written.map_err(|error| {
             let problem = Problem::new(format!("cannot write {}: {error}", self.path.display()));
-            problem.with_hint("the result is on stdout anyway")
+            problem.with_hint("choose another path, or make room; stdout does not depend on it")
         })
     }
 }

@@ -41,11 +41,11 @@ pub(crate) fn csv_cell(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-/// Control characters other than the ends of lines and tabs, and those that turn the direction of later text,
-/// so that it would look other than it is (UTS 55).
+/// Control characters other than the ends of lines and tabs, other ends of lines, and those that turn the
+/// direction of text, so that it would look other than it is (UTS 55).
 pub(crate) fn is_active(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -59,6 +59,9 @@ mod tests {
             "no answer: \u{fffd}[31mred\u{fffd}]0;title\u{fffd}"
         );
         assert_eq!(visible("a\r\nb\tc \u{202e}d \u{9b}31m"), "a\u{fffd}\nb\tc \u{fffd}d \u{fffd}31m");
+        for active in ["\u{200e}", "\u{200f}", "\u{61c}", "\u{2028}", "\u{2029}", "\u{2069}"] {
+            assert_eq!(visible(&format!("a{active}b")), "a\u{fffd}b", "{active:?}");
+        }
         assert!(matches!(visible("plain – ünïcode\n"), Cow::Borrowed(_)));
         let long = "ä".repeat(5_000_000);
         let shown = visible_beginning(&long);

@@ -227,6 +227,9 @@ fn verdict(row: &Row) -> String {
     }
 }
 
+/// Longest text of a cell, in characters.
+const LONGEST_CELL: usize = 200;
+
 /// One line per run, in columns as wide as they have to be.
 fn table(rows: &[Row]) -> String {
     let digits = digits(rows);
@@ -244,7 +247,7 @@ fn table(rows: &[Row]) -> String {
             row.started_at.get(..19).map_or_else(dash, |at| format!("{}Z", at.replace('T', " "))),
             row.name.clone().unwrap_or_else(dash),
             if tags.is_empty() { dash() } else { tags.join(" ") },
-            visible(&row.target).into_owned(),
+            row.target.clone(),
             row.achieved_per_s.map_or_else(dash, figure::per_second),
             time(row.p50_ns),
             time(row.p99_ns),
@@ -252,6 +255,9 @@ fn table(rows: &[Row]) -> String {
             verdict(row),
         ]
     }));
+    for row in &mut cells {
+        row.iter_mut().for_each(|cell| *cell = one_line(cell));
+    }
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..cells[0].len()).map(width).collect();
     let mut text = String::new();
@@ -265,6 +271,15 @@ fn table(rows: &[Row]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The text of a cell: a name may be long, and have line ends in it.
+fn one_line(text: &str) -> String {
+    let text = visible(text).replace('\n', "\\n");
+    match text.char_indices().nth(LONGEST_CELL) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 /// As many digits as tell these ids apart, eight at least.
@@ -332,4 +347,16 @@ fn line(row: &Row) -> String {
         row.outcome.clone().unwrap_or_default(),
     ];
     format!("{}\n", cells.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_one_line_of_bounded_length() {
+        assert_eq!(one_line("a\n::error::\x1b[31mb"), "a\\n::error::\u{fffd}[31mb");
+        let long = "ä".repeat(70_000);
+        assert_eq!(one_line(&long).chars().count(), LONGEST_CELL + 1);
+    }
 }

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use crate::args::document::{DocumentArgs, DocumentFormat};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::foreign_text::{in_lines, visible};
 use crate::base::{problems, stdout};
 use crate::session::request::PlanRequest;
 use crate::session::{backend, run};
@@ -390,12 +391,12 @@ impl TriedExchange {
         for (sign, message) in [('>', Some(&self.request)), ('<', self.response.as_ref())] {
             let Some(message) = message else { continue };
             for line in message.head.lines() {
-                let _ = writeln!(text, "{sign} {line}");
+                let _ = writeln!(text, "{sign} {}", visible(line));
             }
             if !message.body.is_empty() {
                 let _ = writeln!(text, "{sign}");
                 for line in message.body.lines() {
-                    let _ = writeln!(text, "{sign} {line}");
+                    let _ = writeln!(text, "{sign} {}", visible(line));
                 }
             }
             if message.cut > 0 {
@@ -404,12 +405,12 @@ impl TriedExchange {
         }
         for (name, value) in &self.extracted {
             let _ = match value {
-                Some(value) => writeln!(text, "= {name}: {value}"),
+                Some(value) => writeln!(text, "= {name}: {}", in_lines(&visible(value))),
                 None => writeln!(text, "= {name}: nothing to take"),
             };
         }
         if let Some((class, reason)) = &self.error {
-            let _ = writeln!(text, "! {class}: {reason}");
+            let _ = writeln!(text, "! {class}: {}", in_lines(&visible(reason)));
         }
         text.push('\n');
     }

@@ -1,5 +1,7 @@
 //! `plimsoll grpc`: calls of one method, as a plan that a few flags come to.
 
+use std::time::{Duration, Instant};
+
 use plimsoll_plan::{PlanPatch, Problem, Switch};
 use plimsoll_report::Style;
 use plimsoll_workloads::WorkloadError;
@@ -16,6 +18,9 @@ use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
 const NAME: &str = "the plan of `plimsoll grpc`";
+
+/// How long a server's reflection is asked, question by question.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Bytes of an answer of reflection at most: large interfaces have some hundred KiB.
 const LONGEST_ANSWER: usize = 16 << 20;
@@ -62,8 +67,11 @@ fn asked(
     service: &str,
     (flags, of_load): (&PlanPatch, &PlanPatch),
 ) -> Result<Result<Vec<u8>, String>, Failure> {
-    let mut reflection = Reflection::of_service(service);
+    let (mut reflection, began) = (Reflection::of_service(service), Instant::now());
     loop {
+        if began.elapsed() > PATIENCE {
+            return Ok(Err(format!("its reflection took more than {} s", PATIENCE.as_secs())));
+        }
         let questions = reflection.questions();
         if questions.is_empty() {
             return Ok(Ok(reflection.into_descriptor_set()));

@@ -27,6 +27,8 @@ message Refusal { int32 error_code = 1; string error_message = 2; }
 
 /// Files of a description at most: a server could name imports without end.
 const MOST_FILES: usize = 10_000;
+/// Answers of a server at most, each with the imports of those before: so many files within each other.
+const MOST_ANSWERS: u32 = 100;
 
 /// Questions to a server about one service.
 #[derive(Debug)]
@@ -37,6 +39,7 @@ pub struct Reflection {
     files: BTreeMap<String, FileDescriptorProto>,
     /// Files that were asked for.
     asked: BTreeSet<String>,
+    answers: u32,
 }
 
 impl Reflection {
@@ -53,7 +56,7 @@ impl Reflection {
     pub fn of_service(name: &str) -> Self {
         let schema = Schema::of_proto("r.proto", &|_| Ok(PROTO.as_bytes().to_vec()));
         let method = schema.and_then(|schema| schema.method("/r.S/Ask")).expect("a sound description");
-        Self { method, symbol: name.to_owned(), files: BTreeMap::new(), asked: BTreeSet::new() }
+        Self { method, symbol: name.to_owned(), files: BTreeMap::new(), asked: BTreeSet::new(), answers: 0 }
     }
 
     /// The questions that are open, as the body of a call; empty once all is known.
@@ -86,6 +89,8 @@ impl Reflection {
             return Err(SchemaError::new("the server has no reflection"));
         }
         let none = || SchemaError::new("the answer of the server's reflection cannot be understood");
+        let known = self.files.len();
+        self.answers += 1;
         for message in Messages::new(body) {
             let mut text = Vec::new();
             let message = message.map_err(|error| SchemaError::new(error.describe()))?;
@@ -103,8 +108,11 @@ impl Reflection {
                 self.files.insert(file.name().to_owned(), file);
             }
         }
-        if self.files.is_empty() || self.files.len() > MOST_FILES {
+        if self.files.is_empty() {
             return Err(none());
+        }
+        if self.files.len() == known || self.files.len() > MOST_FILES || self.answers > MOST_ANSWERS {
+            return Err(SchemaError::new("the server's reflection names imports without an end"));
         }
         Ok(())
     }
@@ -162,6 +170,31 @@ mod tests {
         assert_eq!(rounds, 2, "the service, and what it imports");
         let again = Schema::of_descriptor_set(&reflection.into_descriptor_set()).unwrap();
         assert_eq!(again.methods(), schema.methods());
+    }
+
+    /// Each answer has another import: of a file that is known under another name, or of a new one.
+    #[test]
+    fn imports_without_an_end_are_refused() {
+        for named in [|_| "a.proto".to_owned(), |number: u32| format!("{number}.proto")] {
+            let mut reflection = Reflection::of_service("s.S");
+            let answers = (0..u32::MAX).map(|number| {
+                assert!(!reflection.questions().is_empty());
+                let (name, dependency) = (Some(named(number)), vec![format!("{}.proto", number + 1)]);
+                let file = FileDescriptorProto { name, dependency, ..FileDescriptorProto::default() };
+                let files = [STANDARD.encode(file.encode_to_vec())];
+                let json = json!({ "fileDescriptorResponse": { "fileDescriptorProto": files } }).to_string();
+                let mut reader = serde_json::Deserializer::from_str(&json);
+                let output = reflection.method.output();
+                let message = prost_reflect::DynamicMessage::deserialize(output, &mut reader).unwrap();
+                let mut body = Vec::new();
+                plimsoll_wire::grpc::write_message(&message.encode_to_vec(), &mut body);
+                reflection.answered(&body)
+            });
+            let answers: Vec<_> = answers.take(200).take_while(Result::is_ok).collect();
+            assert!(answers.len() <= MOST_ANSWERS as usize, "{}", answers.len());
+            let error = reflection.answered(b"\0\0\0\0\0").unwrap_err().to_string();
+            assert!(error.contains("without an end"), "{error}");
+        }
     }
 
     #[test]

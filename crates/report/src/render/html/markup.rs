@@ -242,6 +242,8 @@ pub(super) fn escaped(text: &str) -> String {
     for character in visible(text).chars() {
         match character {
             '&' => out.push_str("&amp;"),
+            // A page may be printed into the log of a CI service, which carries out lines.
+            '\n' => out.push_str("&#10;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
