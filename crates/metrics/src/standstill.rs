@@ -97,7 +97,9 @@ pub(crate) fn gone(record: &RunRecord) -> Option<String> {
     let is_gone = refused >= ASKED && length >= SHORTEST && others <= failed(&cells[..=last]);
     is_gone.then(|| {
         format!(
-            "the target stopped answering: every connection was refused from {} to the end, for {} requests",
+            "the target stopped answering: the last good answer came between {} and {}, and then every \
+             connection was refused to the end, for {} requests",
+            figure::nanos(begin(cells[last])),
             figure::nanos(cells[last].at),
             figure::count(refused),
         )

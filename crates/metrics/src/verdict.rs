@@ -364,7 +364,8 @@ impl Judge<'_> {
     /// without it.
     fn changed_by_lag(&self) -> Option<String> {
         let (response, service) = (&self.record.total.response_time, &self.record.total.service_time);
-        let changed = TOLD_PERCENTILES.iter().filter_map(|p| {
+        // Of those that are changed alike, the lowest.
+        let changed = TOLD_PERCENTILES.iter().rev().filter_map(|p| {
             let with = response.percentile(*p).filter(|_| response.enough_for(*p))?;
             let without = service.percentile(*p)?;
             let lag = with.saturating_sub(without);

@@ -153,7 +153,7 @@ fn a_start_lag_is_told_by_the_figure_that_it_changed() {
     record.total.response_time = filled(&[(us(1_010), 9_800), (ms(6), 200)]);
     let [warning] = &judge(&record).warnings[..] else { panic!("{:?}", judge(&record).warnings) };
     let words =
-        "start lag p99 is 5.01 ms: the response time p99 is 6.00 ms, and without that lag it is 1.00 ms";
+        "start lag p99 is 5.00 ms: the response time p99 is 6.00 ms, and without that lag it is 1.00 ms";
     assert_eq!(warning.evidence, words);
     // As much lag, and it is lost in the time for which the target stood still.
     record.total.service_time = filled(&[(ms(1), 9_000), (ms(900), 1_000)]);
