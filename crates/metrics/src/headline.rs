@@ -11,7 +11,7 @@
 //! | a threshold does not hold, and that is [proven](RunFacts::is_proven) | FAIL | `thresholds` |
 //! | nothing succeeded, by the target's doing | FAIL | `nothing_succeeded` |
 //! | the measurement is invalid, or a threshold fails by the generator's own lag | NO VERDICT | `invalid` |
-//! | the target [stopped answering](crate::Standstill) | FAIL | `stopped_answering` |
+//! | the target [stopped answering](crate::Standstill), or is gone | FAIL | `stopped_answering` |
 //! | a threshold is not [shown](ThresholdFacts::shown) to hold, nor not to | NO VERDICT | `not_shown` |
 //! | there are thresholds | PASS | |
 //! | | DONE | |
@@ -32,7 +32,7 @@ use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
 use crate::{
     Interval, LimitedBy, MachineInterval, ReasonCode, RunRecord, Standstill, StepRecord, ThresholdResult,
-    Verdict, figure,
+    Verdict, figure, standstill,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ pub struct RunFacts {
     pub invalid_reasons: Vec<String>,
     /// The limiting factor of the run.
     pub limited_by: LimitedBy,
-    /// Sentence about the standstill of a target that stopped answering; `None` if it did not.
+    /// Sentence about a target that stopped answering, or was gone; `None` if it did not.
     pub stopped: Option<String>,
     /// `true` if the run is over.
     pub is_over: bool,
@@ -224,7 +224,7 @@ impl RunFacts {
             valid: verdict.valid,
             invalid_reasons: verdict.codes(),
             limited_by: verdict.limited_by.what,
-            stopped: Standstill::at_end(record).map(|standstill| standstill.words()),
+            stopped: Standstill::at_end(record).map(|one| one.words()).or_else(|| standstill::gone(record)),
             is_over: true,
             interrupted: record.interrupted.is_some(),
             inconsistent: None,
@@ -455,16 +455,22 @@ impl RunFacts {
         else {
             return String::new();
         };
-        let all = match self.bad() {
-            2 if most == 2 => "both",
-            bad if most == bad => "all",
-            _ => "most",
-        };
         match (most, self.bad()) {
             (0, _) => String::new(),
             (1, 1) => format!(", {name}"),
-            _ => format!(", {all} of them {name}"),
+            (most, bad) => format!(", {} {name}", of_them(most, bad)),
         }
+    }
+}
+
+/// The part of several failures that is of the most frequent kind: `all of them`, `most of them`, or their
+/// number where that is not more than half.
+pub(crate) fn of_them(most: u64, all: u64) -> String {
+    match (most, all) {
+        (2, 2) => "both of them".to_owned(),
+        _ if most >= all => "all of them".to_owned(),
+        _ if most > all / 2 => "most of them".to_owned(),
+        _ => format!("{} of them", figure::count(most)),
     }
 }
 

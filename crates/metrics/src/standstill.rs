@@ -1,6 +1,6 @@
 //! Standstills of a target: times in which it owed answers and gave none.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{ErrorClass, Nanos};
 
 use crate::course::longest_answer;
 use crate::{AnswerPause, AnswerTimes, Interval, Model, RunRecord, figure};
@@ -80,6 +80,30 @@ impl Standstill {
             figure::count(self.in_flight),
         )
     }
+}
+
+/// Returns a sentence on a target that is gone: from an instant on it refused every connection, to the end
+/// of the load, after it had answered well before; `None` if it did not.
+pub(crate) fn gone(record: &RunRecord) -> Option<String> {
+    let cells: Vec<&Interval> = record.load_cells().collect();
+    let last = cells.iter().rposition(|cell| cell.ok > 0)?;
+    let failed =
+        |cells: &[&Interval]| cells.iter().filter(|cell| !cell.warmup).map(|cell| cell.failed).sum::<u64>();
+    let refused = failed(&cells[last + 1..]);
+    let length = cells.last()?.at.since(cells[last].at);
+    // Intervals do not tell classes apart: all failures after that instant, and no more than those before it
+    // are others.
+    let others = record.total.failed.saturating_sub(record.total.errors[ErrorClass::ConnectRefused as usize]);
+    let is_gone = refused >= ASKED && length >= SHORTEST && others <= failed(&cells[..=last]);
+    is_gone.then(|| {
+        format!(
+            "the target stopped answering: the last good answer came between {} and {}, and then every \
+             connection was refused to the end, for {} requests",
+            figure::nanos(begin(cells[last])),
+            figure::nanos(cells[last].at),
+            figure::count(refused),
+        )
+    })
 }
 
 /// A time without an answer, in which requests were in flight.

@@ -24,8 +24,11 @@ const LAG_FLOOR: Nanos = Nanos::from_micros(50);
 /// Lateness of arrivals that is allowed beyond the pacing budget: more than a nap of adaptive pacing and its
 /// wake-up. A p99 above it is worth a warning.
 const PACING_SLACK: Nanos = Nanos::from_micros(100);
+/// Percentiles that the short report tells.
+const TOLD_PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 /// Share of the response time's median up to which the median start lag is taken as harmless: beyond it a
-/// tenth of the target's figures is due to the generator.
+/// tenth of the target's figures is due to the generator. Of other percentiles the same share is worth a
+/// warning.
 const LAG_SHARE_OF_RESPONSE: f64 = 0.10;
 /// Median start lag that is harmless at any share.
 const MEDIAN_LAG_FLOOR: Nanos = Nanos::from_micros(20);
@@ -94,6 +97,10 @@ pub fn judge(record: &RunRecord) -> Verdict {
     judge.course();
     judge.settle_hints();
     let limited_by = attribution::attribute(&judge);
+    // That is no lag of the generator then.
+    if limited_by.claim.delays_starts() && record.connections.blocked_at_limit > Nanos::ZERO {
+        judge.warnings.retain(|warning| warning.code != ReasonCode::StartLag);
+    }
     let found = judge.reasons.iter_mut().chain(&mut judge.warnings);
     found.filter(|reason| limited_by.claim.explains(reason.code)).for_each(|reason| reason.hint.clear());
     Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings, limited_by }
@@ -337,16 +344,40 @@ impl Judge<'_> {
         if Nanos(p99) <= limit {
             return Finding::Good;
         }
-        let evidence = format!(
-            "start lag p99 is {}, more than the {} that are harmless here{}",
-            figure::nanos(Nanos(p99)),
-            figure::nanos(limit),
-            self.waited(),
-        );
+        let lag = format!("start lag p99 is {}", figure::nanos(Nanos(p99)));
         // Users who ask for precise pacing measure figures that a lag would spoil.
-        let finding = if record.precise { Finding::Invalid } else { Finding::Doubtful };
-        self.find(finding, ReasonCode::StartLag, evidence, hint);
-        finding
+        if record.precise {
+            let harmless = figure::nanos(limit);
+            let evidence = format!("{lag}, more than the {harmless} that are harmless here{}", self.waited());
+            self.find(Finding::Invalid, ReasonCode::StartLag, evidence, hint);
+            return Finding::Invalid;
+        }
+        if let Some(changed) = self.changed_by_lag() {
+            let evidence = format!("{lag}: {changed}{}", self.waited());
+            self.find(Finding::Doubtful, ReasonCode::StartLag, evidence, hint);
+        }
+        Finding::Doubtful
+    }
+
+    /// The percentile of the response time that the start lag makes longest, for its length, and what it
+    /// would be without; `None` if the lag is no more than a tenth of any. Service times are response times
+    /// without it.
+    fn changed_by_lag(&self) -> Option<String> {
+        let (response, service) = (&self.record.total.response_time, &self.record.total.service_time);
+        // Of those that are changed alike, the lowest.
+        let changed = TOLD_PERCENTILES.iter().rev().filter_map(|p| {
+            let with = response.percentile(*p).filter(|_| response.enough_for(*p))?;
+            let without = service.percentile(*p)?;
+            let lag = with.saturating_sub(without);
+            let share = ratio(lag, with)?;
+            (share > LAG_SHARE_OF_RESPONSE && Nanos(lag) > LAG_FLOOR).then_some((share, p, with, without))
+        });
+        let (_, p, with, without) = changed.max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+        Some(format!(
+            "the response time p{p} is {}, and without that lag it is {}",
+            figure::nanos(Nanos(with)),
+            figure::nanos(Nanos(without)),
+        ))
     }
 
     /// A message that a threshold does not hold for the start lag alone; `None` if there is none.

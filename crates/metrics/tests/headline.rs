@@ -344,6 +344,43 @@ fn steps_of_one_server_have_an_outcome_of_their_own() {
     assert_eq!(of(1, 200), said("none of 200 requests succeeded, all of them status_5xx"));
 }
 
+/// Symptom: a server that froze was a FAIL, and one that was killed a DONE with 60 % of errors.
+#[test]
+fn a_target_that_is_gone_has_stopped_answering() {
+    let run = |ok: [u64; 6], failed: [u64; 6], refused: u64| {
+        let mut record = RunRecord::empty(Model::Open);
+        record.duration = Nanos::from_secs(6);
+        record.intervals = (1..)
+            .zip(ok.into_iter().zip(failed))
+            .map(|(second, (ok, failed))| Interval {
+                at: Nanos::from_secs(second),
+                length: Nanos::from_secs(1),
+                started: ok + failed,
+                completed: ok,
+                ok,
+                failed,
+                ..Interval::default()
+            })
+            .collect();
+        (record.total.ok, record.total.failed) = (ok.iter().sum(), failed.iter().sum());
+        record.total.errors[ErrorClass::ConnectRefused as usize] = refused;
+        record.accounting.started = record.total.ok + record.total.failed;
+        record.verdict.valid = true;
+        let headline = Headline::of(&RunFacts::of(&record));
+        (headline.outcome, headline.cause, headline.summary)
+    };
+    let (outcome, cause, summary) = run([100, 100, 100, 79, 0, 0], [0, 0, 0, 21, 100, 100], 220);
+    assert_eq!((outcome, cause), (RunOutcome::Fail, Some(Cause::StoppedAnswering)));
+    let words = "the target stopped answering: the last good answer came between 3.00 s and 4.00 s, and then \
+                 every connection was refused to the end, for 200 requests";
+    assert_eq!(summary, words);
+    // It came back, or it was there and failed otherwise.
+    assert_eq!(run([100, 100, 0, 0, 0, 50], [0, 0, 100, 100, 100, 50], 350).0, RunOutcome::Done);
+    assert_eq!(run([100, 100, 100, 100, 0, 0], [0, 0, 0, 0, 100, 100], 50).0, RunOutcome::Done);
+    // Nothing succeeded at all: that says the other rule.
+    assert_eq!(run([0; 6], [100; 6], 600).1, Some(Cause::NothingSucceeded));
+}
+
 /// Symptom: a server that hangs had no verdict on a busy machine, since the delays of a whole run were held
 /// against the wait of a single request.
 #[test]

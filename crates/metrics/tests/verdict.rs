@@ -131,6 +131,12 @@ fn codes(record: &RunRecord) -> String {
     line
 }
 
+/// Starts the requests of a run that takes a millisecond to serve each so much later.
+fn delay(record: &mut RunRecord, lags: &[(Nanos, u64)]) {
+    let late: Vec<_> = lags.iter().map(|(lag, count)| (us(1_000) + *lag, *count)).collect();
+    (record.total.start_lag, record.total.response_time) = (filled(lags), filled(&late));
+}
+
 /// A change to a good run and the codes that it must lead to.
 type Case = (&'static str, fn(&mut RunRecord), &'static str);
 
@@ -185,11 +191,7 @@ fn start_lag() {
         Model::Open,
         &[
             // One arrival interval is 1 ms here.
-            (
-                "10 % late",
-                |r| r.total.start_lag = filled(&[(us(10), 9_000), (us(1_010), 1_000)]),
-                "valid, warns start_lag",
-            ),
+            ("10 % late", |r| delay(r, &[(us(10), 9_000), (us(1_010), 1_000)]), "valid, warns start_lag"),
             (
                 "more than 10 % late",
                 |r| r.total.start_lag = filled(&[(us(10), 8_999), (us(1_010), 1_001)]),
@@ -274,19 +276,34 @@ fn start_lag() {
                 "valid",
             ),
             (
-                "p99 above 5 % of the service time",
+                "p99 above 5 % of the service time, which changes no figure by a tenth",
                 |r| {
                     r.total.service_time = filled(&[(ms(10), 100)]);
-                    r.total.response_time = filled(&[(ms(10), 100)]);
+                    r.total.response_time = filled(&[(us(10_503), 100)]);
                     r.total.start_lag = filled(&[(us(503), 100)]);
                 },
-                "valid, warns start_lag",
+                "valid",
             ),
             ("p99 within the pacing's slack", |r| r.total.start_lag = filled(&[(us(99), 100)]), "valid"),
             (
-                "p99 beyond the pacing's slack",
-                |r| r.total.start_lag = filled(&[(us(101), 100)]),
+                "p99 beyond the pacing's slack, less than a tenth of any figure",
+                |r| delay(r, &[(us(10), 9_800), (us(108), 200)]),
+                "valid",
+            ),
+            (
+                "more than a tenth of the p99",
+                |r| delay(r, &[(us(10), 9_800), (us(125), 200)]),
                 "valid, warns start_lag",
+            ),
+            ("a p99 that too few requests do not have", |r| delay(r, &[(us(10), 98), (us(125), 2)]), "valid"),
+            (
+                "a target that stood still has a p99 of its own",
+                |r| {
+                    r.total.service_time = filled(&[(ms(1), 9_800), (ms(1_400), 200)]);
+                    r.total.response_time = filled(&[(ms(1), 9_800), (ms(1_402), 200)]);
+                    r.total.start_lag = filled(&[(us(10), 9_800), (ms(8), 200)]);
+                },
+                "valid",
             ),
             (
                 "within the pacing budget, which is chosen, and told",
@@ -823,7 +840,7 @@ fn cpu() {
                     use_cpu(r, 9_500);
                     r.total.start_lag = filled(&[(us(10), 95), (us(400), 5)]);
                 },
-                "cpu_saturation, warns start_lag",
+                "cpu_saturation",
             ),
             (
                 "all of it, a part of which was polled away",

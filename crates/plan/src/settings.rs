@@ -495,7 +495,7 @@ settings! {
             threads: Value = flag().value("N").short('t').number().common().habit(THREADS_HABIT),
             /// Load before the measured part, not recorded
             warmup: Value = flag().value("TIME").number().common(),
-            /// Time to wait for outstanding responses after the end [default: --timeout]
+            /// Time to wait for outstanding responses after the end [default: the longest timeout of a step]
             drain: Value = flag().value("TIME").number(),
             /// Seed of every random choice [default: random, and reported]
             seed: Value = flag().value("SEED").number(),

@@ -9,7 +9,7 @@ const LIMITS: Record<string, string> = {
   generator: "limited by the generator",
   network: "limited by the network",
   connection_limit: "limited by the number of connections",
-  none: "limited by nothing",
+  none: "not limited at this rate",
 };
 
 /** Codes are words joined by underscores. */

@@ -12,7 +12,10 @@ use plimsoll_report::result::Tool;
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::Redaction;
 use plimsoll_scenario::redaction::HIDDEN;
-use plimsoll_schedule::{Population, Process};
+use plimsoll_schedule::{Population, Process, Stage};
+
+/// Stages of a rate that are described one by one, at most.
+const STAGES_TOLD: usize = 3;
 
 /// This program, as results name it.
 pub(crate) fn tool() -> Tool {
@@ -41,6 +44,8 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         (false, _, 1) => String::new(),
         (false, _, depth) => format!(" × {depth} requests in flight"),
     };
+    let depth = if http2 { connections.streams } else { connections.depth };
+    let users = plural(u64::from(connections.initial) * u64::from(depth), "user");
     let (protocol, length) = (protocol(plan), plan.iteration_length());
     let (first, arrivals) = match &plan.load {
         Load::Closed => {
@@ -48,7 +53,7 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
             let whose = match &plan.users {
                 Some(users) => format!("{}, up to {} connections{in_flight}", course(users), connections.max),
                 None => match targets_of_scenarios(plan) {
-                    1 => format!("{count}{in_flight}"),
+                    1 => format!("{users} on {count}{in_flight}"),
                     targets => {
                         format!("{} over {targets} targets in turn", plural(plan.lasting_users(), "user"))
                     }
@@ -57,12 +62,11 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
             (format!("closed: {whose}, {protocol}, {threads}{of}, for {until}"), None)
         }
         Load::Open { profile, process, overload, .. } => {
-            let rate = match profile.stages() {
+            let rate = match without_warmup(profile.stages(), plan.warmup) {
                 [only] if only.from == only.to => constant(only.to, &length),
                 stages => {
                     let of = requests(&length).map(|of| format!(" (iterations of {of})"));
-                    let (count, peak) = (plural(stages.len() as u64, "stage"), trimmed(profile.peak()));
-                    format!("{count}, peak {peak}/s{}", of.unwrap_or_default())
+                    format!("{}{}", ramps(stages), of.unwrap_or_default())
                 }
             };
             let arrivals = match process {
@@ -104,8 +108,37 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
         description,
         arrivals,
         connections: u64::from(connections.initial),
-        depth: u64::from(if http2 { connections.streams } else { connections.depth }),
+        depth: u64::from(depth),
     }
+}
+
+/// The stages of a rate without the constant one that a warm-up has in front.
+fn without_warmup(stages: &[Stage], warmup: Nanos) -> &[Stage] {
+    match stages {
+        [first, rest @ ..] if first.duration == warmup && first.from == first.to && !rest.is_empty() => rest,
+        all => all,
+    }
+}
+
+/// The stages of a rate: each where there are few, else their number and the levels that matter.
+fn ramps(stages: &[Stage]) -> String {
+    let level = |rate: Rate| format!("{}/s", trimmed(rate.per_second_f64()));
+    let words = |stage: &Stage| match stage.from == stage.to {
+        true => format!("{} for {}", level(stage.to), span(stage.duration)),
+        false => format!("from {} to {} in {}", level(stage.from), level(stage.to), span(stage.duration)),
+    };
+    if let [first, .., last] = stages
+        && stages.len() > STAGES_TOLD
+    {
+        let peak = stages
+            .iter()
+            .flat_map(|stage| [stage.from, stage.to])
+            .max_by(|a, b| a.per_second_f64().total_cmp(&b.per_second_f64()));
+        let peak = level(peak.unwrap_or(last.to));
+        let count = stages.len();
+        return format!("{count} stages from {} to {}, peak {peak}", level(first.from), level(last.to));
+    }
+    stages.iter().map(words).collect::<Vec<_>>().join(", then ")
 }
 
 /// Number of targets at which iterations begin.
@@ -372,14 +405,14 @@ mod tests {
     fn a_run_names_its_protocol_and_what_is_in_flight() {
         let given = |text: &str| RawValue::new("flag", text);
         let (lines, depth) = described(|patch| patch.pipeline = Some(given("3")));
-        let expected = "closed: 4 connections × 3 requests in flight, HTTP/1.1, 1 thread, for 5s";
+        let expected = "closed: 12 users on 4 connections × 3 requests in flight, HTTP/1.1, 1 thread, for 5s";
         assert_eq!((&*lines, depth), (&[expected.to_owned()][..], 3));
 
         let (lines, depth) = described(|patch| {
             (patch.http2, patch.max_concurrent_streams) = (Switch::on("flag"), vec![given("8")]);
             patch.connection_rate = Some(given("0.5"));
         });
-        let first = "closed: 4 connections × 8 streams, HTTP/2, 1 thread, for 5s";
+        let first = "closed: 32 users on 4 connections × 8 streams, HTTP/2, 1 thread, for 5s";
         assert_eq!((lines[0].as_str(), depth), (first, 8));
         assert_eq!(lines[1..], ["0.500/s new connections at the start"]);
 
@@ -412,7 +445,12 @@ mod tests {
             crud(patch);
             (patch.duration, patch.stages) = (None, given("2s@10,3s@20"));
         });
-        assert_eq!(lines, [format!("open: 2 stages, peak 20/s (iterations of 3 requests) {tail}")]);
+        let stages = "10/s for 2s, then from 10/s to 20/s in 3s";
+        assert_eq!(lines, [format!("open: {stages} (iterations of 3 requests) {tail}")]);
+        let (lines, _) = described(|patch| {
+            (patch.duration, patch.stages) = (None, given("1s@10,1s@40,1s@40,2s@20"));
+        });
+        assert_eq!(lines, [format!("open: 4 stages from 10/s to 20/s, peak 40/s {tail}")]);
     }
 
     #[test]

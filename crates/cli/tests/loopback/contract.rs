@@ -103,7 +103,7 @@ fn the_demo_shows_both_models_and_explains_them() {
     let finished = run("demo");
     assert!(verdict::ran(finished.code), "{finished:?}");
     let text = &finished.stdout;
-    let (closed, open) = (text.find("\nclosed: 16 connections"), text.find("\nopen: 2000/s"));
+    let (closed, open) = (text.find("\nclosed: 16 users on 16 connections"), text.find("\nopen: 2000/s"));
     assert!(closed.is_some() && closed < open, "{text}");
     assert_eq!(text.matches("\nmeasurement ").count(), 2, "{text}");
     let explained = text.rsplit_once("What to look at:").map(|(_, lines)| lines);

@@ -24,7 +24,7 @@ fn a_watched_process_is_in_every_interval_and_its_end_is_told() {
     sink.wait_for_load();
     drop(bystander);
     let told = run.stderr.wait_for("ended at");
-    assert!(told.starts_with(&format!("note: the watched process {pid} (plimsoll) ended at ")), "{told}");
+    assert!(told.starts_with(&format!("note: the watched process {pid} (plimsoll) had ended by ")), "{told}");
     run.signal("INT");
     let result = run.finish().result();
     assert_balance(&result);

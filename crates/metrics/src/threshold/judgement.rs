@@ -8,7 +8,7 @@ use super::decimal::{Decimal, compare};
 use super::text::{Among, Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
 use crate::headline::answered;
 use crate::histogram::{Bucket, Sliding, floor_of, rank_of};
-use crate::{Censored, Histogram, StepRecord, Tally, figure, samples_needed};
+use crate::{Censored, Histogram, NeverGood, StepRecord, Tally, figure, samples_needed};
 use serde::{Deserialize, Serialize};
 
 /// The value of a figure, and its unit.
@@ -306,23 +306,10 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Requests that were due and were not answered well, however late: they lie beyond every time.
-    fn never_good(&self) -> u64 {
+    /// Requests that were due and were not answered well.
+    fn never_good(&self) -> NeverGood {
         let dropped = self.dropped.unwrap_or(0);
-        self.failed.saturating_add(dropped).saturating_add(self.never_started)
-    }
-
-    /// The shares of the requests that were due and were [not answered well](Self::never_good), of `due`.
-    fn why_unreached(&self, due: u64) -> String {
-        let parts = [
-            (self.failed, "failed"),
-            (self.dropped.unwrap_or(0), "dropped"),
-            (self.never_started, "never started"),
-        ];
-        let share = |count: u64| figure::share(count as f64 / due.max(1) as f64);
-        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<_> = parts.map(|(count, what)| format!("{} {what}", share(count))).collect();
-        format!("not reached: {}", parts.join(", "))
+        NeverGood { failed: self.failed, dropped, never_started: self.never_started }
     }
 
     fn ended(&self) -> u64 {
@@ -381,7 +368,7 @@ fn is_unreached_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
     };
     let Some(times) = &view.times[kind as usize] else { return false };
     let answered = answered(view.errors);
-    let due = times.values.count().saturating_add(view.never_good());
+    let due = times.values.count().saturating_add(view.never_good().sum());
     let is_upper = matches!(threshold.operator, Operator::Less | Operator::AtMost);
     let whole = due.max(samples_needed(percentile.p()));
     is_upper && answered > 0 && rank_of(percentile.p(), whole) > whole.saturating_sub(answered)
@@ -479,7 +466,7 @@ fn percentile(
 ) -> Judgement {
     let count = times.values.count();
     let is_of_due = among == Among::Due;
-    let never = if is_of_due { view.never_good() } else { 0 };
+    let never = if is_of_due { view.never_good().sum() } else { 0 };
     // Some have no time: who has waited for less than the fastest answer took, who timed out before it was
     // sent, and whose first byte did not come. They may have any.
     let waiting = view.unanswered.saturating_add(view.timed_out);
@@ -505,7 +492,8 @@ fn percentile(
         // The figure that readers know from the report, under the name that asks for it.
         let good = times.values.value_at(rank_of(p, count)).filter(|_| count >= needed);
         let good = good.map(|good| format!(" ({}: {})", Shown(of_good(metric)), figure::nanos(Nanos(good))));
-        let unreached = Some(format!("{}{}", view.why_unreached(due), good.unwrap_or_default()));
+        let unreached =
+            Some(format!("not reached: {}{}", view.never_good().why(due), good.unwrap_or_default()));
         let passed = operator.holds(Ordering::Greater);
         return Judgement { passed, unreached, ..Judgement::failed() };
     }
@@ -549,7 +537,7 @@ fn of_few(
         Operator::Less | Operator::AtMost => {
             let rank = rank.saturating_sub(whole - lacking.present);
             if rank > count {
-                let unreached = Some(view.why_unreached(lacking.present));
+                let unreached = Some(format!("not reached: {}", view.never_good().why(lacking.present)));
                 return Judgement { unreached, ..Judgement::failed() };
             }
             if let Some(value) = times.values.value_at(rank).filter(|_| rank > 0)

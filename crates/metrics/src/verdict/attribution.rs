@@ -15,6 +15,7 @@ use super::backlog::Backlog;
 use super::connections::Blocking;
 use super::{Claim, Judge, Limitation, Reason, ReasonCode, ratio};
 use crate::course::{answered, fills_up, longest_answer, mean_in_flight};
+use crate::headline::of_them;
 use crate::{Interval, MachineInterval, Model, ProcessUse, Standstill, figure};
 
 /// Share of segments sent again from which the network shapes the times: a tenth of it moves the p99.9.
@@ -67,6 +68,10 @@ const MOSTLY_IN_FLIGHT: f64 = 0.75;
 const PLAN_FAILS_SHARE: f64 = 0.5;
 /// Share of requests from which failures limit a run.
 const FAILED_SHARE: f64 = 0.01;
+/// Failures in a row, to the end, that are no chance.
+const SEVERAL: u64 = 3;
+/// Share of the answers from which slow ones are a group to be named.
+const SLOW_SHARE: f64 = 0.01;
 
 /// Decides what limited the run, after the judge has found the problems of the generator.
 pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
@@ -275,9 +280,19 @@ impl Judge<'_> {
         {
             return Some(queue);
         }
-        let name = if timed_out { "timed out" } else { most.name() };
-        let evidence =
-            format!("{} of the requests were not served, most of them: {name}", figure::share(share));
+        let (name, count) = match timed_out {
+            true => ("timed out", total.timed_out),
+            false => (most.name(), total.errors[*most as usize]),
+        };
+        let of_them = match failed + total.timed_out {
+            1 => String::new(),
+            all => format!("{} ", of_them(count, all)),
+        };
+        let evidence = format!(
+            "{} of the requests were not served, {of_them}{name}{}",
+            figure::share(share),
+            self.since_when(),
+        );
         // The next request and the end of the connection then cross on their way.
         let closes = matches!(most, ErrorClass::ClosedBeforeResponse | ErrorClass::Reset);
         let closes_kept = closes && record.connections.lost_on_kept > total.errors[*most as usize] / 2;
@@ -289,6 +304,17 @@ impl Judge<'_> {
             false => "look at the errors and at the target's own log",
         };
         Some(Claim::NotServed.by(evidence, hint))
+    }
+
+    /// The end of a sentence about failures after which no request succeeded any more.
+    fn since_when(&self) -> String {
+        let cells: Vec<&Interval> = self.measured_intervals().collect();
+        let Some(last) = cells.iter().rposition(|cell| cell.ok > 0) else { return String::new() };
+        let after = cells[last + 1..].iter().map(|cell| cell.failed + cell.timed_out).sum::<u64>();
+        match after >= SEVERAL {
+            true => format!("; none succeeded after {} of the run", figure::nanos(cells[last].at)),
+            false => String::new(),
+        }
     }
 
     /// Requests that the target turned away because there were too many: 429, and 503.
@@ -662,13 +688,48 @@ impl Judge<'_> {
             format!("with a start lag of up to {} (p99)", figure::nanos(lag))
         });
         let delivered = format!("the load that was asked for was delivered {late}");
+        let beside = self.beside();
         match backlog {
             Backlog::Unknown(why) => {
-                let evidence = format!("{delivered}; whether requests in flight grew does not show: {why}");
+                let evidence =
+                    format!("{delivered}; whether requests in flight grew does not show: {why}{beside}");
                 Claim::GrowthUnknown.by(evidence, "run longer (-d)")
             }
-            _ => Claim::Delivered.by(format!("{delivered}, and requests in flight did not grow"), ""),
+            _ => {
+                let in_flight = mean_in_flight(self.record);
+                let evidence = format!(
+                    "{delivered}, and requests in flight did not grow at that rate ({in_flight:.1} on \
+                     average){beside}"
+                );
+                Claim::Delivered.by(evidence, "")
+            }
         }
+    }
+
+    /// The end of a sentence about a load that was delivered: failures, and answers that took many times as
+    /// long as most. Neither limited the load, and neither is to be passed over.
+    fn beside(&self) -> String {
+        let total = &self.record.total;
+        let mut words = String::new();
+        let failed = total.failed + total.timed_out;
+        let started = self.record.accounting.started;
+        if let Some(share) = ratio(failed, started).filter(|share| *share > 0.0) {
+            words.push_str(&format!("; {} of the requests failed", figure::share(share)));
+        }
+        let service = &total.service_time;
+        let (Some(usual), Some(longest)) = (service.percentile(50.0), service.max()) else { return words };
+        let limit = usual.saturating_mul(SLOW_FACTOR).max(usual + SLOW_FLOOR.0);
+        let slow = ratio(service.count_above(limit), service.count()).unwrap_or(0.0);
+        if slow >= SLOW_SHARE {
+            words.push_str(&format!(
+                "; {} of the answers took more than {}, up to {}, and half of them at most {}",
+                figure::share(slow),
+                figure::nanos(Nanos(limit)),
+                figure::nanos(Nanos(longest)),
+                figure::nanos(Nanos(usual)),
+            ));
+        }
+        words
     }
 
     fn measured_intervals(&self) -> impl Iterator<Item = &Interval> {

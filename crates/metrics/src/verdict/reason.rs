@@ -149,6 +149,20 @@ impl Claim {
         Limitation { claim: self, what: self.limited_by(), evidence: evidence.into(), hint: hint.into() }
     }
 
+    /// Returns `true` if the target is why arrivals that waited for a connection started late.
+    pub(super) const fn delays_starts(self) -> bool {
+        matches!(
+            self,
+            Self::NoStreams
+                | Self::NoConnections
+                | Self::StoodStill
+                | Self::StoppedAnswering
+                | Self::NeverAnswered
+                | Self::HeldConnections
+                | Self::OneFreeze
+        )
+    }
+
     /// Returns `true` if a finding follows from this claim, so that advice of its own would contradict the
     /// claim's: a target that stands still is not to be asked for less, nor by a better generator.
     pub(super) const fn explains(self, code: ReasonCode) -> bool {
@@ -237,7 +251,7 @@ impl LimitedBy {
             Self::Generator => "limited by the generator",
             Self::Network => "limited by the network",
             Self::ConnectionLimit => "limited by the number of connections",
-            Self::None => "limited by nothing",
+            Self::None => "not limited at this rate",
             Self::Unknown => "the limit is unknown",
         }
     }

@@ -100,6 +100,67 @@ fn a_run_that_got_what_it_asked_for_is_limited_by_nothing() {
     assert!(limit.evidence.ends_with("does not show: there is no interval"), "{limit:?}");
 }
 
+/// Symptom: "limited by nothing" stood beside 404s and a group of answers of 200 ms, as if all were well.
+#[test]
+fn a_load_that_was_delivered_acquits_neither_errors_nor_slow_answers() {
+    let said = |change: fn(&mut RunRecord)| {
+        let mut record = good(Model::Open);
+        watched(&mut record);
+        change(&mut record);
+        let found = judge(&record).limited_by;
+        assert_eq!((found.claim, found.what.words()), (Claim::Delivered, "not limited at this rate"));
+        found.evidence
+    };
+    let level = "the load that was asked for was delivered on time, and requests in flight did not grow at \
+                 that rate (1.0 on average)";
+    assert_eq!(said(|_| {}), level);
+    let failed = said(|r| {
+        r.total.errors[ErrorClass::Status4xx as usize] = 3_000;
+        r.total.failed = 3_000;
+    });
+    assert_eq!(failed, format!("{level}; 30.0 % of the requests failed"));
+    let slow = said(|r| r.total.service_time = filled(&[(ms(1), 9_500), (ms(200), 500)]));
+    let (words, slow_words) = slow.split_at(level.len());
+    assert_eq!(words, level);
+    assert!(
+        slow_words.starts_with("; 5.0 % of the answers took more than 10.0 ms, up to 200 ms"),
+        "{slow_words}"
+    );
+    // One in two hundred is no group.
+    assert_eq!(said(|r| r.total.service_time = filled(&[(ms(1), 9_950), (ms(200), 50)])), level);
+}
+
+/// Symptom: "most of them" of failures that were all of one kind.
+#[test]
+fn failures_of_one_kind_are_all_of_them() {
+    let said = |refused: u64, broken: u64| {
+        let mut record = good(Model::Open);
+        watched(&mut record);
+        record.total.errors[ErrorClass::ConnectRefused as usize] = refused;
+        record.total.errors[ErrorClass::Protocol as usize] = broken;
+        judge(&record).limited_by.evidence
+    };
+    assert_eq!(said(500, 0), "5.0 % of the requests were not served, all of them connect_refused");
+    assert_eq!(said(300, 200), "5.0 % of the requests were not served, most of them connect_refused");
+    assert_eq!(said(250, 250).matches("250 of them").count(), 1);
+}
+
+/// Symptom: the lag of a run whose target stood still was told with "use a lower rate".
+#[test]
+fn a_start_lag_is_told_by_the_figure_that_it_changed() {
+    let mut record = good(Model::Open);
+    record.total.start_lag = filled(&[(us(10), 9_800), (ms(5), 200)]);
+    record.total.response_time = filled(&[(us(1_010), 9_800), (ms(6), 200)]);
+    let [warning] = &judge(&record).warnings[..] else { panic!("{:?}", judge(&record).warnings) };
+    let words =
+        "start lag p99 is 5.00 ms: the response time p99 is 6.00 ms, and without that lag it is 1.00 ms";
+    assert_eq!(warning.evidence, words);
+    // As much lag, and it is lost in the time for which the target stood still.
+    record.total.service_time = filled(&[(ms(1), 9_000), (ms(900), 1_000)]);
+    record.total.response_time = filled(&[(us(1_010), 9_000), (ms(905), 1_000)]);
+    assert_eq!(judge(&record).warnings, []);
+}
+
 #[test]
 fn what_is_wrong_with_the_generator_comes_first() {
     let stall: fn(&mut RunRecord) = |r| {
@@ -439,7 +500,7 @@ fn a_target_that_falls_behind_is_the_limit() {
                     r.total.timed_out = 101;
                 },
                 LimitedBy::Target,
-                "2.0 % of the requests were not served, most of them: timed out",
+                "2.0 % of the requests were not served, most of them timed out",
             ),
             (
                 "wrong requests are not a limit",

@@ -195,7 +195,7 @@ impl WatchedResult {
         parts.join(", ")
     }
 
-    /// `the watched process 123 (nginx) ended at 4 s`
+    /// `the watched process 123 (nginx) had ended by 4 s`: when it was looked for and not found.
     pub(crate) fn ends(&self) -> Vec<String> {
         let all: Vec<&ProcessEventResult> = self.events.iter().filter(|event| event.what == ENDED).collect();
         let mut lines: Vec<String> = all
@@ -203,7 +203,7 @@ impl WatchedResult {
             .take(ENDS_TOLD)
             .map(|event| {
                 let at = crate::render::document::seconds(event.at_s);
-                format!("the watched process {} ({}) ended at {at}", event.pid, event.name)
+                format!("the watched process {} ({}) had ended by {at}", event.pid, event.name)
             })
             .collect();
         if all.len() > ENDS_TOLD {

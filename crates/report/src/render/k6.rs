@@ -8,6 +8,7 @@ use plimsoll_metrics::Threshold;
 use plimsoll_metrics::threshold::{Counted, Metric, TimeKind};
 use serde_json::{Map, Value, json};
 
+use crate::build::headline::Standing;
 use crate::contract::result::{IntervalResult, ModelKind, RunResult};
 use crate::contract::summary::Summary;
 
@@ -117,7 +118,8 @@ fn users_max(result: &RunResult) -> u64 {
 }
 
 /// Thresholds stand with the metric that they are about; the value says whether it was crossed, so `false`
-/// is good. Those about nothing that k6 measures stand with its requests.
+/// is good. Only one that is shown not to hold was crossed: k6 has no word for one that is neither. Those
+/// about nothing that k6 measures stand with its requests.
 fn thresholds(metrics: &mut Map<String, Value>, result: &RunResult) {
     for outcome in &result.thresholds {
         let name = Threshold::parse(&outcome.text).map_or(REQUESTS, |threshold| metric(threshold.metric));
@@ -125,7 +127,7 @@ fn thresholds(metrics: &mut Map<String, Value>, result: &RunResult) {
         let Some(metric) = metrics.get_mut(name).and_then(Value::as_object_mut) else { continue };
         let all = metric.entry("thresholds").or_insert_with(|| json!({}));
         if let Some(all) = all.as_object_mut() {
-            all.insert(outcome.heading(), Value::Bool(!outcome.passed));
+            all.insert(outcome.heading(), Value::Bool(outcome.standing() == Standing::Fails));
         }
     }
 }

@@ -204,10 +204,11 @@ fn the_rate_is_one_of_requests_and_of_iterations() {
     assert_eq!(line(&fixture::closed()), "1,000/s achieved");
     assert_eq!(line(&fixture::empty()), "- achieved");
     let mut result = fixture::http2();
-    let expected = "950 requests/s achieved; 333 iterations/s started of 333/s asked for (100.0 %)";
+    // The share is on the next line.
+    let expected = "950 requests/s achieved, of which 858/s ok; 333 iterations/s started of 333/s asked for";
     assert_eq!(line(&result), expected);
     result.rate.target_per_s = None;
-    assert_eq!(line(&result), "950 requests/s achieved; 333 iterations/s started");
+    assert_eq!(line(&result), "950 requests/s achieved, of which 858/s ok; 333 iterations/s started");
     (result.rate.achieved_per_s, result.rate.iterations_started_per_s) = (None, None);
     assert_eq!(line(&result), "- requests/s achieved; - iterations/s started");
 }
@@ -357,6 +358,63 @@ fn shared_wake_ups_are_told_in_the_first_lines() {
             assert!(before.contains("measurement valid") && !before.contains("p99"), "{format:?}: {before}");
         }
     }
+}
+
+/// Symptom: "achieved 200/s" of a server that answered 60 % of the requests with 429.
+#[test]
+fn the_rate_of_good_answers_stands_beside_the_achieved_one() {
+    let mut result = fixture::open();
+    for interval in &mut result.intervals {
+        (interval.ok, interval.failed) = (interval.ok * 2 / 5, interval.ok * 3 / 5);
+    }
+    (result.accounting.ok, result.accounting.failed) =
+        (result.accounting.ok * 2 / 5, result.accounting.ok * 3 / 5);
+    let said = "1,000/s achieved of 1,000/s asked for (100.0 %), of which 400/s ok";
+    for format in [Format::Summary, Format::Text, Format::Markdown] {
+        let text = rendered(&result, format, &Style { width: 140, ..TERMINAL });
+        assert!(text.contains(said), "{format:?}: {text}");
+    }
+    assert!(!rendered(&fixture::open(), Format::Summary, &TERMINAL).contains("of which"));
+}
+
+/// Symptom: the sentence about a standstill was the first line of a report, and its second line too.
+#[test]
+fn a_standstill_is_told_once() {
+    let mut result = fixture::open();
+    let said = "the target stopped answering: no answer from 2.00 s to 5.00 s, with 8 requests in flight";
+    for more in ["", "; all cores were busy"] {
+        result.verdict.summary = said.to_owned();
+        result.verdict.limited_by.evidence = format!("{said}{more}");
+        result.verdict.limited_by.what = "target".to_owned();
+        for format in [Format::Summary, Format::Text, Format::Markdown] {
+            let text = rendered(&result, format, &Style { width: 140, ..TERMINAL });
+            // The last line of a text is the first one once more.
+            let lines = 1 + usize::from(format == Format::Text);
+            assert_eq!(text.matches("no answer from").count(), lines, "{format:?}: {text}");
+            assert!(text.contains("limited by the target"), "{format:?}: {text}");
+            assert!(text.contains("all cores were busy") || more.is_empty(), "{format:?}: {text}");
+        }
+    }
+}
+
+/// Symptom: of a run with several problems the short report had the advice about the first one only.
+#[test]
+fn hints_without_room_for_their_findings_are_told() {
+    let mut result = fixture::open();
+    let long = "of the events of this run were late, and nobody knows why: ".repeat(5);
+    let finding = |number: usize| Finding {
+        code: format!("reason_{number}"),
+        evidence: long.clone(),
+        hint: format!("remedy number {}", number % 6),
+    };
+    result.verdict.valid = false;
+    result.verdict.evidence = (0..8).map(finding).collect();
+    result.verdict.limited_by.hint = "remedy of the limit".to_owned();
+    let text = rendered(&result, Format::Summary, &Style { width: 100, ..TERMINAL });
+    for number in 0..5 {
+        assert_eq!(text.matches(&format!("remedy number {number}")).count(), 1, "{number}: {text}");
+    }
+    assert!(text.contains("and 2 more hints"), "{text}");
 }
 
 /// A service time whose begin is not certain is counted, and a reader of all figures learns of it.

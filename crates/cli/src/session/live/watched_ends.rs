@@ -31,7 +31,9 @@ impl<'a> Ends<'a> {
                 let left = if server.processes == 0 { ", and none of its server is left" } else { "" };
                 let more = if self.said == ENDS_SAID { "; more ends are in the result only" } else { "" };
                 let (pid, name, at) = (event.pid, &event.name, figure::nanos(event.at));
-                (self.say)(&format!("note: the watched process {pid} ({name}) ended at {at}{left}{more}"));
+                (self.say)(&format!(
+                    "note: the watched process {pid} ({name}) had ended by {at}{left}{more}"
+                ));
             }
         }
     }

@@ -101,7 +101,7 @@ const BASE: Situation = Situation {
     flags: &[],
     claim: Claim::Delivered,
     perhaps: None,
-    words: &["was delivered on time, and requests in flight did not grow"],
+    words: &["was delivered on time, and requests in flight did not grow at that rate ("],
     hint: "",
     outcome: RunOutcome::Done,
     on_http2: true,
@@ -184,6 +184,18 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "some slow answers",
         server: || bimodal(SECOND, 0.1),
         flags: &[("--rate", "100"), ("-d", "10s")],
+        words: &[
+            "did not grow",
+            "% of the answers took more than 21.0 ms",
+            "and half of them at most 2.10 ms",
+        ],
+        ..BASE
+    },
+    Situation {
+        name: "a slow group",
+        server: || bimodal(MS * 200, 0.05),
+        flags: &[("--rate", "100"), ("-d", "10s")],
+        words: &["did not grow", "% of the answers took more than 21.0 ms, up to 200 ms"],
         ..BASE
     },
     Situation {
@@ -196,6 +208,7 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "some 404",
         server: || statuses(404, 0.3),
         flags: &[("--rate", "100"), ("-d", "5s")],
+        words: &["did not grow", "% of the requests failed"],
         ..BASE
     },
     // What a run cannot show.
@@ -382,14 +395,14 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "some time out",
         server: || dropping(0.05),
         flags: &[("--rate", "100"), ("-d", "5s"), ("--timeout", "500ms")],
-        words: &["not served, most of them: timed out"],
+        words: &["not served, all of them timed out"],
         ..NOT_SERVED
     },
     Situation {
         name: "some time out, few connections",
         server: || dropping(0.2),
         flags: &[("--rate", "100"), ("-c", "4"), ("-d", "5s"), ("--timeout", "500ms")],
-        words: &["not served, most of them: timed out"],
+        words: &["not served, all of them timed out"],
         on_http2: false,
         ..NOT_SERVED
     },
@@ -419,7 +432,7 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "errors",
         server: || statuses(500, 0.1),
         flags: &[("--rate", "100"), ("-d", "5s")],
-        words: &["were not served, most of them: status_5xx"],
+        words: &["were not served, all of them status_5xx"],
         ..NOT_SERVED
     },
     Situation {
@@ -442,7 +455,7 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "refused connections",
         server: || faulty(Faults { refuse_connect: 1.0, ..Faults::default() }),
         flags: &[("--rate", "100"), ("-d", "2s")],
-        words: &["were not served, most of them: connect_refused"],
+        words: &["were not served, all of them connect_refused"],
         outcome: RunOutcome::Fail,
         ..NOT_SERVED
     },
@@ -889,7 +902,7 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "connects that time out",
         server: || faulty(Faults { silent_connect: 0.5, ..Faults::default() }),
         flags: &[("--rate", "20"), ("-d", "5s"), ("--connect-timeout", "500ms"), ("--disable-keepalive", "")],
-        words: &["were not served, most of them: connect_timeout"],
+        words: &["were not served, all of them connect_timeout"],
         on_http2: false,
         ..NOT_SERVED
     },
@@ -944,7 +957,7 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "errors while our own segments are lost",
         server: || statuses(500, 0.2),
         flags: &[("--rate", "100"), ("-d", "5s")],
-        words: &["were not served, most of them: status_5xx"],
+        words: &["were not served, all of them status_5xx"],
         on_http2: false,
         beside: Some(|record| {
             on_machine(record, |part| {

@@ -57,7 +57,11 @@ fn steady(result: &RunResult) -> Vec<Fact> {
                 .iter()
                 .map(|one| format!("from {} to {}", seconds(one.from_s), seconds(one.to_s)));
             let text = format!("not steady: no answer {}", times.collect::<Vec<_>>().join(" and "));
-            vec![Fact::new("", text.clone()).on(Shown::Text), page(text)]
+            // What limited the run tells of the only standstill, in the opening.
+            match (&result.standstills[..], is_told(result)) {
+                ([_], true) => vec![page("not steady: the target stood still".to_owned())],
+                _ => vec![Fact::new("", text.clone()).on(Shown::Text), page(text)],
+            }
         }
         (Some(from), _) if from > result.warmup_s => {
             let text = format!(
@@ -70,6 +74,11 @@ fn steady(result: &RunResult) -> Vec<Fact> {
         (Some(_), _) => vec![page("from the beginning".to_owned())],
         (None, reason) => vec![page(reason.clone().unwrap_or_else(|| "not known".to_owned()))],
     }
+}
+
+/// Returns `true` if the limit of the run is a time without an answer, with its begin and end.
+fn is_told(result: &RunResult) -> bool {
+    result.verdict.limited_by.evidence.contains("no answer from ")
 }
 
 fn change(change: &RateChangeResult) -> String {
@@ -87,15 +96,23 @@ pub(crate) fn rate_line(result: &RunResult) -> String {
     let share = pace.share().map_or(String::new(), |share| format!(" ({})", figure::share(share)));
     let asked = pace.asked.map(|asked| format!(" of {} asked for{share}", figure::per_second(asked)));
     let asked = asked.unwrap_or_default();
+    let good = good_rate(result).map_or(String::new(), |good| format!(", {good}"));
     match pace.unit {
-        RateUnit::Requests => format!("{} achieved{asked}{}", pace.achieved_text(), late_answers(result)),
+        RateUnit::Requests => {
+            format!("{} achieved{asked}{good}{}", pace.achieved_text(), late_answers(result))
+        }
         RateUnit::Iterations => {
             let requests = result.rate.achieved_per_s;
             let requests =
                 requests.map_or("- requests/s".to_owned(), |rate| figure::per_second_of("requests", rate));
-            format!("{requests} achieved; {} started{asked}", pace.achieved_text())
+            format!("{requests} achieved{good}; {} started{asked}", pace.achieved_text())
         }
     }
+}
+
+/// The rate of the good answers among the achieved: `of which 80.0/s ok`; `None` where all were good.
+pub(super) fn good_rate(result: &RunResult) -> Option<String> {
+    result.good_per_s().map(|good| format!("of which {} ok", figure::per_second(good)))
 }
 
 /// Good answers of an open load that came after its end, if the achieved rate lacks them so that it shows:

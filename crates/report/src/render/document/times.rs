@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_metrics::figure;
+use plimsoll_metrics::{Accounting, NeverGood, figure};
 
 use super::{Column, Line, Row, Shown, Table, cell, count, figure_of};
 use crate::build::distribution::{self, Bar};
@@ -118,27 +118,20 @@ impl Distribution {
 /// Says which of these percentiles of the good answers, that are told, are none of what was due: as many
 /// requests failed, were dropped or never started.
 pub(crate) fn unreached(result: &RunResult, percentiles: &[&str]) -> Option<String> {
-    let accounting = &result.accounting;
-    let lost = [
-        (accounting.failed, "failed"),
-        (accounting.dropped, "dropped"),
-        (accounting.never_started.saturating_sub(accounting.without_data), "never started"),
-    ];
-    let answered = result.response_time.count as f64;
-    let due = lost.iter().map(|(count, _)| *count as f64).sum::<f64>() + answered;
+    let Accounting { failed, dropped, never_started, without_data, .. } = result.accounting;
+    let lost = NeverGood { failed, dropped, never_started: never_started.saturating_sub(without_data) };
+    let answered = result.response_time.count;
     let is_beyond = |name: &&&str| {
         let told = result.response_time.percentile(name).is_some();
-        told && name.parse::<f64>().is_ok_and(|p| p / 100.0 * due > answered)
+        told && name.parse::<f64>().is_ok_and(|p| lost.is_beyond(p, answered))
     };
     let beyond: Vec<_> = percentiles.iter().filter(is_beyond).map(|name| format!("p{name}")).collect();
     if beyond.is_empty() {
         return None;
     }
-    let lost = lost.iter().filter(|(count, _)| *count > 0);
-    let lost: Vec<_> =
-        lost.map(|(count, what)| format!("{} {what}", figure::share(*count as f64 / due))).collect();
+    let lost = lost.why(answered.saturating_add(lost.sum()));
     let are = if beyond.len() == 1 { "is" } else { "are" };
-    let (beyond, lost) = (beyond.join(", "), lost.join(", "));
+    let beyond = beyond.join(", ");
     Some(format!("these are of the good answers: of what was due {beyond} {are} not reached, {lost}"))
 }
 

@@ -3,6 +3,7 @@
 
 use plimsoll_metrics::{RateUnit, SteeredBy, figure};
 
+use super::accounts::good_rate;
 use super::times::main_time;
 use super::{Line, Span, Unit, figure_of, per_second, seconds, words};
 use crate::build::headline::Standing;
@@ -28,7 +29,7 @@ pub(crate) struct Opening {
     pub(crate) validity: String,
     /// The factor that limited the run.
     pub(crate) limited_by: Span,
-    /// Evidence for that; empty if a finding says it.
+    /// Evidence for that, as far as neither the summary nor a finding says it.
     pub(crate) evidence: String,
 }
 
@@ -36,9 +37,12 @@ impl Opening {
     pub(super) fn new(result: &RunResult) -> Self {
         let verdict = &result.verdict;
         let limited = &verdict.limited_by;
-        // Evidence that a finding gives in full is not repeated.
+        // Evidence that a finding or the first line gives in full is not repeated.
         let mut findings = verdict.evidence.iter().chain(&verdict.warnings);
-        let is_said = findings.any(|finding| finding.evidence == limited.evidence);
+        let is_said = findings.any(|finding| finding.evidence == limited.evidence)
+            || verdict.summary == limited.evidence;
+        let more = limited.evidence.strip_prefix(&*verdict.summary).filter(|_| !verdict.summary.is_empty());
+        let more = more.and_then(|more| more.strip_prefix("; ").or_else(|| more.strip_prefix(", ")));
         Self {
             outcome: verdict.outcome,
             word: Span::figure(verdict.outcome.word(), "/verdict/outcome", Unit::Outcome),
@@ -48,7 +52,7 @@ impl Opening {
             is_valid: verdict.valid,
             validity: verdict.validity(),
             limited_by: words(limited.what.replace('_', " "), "/verdict/limited_by/what"),
-            evidence: if is_said { String::new() } else { limited.evidence.clone() },
+            evidence: if is_said { "" } else { more.unwrap_or(&limited.evidence) }.to_owned(),
         }
     }
 
@@ -153,7 +157,7 @@ pub(super) fn tiles(result: &RunResult) -> Vec<Tile> {
     let asked = pace.asked.map(|asked| format!("of {} asked for", figure::per_second(asked)));
     let requests = result.rate.achieved_per_s.filter(|_| pace.unit == RateUnit::Iterations);
     let requests = requests.map(|requests| figure::per_second_of("requests", requests));
-    let below: Vec<String> = asked.into_iter().chain(requests).collect();
+    let below: Vec<String> = asked.into_iter().chain(requests).chain(good_rate(result)).collect();
     let mut tiles = vec![Tile {
         label: label.to_owned(),
         value: per_second(pace.achieved, rate),

@@ -15,6 +15,8 @@ use crate::render::layout::{Emphasis, Page, Row};
 const LINES: usize = 25;
 /// Lines of findings from which on no further one is begun.
 const FINDINGS: usize = 6;
+/// Hints beside those of the findings that are shown, at most.
+const HINTS: usize = 3;
 /// Thresholds that have a line of their own at most.
 const THRESHOLDS: usize = 3;
 /// Lines of details that are always there.
@@ -29,7 +31,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     let document = &Document::new(result);
     let mut top = Page::new(style);
     opening(&mut top, document);
-    findings(&mut top, document);
+    let shown = findings(&mut top, document);
     what_ran(&mut top, document);
     top.blank();
     let mut figures = Page::new(style);
@@ -41,9 +43,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     }
     let mut end = Page::new(style);
     end.blank();
-    if document.reasons.is_empty() && document.warnings.is_empty() && !document.hint.is_empty() {
-        end.statement(Emphasis::Heading, "hint", &format!(": {}", document.hint));
-    }
+    hints(&mut end, document, shown);
     last_line(&mut end, document);
     let (top, figures, end) = (top.finish(), figures.finish(), end.finish());
     let taken = [&top, &figures, &end].iter().map(|part| part.lines().count()).sum::<usize>();
@@ -54,8 +54,8 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     [top, figures, details.finish(), end].concat()
 }
 
-/// Writes the reasons why the measurement is invalid, and the warnings.
-fn findings(page: &mut Page<'_>, document: &Document) {
+/// Writes the reasons why the measurement is invalid, and the warnings, and returns how many had room.
+fn findings(page: &mut Page<'_>, document: &Document) -> usize {
     let before = page.lines();
     let all = document.findings().count();
     let shown = document.findings().take_while(|(emphasis, _, found)| {
@@ -69,6 +69,27 @@ fn findings(page: &mut Page<'_>, document: &Document) {
     let shown = shown.count();
     if shown < all {
         page.line(&format!("  {}", more(all - shown, "finding", "findings")));
+    }
+    shown
+}
+
+/// Writes the hints that do not stand with a finding above, of which the first `shown` are: those of the
+/// others, and the one about the limit of the run.
+fn hints(page: &mut Page<'_>, document: &Document, shown: usize) {
+    let with_findings: Vec<&str> =
+        document.findings().take(shown).map(|(_, _, found)| found.hint.as_str()).collect();
+    let mut left: Vec<&str> = Vec::new();
+    let others = document.findings().skip(shown).map(|(_, _, found)| found.hint.as_str());
+    for hint in others.chain([document.hint.as_str()]) {
+        if !hint.is_empty() && !with_findings.contains(&hint) && !left.contains(&hint) {
+            left.push(hint);
+        }
+    }
+    for hint in left.iter().take(HINTS) {
+        page.statement(Emphasis::Heading, "hint", &format!(": {hint}"));
+    }
+    if left.len() > HINTS {
+        page.line(&more(left.len() - HINTS, "hint", "hints"));
     }
 }
 
