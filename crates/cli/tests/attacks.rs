@@ -161,6 +161,25 @@ fn outputs_of_a_plan_lie_below_the_folder_of_the_command() {
             &format!("{BEGIN}run: {{{setting}: 'here.log'}}\nscenarios: [{{steps: [{{get: /}}]}}]\n"),
         );
         assert_eq!(place.said("check plans/p.yaml").0, Some(0), "{setting}");
+        for (file, expected) in [
+            ("src.rs", "its name ends in none of .csv"),
+            ("Makefile", "its name ends in none of .csv"),
+            ("plans/p.yaml", "the plan reads it"),
+            ("plans/./rows.csv", "the plan reads it"),
+        ] {
+            place.write("plans/rows.csv", "a\n1\n");
+            place.write(
+                "plans/p.yaml",
+                &format!(
+                    "{BEGIN}run: {{{setting}: '{file}'}}\ndata: {{rows: {{file: rows.csv}}}}\n\
+                     scenarios: [{{steps: [{{get: '/${{a}}'}}]}}]\n"
+                ),
+            );
+            let (code, said) = place.said("run plans/p.yaml -n 1");
+            assert_eq!(code, Some(2), "{setting} {file}: {said}");
+            assert!(said.contains(expected), "{setting} {file}: {said}");
+        }
+        assert_eq!(std::fs::read_to_string(place.path("plans/rows.csv")).expect("it is there"), "a\n1\n");
     }
 }
 

@@ -24,7 +24,7 @@ const COOKIE: u32 = 0x1c84_9313;
 /// Bytes in front of the counts.
 const HEAD: usize = 40;
 /// Longest encoded histogram, in bytes: nine for each bucket.
-const LONGEST: usize = HEAD + 9 * 40_000;
+const LONGEST_HISTOGRAM: usize = HEAD + 9 * 40_000;
 /// Cookie at the beginning of a deflated one.
 const COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 
@@ -123,7 +123,7 @@ pub fn values(text: &str) -> Result<Vec<(u64, u64)>, String> {
         Some((cookie, rest)) if *cookie == COMPRESSED_COOKIE.to_be_bytes() => {
             let deflated = rest.split_first_chunk::<4>().map_or(&[][..], |(_, deflated)| deflated);
             let mut bytes = Vec::new();
-            let read = ZlibDecoder::new(deflated).take(LONGEST as u64 + 1).read_to_end(&mut bytes);
+            let read = ZlibDecoder::new(deflated).take(LONGEST_HISTOGRAM as u64 + 1).read_to_end(&mut bytes);
             read.map_err(|error| damaged(&error.to_string()))?;
             decoded(&bytes)
         }
@@ -135,7 +135,7 @@ pub fn values(text: &str) -> Result<Vec<(u64, u64)>, String> {
 /// The inverse of [`encoded`].
 fn decoded(bytes: &[u8]) -> Result<Vec<(u64, u64)>, &'static str> {
     let (head, mut rest) = bytes.split_first_chunk::<HEAD>().ok_or("it is too short")?;
-    if bytes.len() > LONGEST || head[4..8] != (rest.len() as u32).to_be_bytes() {
+    if bytes.len() > LONGEST_HISTOGRAM || head[4..8] != (rest.len() as u32).to_be_bytes() {
         return Err("it is not as long as it says");
     }
     let like = |range: Range<usize>, bytes: &[u8]| head[range] == *bytes;
@@ -238,7 +238,7 @@ mod tests {
             bytes[4..8].copy_from_slice(&length.to_be_bytes());
             bytes
         };
-        let long = [&good[..], &vec![0; LONGEST]].concat();
+        let long = [&good[..], &vec![0; LONGEST_HISTOGRAM]].concat();
         for (bytes, why) in [
             (changed(4, &[0xff; 4]), "it is not as long as it says"),
             (changed(4, &[0; 4]), "it is not as long as it says"),

@@ -18,6 +18,8 @@ const BATCH: usize = 1_000;
 const WRITES: usize = 64;
 /// Streams that are handed over at once: each has an instant for every token.
 const STREAMS: usize = 16;
+/// Events of one stream whose instants are kept.
+pub const MOST_INSTANTS: usize = 100_000;
 /// Batches that may wait to be written, over all workers: about 8 MiB.
 const BATCHES_WAITING: usize = 100;
 
@@ -108,19 +110,16 @@ impl Message {
 pub struct StreamTimes {
     /// The `id` of its first event if that is a chunk of a completion, else empty; `None` before any event.
     pub id: Option<Box<str>>,
-    /// When each came, on the driver's clock: those of the first [`MOST`](Self::MOST).
+    /// When each came, on the driver's clock: those of the first [`MOST_INSTANTS`].
     pub content: Vec<Nanos>,
     /// Number of events with content behind those.
     pub left_out: u64,
 }
 
 impl StreamTimes {
-    /// Events of one stream whose instants are kept.
-    pub const MOST: usize = 100_000;
-
     /// Notes an event with content.
     pub fn note(&mut self, at: Nanos) {
-        if self.content.len() < Self::MOST {
+        if self.content.len() < MOST_INSTANTS {
             self.content.push(at);
         } else {
             self.left_out += 1;
@@ -280,7 +279,7 @@ impl LogSink {
     pub fn push_stream(&mut self, stream: StreamLogEntry) {
         self.instants += stream.times.as_ref().map_or(0, |times| times.content.len());
         self.streams.push(stream);
-        if self.streams.len() >= STREAMS || self.instants >= StreamTimes::MOST {
+        if self.streams.len() >= STREAMS || self.instants >= MOST_INSTANTS {
             self.flush_streams();
         }
     }
@@ -468,8 +467,8 @@ mod tests {
     #[test]
     fn instants_of_a_stream_are_bounded() {
         let mut times = StreamTimes::default();
-        (0..StreamTimes::MOST as u64 + 5).for_each(|at| times.note(Nanos(at)));
-        assert_eq!((times.content.len(), times.left_out), (StreamTimes::MOST, 5));
+        (0..MOST_INSTANTS as u64 + 5).for_each(|at| times.note(Nanos(at)));
+        assert_eq!((times.content.len(), times.left_out), (MOST_INSTANTS, 5));
         let (log, receive) = Log::new(LogOptions { streams: true, ..NOTHING });
         let mut sink = log.sink(0);
         for _ in 0..3 {

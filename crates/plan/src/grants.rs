@@ -14,6 +14,15 @@ use crate::{FileKind, Files, PlanPatch, Problem};
 pub(crate) const FILES_HINT: &str = "files of a plan lie below its own folder; for a plan that you trust, \
                                      --allow-files DIR permits those below DIR, too";
 
+/// Folder that files of somebody else's flags lie below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confinement {
+    /// That of the plan: an agent's runs have theirs.
+    Plan,
+    /// That in which the command runs: the web UI has one open.
+    Here,
+}
+
 /// The permissions of a plan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Grants {
@@ -22,7 +31,7 @@ pub(crate) struct Grants {
     /// Folders whose files it may read, and write its outputs to, beside those that are its own.
     folders: Vec<PathBuf>,
     /// Files that flags name need a permission, too.
-    pub(crate) is_confined: bool,
+    confined_to: Option<Confinement>,
     /// Files that the plan names need none, as those of flags.
     pub(crate) is_plan_of_flags: bool,
 }
@@ -34,9 +43,25 @@ impl Grants {
         Self {
             system_scripts: patch.script_allow_system.is_on(),
             folders: folders.collect(),
-            is_confined: patch.is_confined,
-            is_plan_of_flags: patch.is_plan_of_flags && !patch.is_confined,
+            confined_to: patch.confined_to,
+            is_plan_of_flags: patch.is_plan_of_flags && patch.confined_to.is_none(),
         }
+    }
+
+    /// The folder of a plan in `own` below which a file lies that the plan names, or flags; `None` if that may
+    /// be anywhere.
+    pub(crate) fn folder<'p>(&self, own: &'p Path, by_plan: bool) -> Option<&'p Path> {
+        match self.confined_to {
+            _ if by_plan => Some(own),
+            None => None,
+            Some(Confinement::Plan) => Some(own),
+            Some(Confinement::Here) => Some(Path::new("")),
+        }
+    }
+
+    /// Returns `true` if a file that a flag names needs a permission.
+    pub(crate) const fn confines_flags(&self) -> bool {
+        self.confined_to.is_some()
     }
 
     /// Checks that a plan in the folder `own` may read `path`.

@@ -63,6 +63,7 @@ pub use document::{Document, LoadedDocument, Source};
 pub use dynamic_origins::{DynamicOrigin, DynamicOrigins};
 pub use environment::Environment;
 pub use files::{Disk, FileKind, Files, KeyLogFile, named_text};
+pub use grants::Confinement;
 pub use layers::{GaveWay, Layered};
 pub use length::IterationLength;
 pub use loading::{Command, PlanSource, Refused, Resolved, is_plan_name};

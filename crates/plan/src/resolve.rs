@@ -123,20 +123,16 @@ impl Resolver<'_> {
 
     /// Checks that a file may be read, if it is the plan that names it.
     pub(crate) fn permitted(&self, path: &Path, by_plan: bool) -> io::Result<()> {
-        if !by_plan && !self.grants.is_confined {
-            return Ok(());
-        }
         let own = self.document.as_ref().map_or(Path::new(""), |document| &document.folder);
+        let Some(own) = self.grants.folder(own, by_plan) else { return Ok(()) };
         self.named.borrow_mut().extend(self.files.real(path));
         self.grants.reading(self.files, own, path)
     }
 
     /// Checks that requests may go to a unix socket, if it is the plan that names it.
     pub(crate) fn connectable(&self, path: &Path, by_plan: bool) -> io::Result<()> {
-        if !by_plan && !self.grants.is_confined {
-            return Ok(());
-        }
         let own = self.document.as_ref().map_or(Path::new(""), |document| &document.folder);
+        let Some(own) = self.grants.folder(own, by_plan) else { return Ok(()) };
         self.grants.connecting(self.files, own, path)
     }
 
@@ -155,7 +151,7 @@ impl Resolver<'_> {
         let steering = patch.rate_file.iter().map(|given| (given, false));
         for (given, is_written) in written.into_iter().flatten().map(|given| (given, true)).chain(steering) {
             let name = given.text.trim();
-            if (given.place.is_none() && !self.grants.is_confined) || name == "-" {
+            if (given.place.is_none() && !self.grants.confines_flags()) || name == "-" {
                 continue;
             }
             let path = Path::new(name);

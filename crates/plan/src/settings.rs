@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{Field, LoadedDocument};
 use crate::layers::{DocumentValues as _, PatchValues as _, SettingValue, Slot};
-use crate::{BodyFactories, RawValue, ScriptHost};
+use crate::{BodyFactories, Confinement, RawValue, ScriptHost};
 
 /// Beginning of the names of environment variables that are settings.
 pub(crate) const VARIABLE_PREFIX: &str = "PLIMSOLL_";
@@ -280,9 +280,9 @@ macro_rules! settings {
             pub only_read_scripts: bool,
             /// `true` if the plan was made from flags: its files are those of the person who typed them.
             pub is_plan_of_flags: bool,
-            /// `true` if even files that flags name have to be permitted: the flags are those of somebody
-            /// else, as those of an agent's run are.
-            pub is_confined: bool,
+            /// Where files that flags name have to lie, as those of a plan: the flags are those of somebody
+            /// else. `None`: anywhere.
+            pub confined_to: Option<Confinement>,
             /// Makers of bodies. Without the one of a key, no plan with that key can be resolved.
             pub bodies: BodyFactories,
             /// `true` if another process carries out setup, refresh and teardown, and hands the values over:

@@ -18,6 +18,8 @@ use crate::{Scope, TemplateError};
 
 /// Bytes that one compiled expression may take: the limit of the `regex` crate.
 const SIZE_MAX: usize = 10 << 20;
+/// Bytes that the compiled expressions of a plan may take together. To fill them takes some seconds.
+const ALL_PATTERNS: usize = 256 << 20;
 /// Work that the searches of one check, value or condition may make, some 10 ns each.
 const WORK_MAX: u64 = 5_000_000;
 /// Bytes of a text that an automaton without new states reads for one of [`WORK_MAX`].
@@ -56,9 +58,6 @@ impl Default for Work {
 pub struct PatternRoom(Cell<usize>);
 
 impl PatternRoom {
-    /// Bytes of all of it. To fill them takes some seconds.
-    pub const SIZE: usize = 256 << 20;
-
     /// Takes bytes away, and returns `true` if there were as many.
     fn take(&self, bytes: usize) -> bool {
         let left = self.0.get().checked_sub(bytes);
@@ -69,7 +68,7 @@ impl PatternRoom {
 
 impl Default for PatternRoom {
     fn default() -> Self {
-        Self(Cell::new(Self::SIZE))
+        Self(Cell::new(ALL_PATTERNS))
     }
 }
 
@@ -117,7 +116,7 @@ impl Pattern {
             TemplateError::new(format!("the regular expression `{text}`: {}", reason(&error)))
         })?;
         if scope.patterns.is_some_and(|room| !room.take(regex.memory_usage())) {
-            let most = PatternRoom::SIZE >> 20;
+            let most = ALL_PATTERNS >> 20;
             let problem = format!("the regular expressions of the plan take more than {most} MiB");
             return Err(TemplateError::new(problem)
                 .with_hint("shorten repetitions as `{1,1000}`, or write `[A-Za-z0-9_]` in place of `\\w`"));

@@ -46,4 +46,5 @@ mod sink;
 mod tls;
 
 pub use options::{FlagValue, Identity, Listen, Options, PermittedFlag};
+pub use program::CONFINED;
 pub use server::{ServeError, serve};

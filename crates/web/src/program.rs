@@ -58,6 +58,10 @@ impl Call {
     }
 }
 
+/// The variable that confines files which flags name to the current folder, the one that is open. A flag of a
+/// page such as `--bearer=@FILE` would name any file.
+pub const CONFINED: &str = "PLIMSOLL_CONFINED";
+
 /// Outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Finished {
@@ -123,7 +127,7 @@ impl Program {
     /// A command of the program that is yet to be started, with no streams.
     pub(crate) fn command(&self, args: &[OsString], folder: &Path) -> Command {
         let mut command = Command::new(&self.path);
-        command.args(args).current_dir(folder);
+        command.args(args).current_dir(folder).env(CONFINED, "1");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }

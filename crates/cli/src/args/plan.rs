@@ -119,6 +119,7 @@ impl PlanArgs {
             script_arguments: self.script_arguments.clone(),
             lua_path: surroundings.lua_path,
             only_read_scripts: surroundings.only_reads,
+            confined_to: surroundings.confined_to,
             script_host: Some(ScriptHost(Arc::new(Terminal { quiet: surroundings.quiet }))),
             bodies: BODIES,
             // The flags of outputs and of control are read by those modules.

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use plimsoll_driver::clock;
-use plimsoll_plan::Problem;
+use plimsoll_plan::{Confinement, Problem};
 use plimsoll_report::Style;
 
 use crate::base::color::{ColorChoice, Theme};
@@ -136,6 +136,12 @@ pub(crate) fn save() -> Result<bool, Problem> {
     }
 }
 
+/// Returns where files that flags name have to lie: below the current folder by `PLIMSOLL_CONFINED`, which the
+/// web UI sets for the processes that it starts, since flags of a page are not those of the person.
+pub(crate) fn confinement() -> Option<Confinement> {
+    given(plimsoll_web::CONFINED).then_some(Confinement::Here)
+}
+
 /// Returns the environment of a plan: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`, and
 /// the variables. Variables that begin with `PLIMSOLL_` are settings; plan files can refer to the others.
 pub(crate) fn surroundings() -> RunEnvironment {
@@ -147,7 +153,15 @@ pub(crate) fn surroundings() -> RunEnvironment {
     let mut settings: Vec<(String, String)> =
         std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
     settings.sort_unstable();
-    RunEnvironment { seed, key_log, settings, lua_path, quiet: false, only_reads: false }
+    RunEnvironment {
+        seed,
+        key_log,
+        settings,
+        lua_path,
+        quiet: false,
+        only_reads: false,
+        confined_to: confinement(),
+    }
 }
 
 /// The program of the broker of a fleet: that of `PLIMSOLL_NATS_SERVER`, or `nats-server` on the path; `None`
@@ -193,6 +207,8 @@ pub(crate) struct RunEnvironment {
     pub(crate) quiet: bool,
     /// `true` if scripts are only read, and not run.
     pub(crate) only_reads: bool,
+    /// Where files that flags name have to lie.
+    pub(crate) confined_to: Option<Confinement>,
 }
 
 #[cfg(test)]

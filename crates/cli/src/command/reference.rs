@@ -107,6 +107,10 @@ const VARIABLES: &[(&str, &str)] = &[
     ),
     ("OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_METRICS_HEADERS", "headers of the requests of `--otlp`"),
     ("OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME", "attributes of the figures of `--otlp`"),
+    (
+        "PLIMSOLL_CONFINED",
+        "if it is set: files that flags name lie below the current folder, as those of a plan",
+    ),
     ("PLIMSOLL_NO_TUI", "if it is set: no live screen"),
     ("PLIMSOLL_SAVE", "`true`: every run is saved in the history"),
     ("PLIMSOLL_STORE", "the file of the history"),

@@ -3,7 +3,7 @@
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_fleet::{AgentLimits, AllowedScripts, OnLoss};
 use plimsoll_metrics::figure;
-use plimsoll_plan::{Address, Load, Plan, PlanPatch, Problem, Problems, StartTime};
+use plimsoll_plan::{Address, Confinement, Load, Plan, PlanPatch, Problem, Problems, StartTime};
 
 use crate::args::find::{FindArgs, SweptSetting};
 use crate::args::fleet::FleetSpec;
@@ -133,7 +133,7 @@ pub(crate) fn admit_arguments(limits: &AgentLimits, args: &RunArgs) -> Result<()
 /// Confines what a coordinator has sent to the folder of the run. Scripts that the agent does not permit are
 /// only read, until [`within_limits`] refuses them.
 pub(crate) fn confine(limits: &AgentLimits, flags: &mut PlanPatch) {
-    flags.is_confined = true;
+    flags.confined_to = Some(Confinement::Plan);
     flags.allow_files.clear();
     flags.only_read_scripts = limits.scripts == AllowedScripts::None;
 }

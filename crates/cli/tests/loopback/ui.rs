@@ -280,6 +280,52 @@ fn mistakes_are_found_where_they_are_and_nothing_is_started() {
     assert_eq!(ui.saved(), [json!(null); 0]);
 }
 
+/// A page names files of the opened folder alone, whatever flag or argument of a form names them.
+#[test]
+fn flags_of_a_page_read_files_of_the_folder_alone() {
+    let ui = Ui::start();
+    let sink = Sink::start("");
+    std::fs::write(ui.folder.path().join("secret"), "topsecret").expect("the folder can be written");
+    std::fs::write(ui.folder.path().join("plans/token"), "1234").expect("the folder can be written");
+    std::os::unix::fs::symlink("../secret", ui.folder.path().join("plans/link")).expect("a link");
+    let text = plan(&sink, "100ms");
+    let outside = ui.folder.file("secret");
+    for flag in ["--bearer=@", "--basic=@", "--cacert=", "--cert=", "--stages=@", "--body-file="] {
+        for file in [outside.as_str(), "../secret", "link", "/dev/zero"] {
+            let flags = [format!("{flag}{file}")];
+            for (path, more) in
+                [("/api/live", json!({"command": "run", "name": null})), ("/api/explain", json!({}))]
+            {
+                let mut asked = json!({"path": null, "text": text, "flags": flags});
+                asked
+                    .as_object_mut()
+                    .expect("an object")
+                    .extend(more.as_object().expect("an object").clone());
+                let (status, _, body) = ui.exchange("POST", path, &asked.to_string());
+                let problems = body.contains("cannot be used")
+                    || body.contains("it is not below the plan's folder")
+                    || body.contains("it is a pipe, a socket or a device");
+                assert!(problems && !body.contains("topsecret"), "{path} {flag}{file}: {status} {body}");
+            }
+        }
+    }
+    let explained =
+        ui.post("/api/explain", &json!({"path": null, "text": text, "flags": ["--bearer=@token"]}));
+    assert!(explained["explanation"].is_object(), "{explained}");
+    for (command, arguments) in [
+        ("crud", json!({"url": "http://127.0.0.1:1", "create": format!("@{outside}")})),
+        ("crud", json!({"url": "http://127.0.0.1:1", "create": "@../secret"})),
+        ("canister", json!({"urls": ["127.0.0.1:1"], "pem_file": outside})),
+        ("run", json!({"urls": ["http://127.0.0.1:1/"], "bearer": format!("@{outside}")})),
+        ("ingest", json!({"what": ["logs"], "url": "http://127.0.0.1:1", "token": format!("@{outside}")})),
+        ("llm", json!({"url": "http://127.0.0.1:1", "api_key": format!("@{outside}")})),
+    ] {
+        let asked = json!({"command": command, "arguments": arguments}).to_string();
+        let (status, _, body) = ui.exchange("POST", "/api/plan-of", &asked);
+        assert!(!body.contains("topsecret"), "{command} {arguments}: {status} {body}");
+    }
+}
+
 /// Plans of examples and of forms are plans, and trials and imports give the results of the command line.
 #[test]
 fn examples_forms_and_imports_become_plans() {
