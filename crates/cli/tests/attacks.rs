@@ -472,7 +472,7 @@ fn a_flood_of_pings_ends_its_websocket() {
 /// A source of another tool that names a file.
 struct Naming {
     format: &'static str,
-    /// Its own name, beside the files; `-` if it comes from stdin.
+    /// Name of the source itself, beside the files; `-` if it comes from stdin.
     source: &'static str,
     /// The ending of the file that it names.
     ending: &'static str,

@@ -9,7 +9,7 @@ use crate::{Imported, Note};
 /// of what was imported, or beside the problems of what was not.
 ///
 /// # Errors
-/// Those of `import`.
+/// The problems of `import`, behind the refusals that caused them.
 pub fn confined(
     files: &Confined,
     import: impl FnOnce(&dyn Files) -> Result<Imported, Problems>,

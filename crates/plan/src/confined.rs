@@ -45,7 +45,7 @@ struct Reason {
 /// A file that was there and was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedFile {
-    /// Its name, from the folder of the import.
+    /// Name, as seen from the folder of the import.
     pub name: String,
     /// The reason, as a clause.
     pub reason: String,

@@ -61,7 +61,7 @@ impl Grants {
     /// Checks that an import of the folder `own` may read the file at `real`, a [real](Files::real) path.
     ///
     /// # Errors
-    /// It is elsewhere.
+    /// The file is elsewhere.
     pub(crate) fn importing(&self, files: &dyn Files, own: &Path, real: &Path) -> io::Result<()> {
         match self.is_plan_of_flags {
             true => Ok(()),

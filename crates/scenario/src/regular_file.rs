@@ -35,7 +35,8 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// Reads `source` to its end, which comes after at most `most` bytes.
 ///
 /// # Errors
-/// As those of [`read`].
+/// The reason why it cannot be read; one of the kind [`FileTooLarge`](io::ErrorKind::FileTooLarge) if it has
+/// more bytes.
 pub fn bounded(source: impl io::Read, most: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     // One byte more reveals that there is more.
