@@ -195,8 +195,8 @@ fn modules_of_scripts_are_files_of_their_folder() {
     large.set_len(3 << 30).expect("it takes no place");
     place.write("plans/good.lua", "return 1");
     for (call, expected) in [
-        ("dofile('pipe.lua')", "it is not a file"),
-        ("require('pipe')", "it is not a file"),
+        ("dofile('pipe.lua')", "it is a pipe, a socket or a device"),
+        ("require('pipe')", "it is a pipe, a socket or a device"),
         ("require('zero')", "it is outside of the script's folders"),
         ("dofile('zero.lua')", "outside of the script's folders"),
         ("require('linked')", "it is outside of the script's folders"),
@@ -486,4 +486,305 @@ fn a_flood_of_pings_ends_its_websocket() {
     let sent: u64 = server.join().expect("it ends when the client goes");
     // Some more are on their way.
     assert!((100_000..1_000_000).contains(&sent), "{sent}");
+}
+
+/// A source of another tool that names a file.
+struct Naming {
+    format: &'static str,
+    /// Name of the source itself, beside the files; `-` if it comes from stdin.
+    source: &'static str,
+    /// The ending of the file that it names.
+    ending: &'static str,
+    text: fn(&str) -> String,
+    secret: &'static str,
+    names: Names,
+    /// `true` if the plan has the content when it may be read.
+    is_shown: bool,
+    /// `true` if all of the file is read.
+    is_whole: bool,
+}
+
+/// Names of files that a format can say.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Names {
+    Beside,
+    Relative,
+    Any,
+}
+
+/// Every importer that reads files, in every way.
+const NAMING: [Naming; 12] = [
+    Naming {
+        format: "k6",
+        source: "s.js",
+        ending: ".json",
+        text: |file| {
+            format!(
+                "import http from 'k6/http'\nconst d = JSON.parse(open('{file}'))\n\
+                 export default function () {{ http.post('http://127.0.0.1:1/', d.word) }}\n"
+            )
+        },
+        secret: "{\"word\": \"hunter2\"}",
+        names: Names::Any,
+        is_shown: true,
+        is_whole: true,
+    },
+    Naming {
+        format: "k6",
+        source: "s.js",
+        ending: ".js",
+        text: |file| {
+            let file = if file.contains('/') { file.to_owned() } else { format!("./{file}") };
+            format!(
+                "import http from 'k6/http'\nimport {{ word }} from '{file}'\n\
+                 export default function () {{ http.post('http://127.0.0.1:1/', word) }}\n"
+            )
+        },
+        secret: "export const word = 'hunter2'\n",
+        names: Names::Relative,
+        is_shown: true,
+        is_whole: true,
+    },
+    Naming {
+        format: "gatling",
+        source: "S.java",
+        ending: ".txt",
+        text: |file| gatling("", &format!(".body(ElFileBody(\"{file}\"))")),
+        secret: "hunter2",
+        names: Names::Any,
+        is_shown: true,
+        is_whole: true,
+    },
+    Naming {
+        format: "gatling",
+        source: "S.java",
+        ending: ".json",
+        text: |file| gatling(&format!(".feed(jsonFile(\"{file}\").circular())"), ""),
+        secret: "[{\"word\": \"hunter2\"}]",
+        names: Names::Any,
+        is_shown: true,
+        is_whole: true,
+    },
+    Naming {
+        format: "locust",
+        source: "s.py",
+        ending: ".py",
+        text: |file| {
+            let module = file.trim_end_matches(".py");
+            format!(
+                "from locust import HttpUser, task\nfrom {module} import WORD\n\n\
+                 class U(HttpUser):\n    host = 'http://127.0.0.1:1'\n\n    @task\n    def t(self):\n        \
+                 self.client.post('/', data=WORD)\n"
+            )
+        },
+        secret: "WORD = 'hunter2'\n",
+        names: Names::Beside,
+        is_shown: true,
+        is_whole: true,
+    },
+    Naming {
+        format: "curl",
+        source: "-",
+        ending: ".txt",
+        text: |file| format!("curl -d @{file} http://127.0.0.1:1/\n"),
+        secret: "hunter2",
+        names: Names::Any,
+        is_shown: true,
+        is_whole: true,
+    },
+    Naming {
+        format: "h2loadrunner",
+        source: "s.json",
+        ending: ".txt",
+        text: |file| {
+            format!(
+                "{{\"schema\": \"http\", \"host\": \"127.0.0.1\", \"port\": 1, \"clients\": 1, \"total-requests\": 1, \
+                 \"Scenarios\": [{{\"name\": \"a\", \"Requests\": [{{\"method\": \"POST\", \"uri\": \
+                 {{\"typeOfAction\": \"input\", \"input\": \"/\"}}, \
+                 \"payload\": \"{file}\"}}]}}]}}"
+            )
+        },
+        secret: "hunter2",
+        names: Names::Any,
+        is_shown: false,
+        is_whole: true,
+    },
+    Naming {
+        format: "artillery",
+        source: "s.yml",
+        ending: ".csv",
+        text: |file| {
+            format!(
+                "config: {{target: 'http://127.0.0.1:1', phases: [{{duration: 1, arrivalRate: 1}}], \
+                 payload: {{path: '{file}', fields: [word], skipHeader: true}}}}\n\
+                 scenarios: [{{flow: [{{get: {{url: '/{{{{ word }}}}'}}}}]}}]\n"
+            )
+        },
+        secret: "word\nhunter2\n",
+        names: Names::Any,
+        is_shown: false,
+        is_whole: false,
+    },
+    Naming {
+        format: "jmeter",
+        source: "s.jmx",
+        ending: ".csv",
+        text: |file| include_str!("../../import/tests/jmeter/csv.jmx").replace("ids.csv", file),
+        secret: "id\thunter2\n",
+        names: Names::Any,
+        is_shown: false,
+        is_whole: false,
+    },
+    Naming {
+        format: "postman",
+        source: "s.json",
+        ending: ".txt",
+        text: |file| {
+            format!(
+                "{{\"info\": {{\"name\": \"a\", \"schema\": \
+                 \"https://schema.getpostman.com/json/collection/v2.1.0/collection.json\"}}, \"item\": [{{\"name\": \
+                 \"a\", \"request\": {{\"method\": \"POST\", \"url\": \"http://127.0.0.1:1/\", \"body\": \
+                 {{\"mode\": \"file\", \"file\": {{\"src\": \"{file}\"}}}}}}}}]}}"
+            )
+        },
+        secret: "hunter2",
+        names: Names::Any,
+        is_shown: false,
+        is_whole: false,
+    },
+    Naming {
+        format: "proto",
+        source: "s.proto",
+        ending: ".proto",
+        text: |file| {
+            format!(
+                "syntax = \"proto3\"; import \"{file}\"; message M {{ hunter.W w = 1; }} \
+                 service S {{ rpc A(M) returns (M); }}"
+            )
+        },
+        secret: "syntax = \"proto3\"; package hunter; message W { string hunter2 = 1; }",
+        names: Names::Beside,
+        is_shown: true,
+        is_whole: true,
+    },
+    Naming {
+        format: "ghz",
+        source: "s.json",
+        ending: ".proto",
+        text: |file| {
+            format!(
+                "{{\"proto\": \"{file}\", \"call\": \"S.A\", \"host\": \"127.0.0.1:1\", \"insecure\": true, \"data\": {{}}}}"
+            )
+        },
+        secret: "syntax = \"proto3\"; message M { string hunter2 = 1; } service S { rpc A(M) returns (M); }",
+        names: Names::Any,
+        is_shown: false,
+        is_whole: true,
+    },
+];
+
+fn gatling(before: &str, of_request: &str) -> String {
+    format!(
+        "public class S extends Simulation {{\n  {{\n    setUp(scenario(\"a\"){before}\
+         .exec(http(\"r\").post(\"http://127.0.0.1:1/#{{word}}\"){of_request}).injectOpen(atOnceUsers(1)));\n  }}\n}}\n"
+    )
+}
+
+/// Formats × names of files that are elsewhere, have no end or are too large.
+#[test]
+fn imports_read_files_of_their_folder_and_tell_what_they_refuse() {
+    let place = Place::new();
+    // Another file that the test plan of JMeter names.
+    place.write("plans/users.csv", "user,password\n");
+    for naming in &NAMING {
+        let Naming { format, source, ending, .. } = naming;
+        let at = |name: &str| place.path(&format!("plans/{name}{ending}"));
+        place.write(&format!("secret{ending}"), naming.secret);
+        let secret = place.path(&format!("secret{ending}")).display().to_string();
+        std::os::unix::fs::symlink(&secret, at("link")).expect("a link");
+        std::os::unix::fs::symlink("/dev/zero", at("zero")).expect("a link");
+        assert!(Command::new("mkfifo").arg(at("pipe")).status().expect("coreutils").success());
+        let large = std::fs::File::create(at("large")).expect("a file");
+        large.set_len(3 << 30).expect("it takes no place");
+        let imported = |file: &str, flags: &[&str]| {
+            let text = (naming.text)(file);
+            place.write("plans/source", &text);
+            let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+            command.args(["import", format]).env_remove("CI");
+            if *source == "-" {
+                let text = std::fs::File::open(place.path("plans/source")).expect("it was written");
+                command.arg("-").current_dir(place.path("plans")).stdin(text);
+            } else {
+                place.write(&format!("plans/{source}"), &text);
+                command.arg(format!("plans/{source}")).current_dir(place.0.path()).stdin(Stdio::null());
+            }
+            let output = command.args(flags).output().expect("the program was built");
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (output.status.code(), text(&output.stdout), text(&output.stderr))
+        };
+        let elsewhere = "it is not below the folder of the import";
+        let own = |name: &str| format!("{name}{ending}");
+        let mut cases = vec![
+            (own("link"), elsewhere),
+            (own("zero"), elsewhere),
+            (own("pipe"), "it is a pipe, a socket or a device"),
+        ];
+        if naming.names >= Names::Relative {
+            cases.push((format!("../{}", own("secret")), elsewhere));
+        }
+        if naming.names == Names::Any {
+            cases.extend([(secret.clone(), elsewhere), ("/dev/zero".to_owned(), elsewhere)]);
+        }
+        if naming.is_whole {
+            cases.push((own("large"), "it has more than 256 MiB"));
+        }
+        for (file, refusal) in cases {
+            let shown = format!("{format} {file}");
+            let (code, plan, said) = imported(&file, &[]);
+            assert!(!format!("{plan}{said}").contains("hunter2"), "{shown}: {plan}{said}");
+            assert!(said.contains(refusal), "{shown}: {plan}{said}");
+            assert_eq!(said.contains("--allow-files DIR"), refusal == elsewhere, "{shown}: {said}");
+            assert!(matches!(code, Some(0 | 2)), "{shown}: {said}");
+            assert_eq!(imported(&file, &["--strict"]).0, Some(2), "{shown}");
+            if file.contains("secret") || file.contains("link") {
+                let folder = place.0.path().display().to_string();
+                let (code, plan, said) = imported(&file, &["--allow-files", &folder]);
+                assert_eq!(code, Some(0), "{shown}: {said}");
+                assert!(!said.contains(elsewhere), "{shown}: {said}");
+                assert_eq!(plan.contains("hunter2"), naming.is_shown, "{shown}: {plan}{said}");
+            }
+        }
+        for name in ["link", "zero", "pipe", "large"] {
+            std::fs::remove_file(at(name)).expect("it was made");
+        }
+    }
+    let configuration = NAMING.iter().find(|naming| naming.format == "h2loadrunner").expect("it is listed");
+    // One large file that is named again and again.
+    let large = std::fs::File::create(place.path("plans/large.txt")).expect("a file");
+    large.set_len(200 << 20).expect("it takes no place");
+    let text = (configuration.text)("large.txt");
+    let (begin, rest) = text.split_once("{\"method\"").expect("a request");
+    let (request, end) = rest.split_once("}]}]}").expect("the last one");
+    let requests = vec![format!("{{\"method\"{request}}}"); 1_000].join(", ");
+    place.write("plans/s.json", &format!("{begin}{requests}]}}]}}{end}"));
+    let (_, said) = place.said("import h2loadrunner plans/s.json");
+    assert!(said.contains("the files of the import have more than 512 MiB"), "{said}");
+    // A command that is typed is that of the person, as one text and as words.
+    for words in
+        [&["curl -d @../secret.txt http://127.0.0.1:1/"][..], &["--", "-d", "@../secret.txt", "http://a/"]]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(["import", "curl"]).args(words).current_dir(place.path("plans")).stdin(Stdio::null());
+        let output = command.output().expect("the program was built");
+        let plan = String::from_utf8_lossy(&output.stdout);
+        assert!(plan.contains("hunter2"), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let (code, said) = place.said("import curl --allow-files . -- http://127.0.0.1:1/");
+    assert!(code == Some(2) && said.contains("--allow-files has no effect"), "{said}");
+    // A configuration that is run at once.
+    place.write("plans/s.json", &(configuration.text)("../secret.txt"));
+    for (granted, is_refused) in [("", true), (" --allow-files .", false)] {
+        let (_, said) = place.said(&format!("run --h2loadrunner plans/s.json --print-plan{granted}"));
+        assert_eq!(said.contains("it is not below the folder of the import"), is_refused, "{said}");
+    }
 }

@@ -47,7 +47,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// `text` on one line, with a blank for each control character: names of members stand in places, and a
 /// source may be hostile.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

@@ -10,11 +10,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use plimsoll_plan::Files;
 use plimsoll_plan::document::{
     BranchStep, Document, Field, FormPartSpec, PauseSpec, RepetitionStep, SetStep, Settings, StepKind,
     StepSpec,
 };
+use plimsoll_plan::{FileKind, Files};
 use serde_json::Value;
 
 use crate::amount::{self, Ratio, proportions};
@@ -23,7 +23,7 @@ use crate::findings::{Findings, quoted};
 use crate::names::Names;
 
 pub(crate) use complete::{each_request, settle};
-pub(crate) use data::{Csv, Headed};
+pub(crate) use data::{Csv, Headed, first_rows};
 pub(crate) use text::{Slot, Syntax, Writing};
 
 /// Longest text that replacing variables by their values may make, in bytes: values name other variables, so
@@ -472,7 +472,7 @@ pub(crate) fn file_part(
     at: &str,
     findings: &mut Findings,
 ) -> FormPartSpec {
-    if path.is_empty() || files.read(&folder.join(path)).is_err() {
+    if path.is_empty() || !is_file(folder, path, files) {
         findings.note(at, path, "the file is not there: an empty one is sent; name yours as `file`");
         let filename = path.rsplit(['/', '\\']).next().unwrap_or_default();
         return empty_file_part(name, filename);
@@ -481,6 +481,11 @@ pub(crate) fn file_part(
     part.name = draft::text(name);
     part.file = draft::literal(path);
     part
+}
+
+/// Returns `true` if there is a file of this name in `folder` that may be read.
+pub(crate) fn is_file(folder: &Path, path: &str, files: &dyn Files) -> bool {
+    files.kind(&folder.join(path)) == Some(FileKind::File)
 }
 
 /// A part of a form in the place of a file whose content is not known: an empty one of that name.

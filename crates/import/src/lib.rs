@@ -22,7 +22,7 @@
 //! ```
 //!
 //! Nothing here prints or opens a connection; files that a source names are read through
-//! [`plimsoll_plan::Files`].
+//! [`plimsoll_plan::Files`], on a disk through [`confined`].
 #![forbid(unsafe_code)]
 
 pub mod artillery;
@@ -46,6 +46,7 @@ mod flow;
 mod javascript;
 mod names;
 mod proxy;
+mod refusals;
 mod source;
 mod syntax;
 mod xml;
@@ -53,6 +54,7 @@ mod yaml;
 
 pub use findings::Note;
 use plimsoll_plan::document::Document;
+pub use refusals::confined;
 
 /// Most steps of an import: more are a mistake, or an attack.
 const MOST_STEPS: usize = 20_000;

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use plimsoll_scenario::regular_file;
 use plimsoll_wire::tls::KeyLogSink;
 
 use crate::document::LARGEST_TEXT;
@@ -149,14 +150,11 @@ impl Files for Disk {
 /// The reason why it cannot be read, for example that it is not a file, is too large, or is not text in
 /// UTF-8.
 pub fn named_text(path: &Path) -> io::Result<String> {
-    if Disk.kind(path) == Some(FileKind::Stream) {
-        return Err(io::Error::other("it is a pipe, a socket or a device"));
-    }
-    // One byte more reveals a file that is too large.
-    let content = Disk.read_head(path, LARGEST_TEXT + 1)?;
-    if content.len() > LARGEST_TEXT {
-        return Err(io::Error::other(format!("it has more than {} MiB", LARGEST_TEXT >> 20)));
-    }
+    let most = LARGEST_TEXT as u64;
+    let content = match path == Path::new("-") {
+        true => regular_file::bounded(open(path)?, most)?,
+        false => regular_file::read(path, most)?,
+    };
     String::from_utf8(content).map_err(|_| io::Error::other("it is not text in UTF-8"))
 }
 

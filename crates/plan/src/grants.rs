@@ -73,12 +73,24 @@ impl Grants {
         if path == Path::new("-") || self.is_plan_of_flags {
             return Ok(());
         }
-        // What is not there is told by whoever reads it.
-        let Ok(real) = files.real(path) else { return Ok(()) };
-        self.below(files, own, &real, "it is not below the plan's folder")?;
+        // What is not there is told by whoever reads it. A pipe of a process has no path.
+        if let Ok(real) = files.real(path) {
+            self.below(files, own, &real, "it is not below the plan's folder")?;
+        }
         match files.kind(path) {
             Some(FileKind::Stream) => Err(io::Error::other("it is a pipe, a socket or a device")),
             _ => Ok(()),
+        }
+    }
+
+    /// Checks that an import of the folder `own` may read the file at `real`, a [real](Files::real) path.
+    ///
+    /// # Errors
+    /// The file is elsewhere.
+    pub(crate) fn importing(&self, files: &dyn Files, own: &Path, real: &Path) -> io::Result<()> {
+        match self.is_plan_of_flags {
+            true => Ok(()),
+            false => self.below(files, own, real, "it is not below the folder of the import"),
         }
     }
 
@@ -152,6 +164,8 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd as _;
+
     use super::*;
     use crate::{Disk, RawValue};
 
@@ -210,7 +224,12 @@ mod tests {
         for name in ["../ownership/d", "/etc/passwd"] {
             assert_eq!(said(&granted, name), outside, "{name}");
         }
-        assert_eq!(said(&nothing, "pipe").as_deref(), Some("it is a pipe, a socket or a device"));
+        // A pipe on stdin has no path, so it is nowhere.
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let nameless = format!("/proc/self/fd/{}", reader.as_raw_fd());
+        for name in ["pipe", &nameless] {
+            assert_eq!(said(&nothing, name).as_deref(), Some("it is a pipe, a socket or a device"), "{name}");
+        }
         for (path, is_permitted) in [
             ("new.log", true),
             ("sub/../new.log", true),

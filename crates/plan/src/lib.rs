@@ -25,6 +25,7 @@ mod around;
 mod bodies;
 mod client_faults;
 mod compile;
+mod confined;
 mod connections;
 mod crud;
 mod draft;
@@ -59,6 +60,7 @@ mod users;
 
 pub use around::{GivenValue, Refresh};
 pub use bodies::{BodyContent, BodyContext, BodyFactories, BodyFactory};
+pub use confined::{Confined, LARGEST_IMPORT, RefusedFile};
 pub use document::{Document, LoadedDocument, Source};
 pub use dynamic_origins::{DynamicOrigin, DynamicOrigins};
 pub use environment::Environment;

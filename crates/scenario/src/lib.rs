@@ -34,6 +34,7 @@ mod quote;
 pub mod redaction;
 pub mod redirect;
 pub mod reference;
+pub mod regular_file;
 mod request;
 mod response_handler;
 mod round_robin;

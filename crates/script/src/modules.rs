@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use mlua::{Function, Lua, Table, Value};
+use plimsoll_scenario::regular_file;
 
 use crate::library::{compile, refusal};
 use crate::{ScriptOptions, json};
@@ -15,21 +16,6 @@ const COMPILED_FOLDERS: [&str; 3] =
 
 /// Most bytes of a module.
 const LARGEST_MODULE: u64 = 16 << 20;
-
-/// Reads a module: a file and no device or pipe, which may have no end, and at most [`LARGEST_MODULE`].
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    use std::io::Read as _;
-    // A pipe would be waited for when it is opened.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    let mut source = Vec::new();
-    std::fs::File::open(path)?.take(LARGEST_MODULE + 1).read_to_end(&mut source)?;
-    match source.len() as u64 > LARGEST_MODULE {
-        true => Err(std::io::Error::other(format!("it has more than {} MiB", LARGEST_MODULE >> 20))),
-        false => Ok(source),
-    }
-}
 
 /// The folders that are searched for files of Lua.
 #[derive(Debug)]
@@ -148,7 +134,7 @@ impl Modules {
                 return Err(std::io::Error::other("it is outside of the script's folders"));
             }
         }
-        read(candidate)
+        regular_file::read(candidate, LARGEST_MODULE)
     }
 
     fn candidates(&self, path: &str) -> Vec<PathBuf> {
@@ -185,8 +171,8 @@ impl Modules {
             if !inside && !self.allow_system {
                 return Err(refusal(&format!("{by} outside of the script's folders")));
             }
-            let source =
-                read(&real).map_err(|error| mlua::Error::RuntimeError(format!("{name}: {error}")))?;
+            let source = regular_file::read(&real, LARGEST_MODULE)
+                .map_err(|error| mlua::Error::RuntimeError(format!("{name}: {error}")))?;
             return compile(lua, &source, &format!("@{name}"), None);
         }
         Err(mlua::Error::RuntimeError(format!("{by}: no file '{name}' in the script's folders")))

@@ -217,15 +217,12 @@ pub(crate) async fn import(
              Gatling or Locust",
         )
     })?;
-    let folder = ui.folder.root();
-    let call = match kind {
-        ImportKind::Curl => {
-            let text = text.trim().trim_start_matches("$ ").to_owned();
-            let words = ["import", "curl", "-o", "json", "--"].map(str::to_owned);
-            Call::new(words.into_iter().chain([text]), folder)
-        }
-        kind => Call::new(["import", kind.name(), "-", "-o", "json"], folder).with_input(text),
+    let text = match kind {
+        ImportKind::Curl => text.trim().trim_start_matches("$ ").to_owned(),
+        _ => text,
     };
+    // Files that it names are read below the folder: from stdin, it is no command that the person types.
+    let call = Call::new(["import", kind.name(), "-", "-o", "json"], ui.folder.root()).with_input(text);
     let finished = ui.program.call(call).await?;
     if finished.code != Some(0) {
         return Err(finished.refusal());

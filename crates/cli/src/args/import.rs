@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use plimsoll_import::har::{self, Server};
+use plimsoll_plan::{PlanPatch, RawValue};
 
 use crate::args::document::DocumentFormat;
 
@@ -26,7 +27,7 @@ pub(crate) enum ImportFormat {
     ///
     /// `plimsoll run --h2loadrunner FILE` runs it at once.
     #[command(name = "h2loadrunner")]
-    H2loadrunner(FileArgs),
+    H2loadrunner(NamingFileArgs),
     /// A curl command: as one quoted text, or its words after `--`
     ///
     /// Several URLs become several steps.
@@ -51,12 +52,12 @@ pub(crate) enum ImportFormat {
     /// A script of Artillery, in YAML or JSON
     ///
     /// Its phases become phases of the open model, and each flow a scenario.
-    Artillery(FileArgs),
+    Artillery(NamingFileArgs),
     /// A test plan of JMeter (.jmx)
     ///
     /// Thread groups become scenarios, and their threads users.
     #[command(name = "jmeter")]
-    Jmeter(FileArgs),
+    Jmeter(NamingFileArgs),
     /// A script of k6, in JavaScript or TypeScript
     ///
     /// It is read and not carried out: the requests of its functions become steps, what needs a program is
@@ -67,7 +68,7 @@ pub(crate) enum ImportFormat {
     ///
     /// It is read and not carried out: its populations become scenarios, their injection profiles the load,
     /// what needs a program is noted with its line.
-    Gatling(FileArgs),
+    Gatling(NamingFileArgs),
     /// A locustfile, in Python
     ///
     /// It is read and not carried out: each task becomes a scenario, what needs a program is noted with its
@@ -80,7 +81,7 @@ pub(crate) enum ImportFormat {
     /// A configuration of ghz, in JSON
     ///
     /// Its call becomes a step, its load that of the plan.
-    Ghz(FileArgs),
+    Ghz(NamingFileArgs),
 }
 
 /// Flags that all formats have in common.
@@ -100,13 +101,46 @@ pub(crate) struct FileArgs {
     pub(crate) strictness: Strictness,
 }
 
+/// A file whose content names others, which are read.
+#[derive(Debug, Args)]
+pub(crate) struct NamingFileArgs {
+    #[command(flatten)]
+    pub(crate) source: FileArgs,
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
+
+/// Permissions of what is imported.
+#[derive(Debug, Args)]
+pub(crate) struct Reach {
+    /// Let the import read files below this folder, too; may be given several times
+    ///
+    /// Without it, the files that the import names are below its own folder, and below the current one if it
+    /// comes from stdin.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) allow_files: Vec<String>,
+}
+
+impl Reach {
+    /// The permissions as flags of a plan.
+    pub(crate) fn to_flags(&self) -> PlanPatch {
+        let folders = self.allow_files.iter().map(|folder| RawValue::new("--allow-files", folder.as_str()));
+        PlanPatch { allow_files: folders.collect(), ..PlanPatch::default() }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CurlArgs {
-    /// The command
+    /// The command; - reads it from stdin
+    ///
+    /// Files that a command of stdin names are below the current folder, unless --allow-files permits others.
+    /// Those of a command that is typed may be anywhere.
     #[arg(value_name = "COMMAND", required = true)]
     pub(crate) words: Vec<String>,
     #[command(flatten)]
     pub(crate) strictness: Strictness,
+    #[command(flatten)]
+    pub(crate) reach: Reach,
 }
 
 #[derive(Debug, Args)]
@@ -170,7 +204,7 @@ pub(crate) struct OpenapiArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ProtoArgs {
     #[command(flatten)]
-    pub(crate) from: FileArgs,
+    pub(crate) from: NamingFileArgs,
     /// The server that is called
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:50051")]
     pub(crate) server: String,
@@ -179,7 +213,7 @@ pub(crate) struct ProtoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PostmanArgs {
     #[command(flatten)]
-    pub(crate) from: FileArgs,
+    pub(crate) from: NamingFileArgs,
     /// An environment of Postman, whose variables win over those of the collection
     #[arg(long, value_name = "FILE")]
     pub(crate) environment: Option<PathBuf>,
@@ -188,7 +222,7 @@ pub(crate) struct PostmanArgs {
 #[derive(Debug, Args)]
 pub(crate) struct K6Args {
     #[command(flatten)]
-    pub(crate) from: FileArgs,
+    pub(crate) from: NamingFileArgs,
     /// A value of `__ENV`; may be given several times
     #[arg(short, long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
@@ -200,7 +234,7 @@ pub(crate) struct K6Args {
 #[derive(Debug, Args)]
 pub(crate) struct LocustArgs {
     #[command(flatten)]
-    pub(crate) from: FileArgs,
+    pub(crate) from: NamingFileArgs,
     /// The server, in the place of the `host` of the classes
     #[arg(short = 'H', long, value_name = "URL")]
     pub(crate) host: Option<String>,

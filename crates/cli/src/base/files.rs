@@ -4,14 +4,16 @@
 //! a folder that does not exist. Later errors are reported after the result was written to stdout.
 
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use plimsoll_plan::Problem;
+use plimsoll_plan::{Confined, Files as _, PlanPatch, Problem, named_text};
+use plimsoll_scenario::regular_file;
 use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
+use crate::base::environment;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::stdout::to_stdout;
@@ -66,6 +68,18 @@ impl EndFile {
             problem.with_hint("choose another path, or make room; stdout does not depend on it")
         })
     }
+}
+
+/// Reads the text of a file that a flag of a workload names, within the
+/// [confinement](environment::confinement) of this process.
+///
+/// # Errors
+/// As [`named_text`], and that it lies elsewhere.
+pub(crate) fn typed_text(path: &Path) -> io::Result<String> {
+    if environment::confinement().is_some() {
+        Confined::new(Path::new(""), &PlanPatch::default()).read_head(path, 1)?;
+    }
+    named_text(path)
 }
 
 /// Writes a whole file for its owner alone, whatever was there.
@@ -187,15 +201,15 @@ pub(crate) fn write_table(
     together(stdout, written.into_iter())
 }
 
-/// Reads a file of at most `most` bytes; `None` if it has more.
+/// Reads a file of at most `most` bytes that the person has named, a pipe perhaps; `None` if it has more.
 ///
 /// # Errors
 /// It cannot be read.
 pub(crate) fn read_within(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut content = Vec::new();
-    // One byte more reveals a file that is too large.
-    File::open(path)?.take(most + 1).read_to_end(&mut content)?;
-    Ok((content.len() as u64 <= most).then_some(content))
+    match regular_file::bounded(File::open(path)?, most) {
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Writes a file in one go.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use plimsoll_import::grpc::{ghz, proto};
 use plimsoll_import::{
-    artillery, curl, gatling, h2loadrunner, har, jmeter, k6, locust, openapi, postman, vegeta,
+    Imported, artillery, confined, curl, gatling, h2loadrunner, har, jmeter, k6, locust, openapi, postman,
+    vegeta,
 };
-use plimsoll_plan::{Disk, PlanPatch, Problem, ScriptHost};
+use plimsoll_plan::{Confined, Files, PlanPatch, Problem, Problems, ScriptHost};
 use serde_json::json;
 
 use crate::args::document::DocumentFormat;
-use crate::args::import::{ImportArgs, ImportFormat};
+use crate::args::import::{CurlArgs, ImportArgs, ImportFormat, NamingFileArgs};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::script_host::Terminal;
@@ -22,7 +23,7 @@ use crate::session::import::{folder, read, tell};
 /// The command.
 pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
     let (imported, strict) = match &args.format {
-        ImportFormat::H2loadrunner(from) => {
+        ImportFormat::H2loadrunner(args) => {
             let host = ScriptHost(Arc::new(Terminal { quiet: true }));
             let lua_path = environment::surroundings().lua_path;
             let flags = PlanPatch {
@@ -31,17 +32,10 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
                 lua_path,
                 ..PlanPatch::default()
             };
-            let imported = h2loadrunner::import_for(&read(&from.file)?, folder(&from.file), &Disk, &flags);
-            (imported, from.strictness.strict)
+            let text = read(&args.source.file)?;
+            naming(args, |folder, files| h2loadrunner::import_for(&text, folder, files, &flags))
         }
-        ImportFormat::Curl(from) => {
-            let imported = match from.words.as_slice() {
-                // One argument is a command as a shell reads it, or but a URL.
-                [command] => curl::import(command, Path::new(""), &Disk),
-                words => curl::import_words(words, Path::new(""), &Disk),
-            };
-            (imported, from.strictness.strict)
-        }
+        ImportFormat::Curl(args) => (curl(args)?, args.strictness.strict),
         ImportFormat::Har(args) => {
             let options = args.reading.to_options();
             (har::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
@@ -57,40 +51,39 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
         ImportFormat::Postman(args) => {
             let environment = args.environment.as_deref().map(read).transpose()?;
             let options = postman::Options { environment };
-            let from = &args.from;
-            (postman::import(&read(&from.file)?, &options, folder(&from.file), &Disk), from.strictness.strict)
+            let text = read(&args.from.source.file)?;
+            naming(&args.from, |folder, files| postman::import(&text, &options, folder, files))
         }
-        ImportFormat::Artillery(from) => {
-            (artillery::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
+        ImportFormat::Artillery(args) => {
+            let text = read(&args.source.file)?;
+            naming(args, |folder, files| artillery::import(&text, folder, files))
         }
         ImportFormat::Proto(args) => {
-            let (from, options) = (&args.from, proto::Options { server: args.server.clone() });
-            let name = file_name(&from.file);
-            let imported = proto::import(&name, &options, folder(&from.file), &Disk);
-            (imported, from.strictness.strict)
+            let options = proto::Options { server: args.server.clone() };
+            let name = file_name(&args.from.source.file);
+            naming(&args.from, |folder, files| proto::import(&name, &options, folder, files))
         }
-        ImportFormat::Ghz(from) => {
-            (ghz::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
+        ImportFormat::Ghz(args) => {
+            let text = read(&args.source.file)?;
+            naming(args, |folder, files| ghz::import(&text, folder, files))
         }
         ImportFormat::K6(args) => {
-            let from = &args.from;
             let options = k6::Options {
-                name: file_name(&from.file),
+                name: file_name(&args.from.source.file),
                 environment: environment_of(&args.env)?,
                 scenario: args.scenario.clone(),
             };
-            let imported = k6::import(&read(&from.file)?, &options, folder(&from.file), &Disk);
-            (imported, from.strictness.strict)
+            let text = read(&args.from.source.file)?;
+            naming(&args.from, |folder, files| k6::import(&text, &options, folder, files))
         }
-        ImportFormat::Gatling(from) => {
-            let options = gatling::Options { name: file_name(&from.file) };
-            let imported = gatling::import(&read(&from.file)?, &options, folder(&from.file), &Disk);
-            (imported, from.strictness.strict)
+        ImportFormat::Gatling(args) => {
+            let options = gatling::Options { name: file_name(&args.source.file) };
+            let text = read(&args.source.file)?;
+            naming(args, |folder, files| gatling::import(&text, &options, folder, files))
         }
         ImportFormat::Locust(args) => {
-            let from = &args.from;
             let options = locust::Options {
-                name: file_name(&from.file),
+                name: file_name(&args.from.source.file),
                 environment: environment_of(&args.env)?,
                 host: args.host.clone(),
                 users: args.users,
@@ -98,11 +91,12 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
                 run_time: args.run_time.clone(),
                 tasks: Some(args.tasks.get()),
             };
-            let imported = locust::import(&read(&from.file)?, &options, folder(&from.file), &Disk);
-            (imported, from.strictness.strict)
+            let text = read(&args.from.source.file)?;
+            naming(&args.from, |folder, files| locust::import(&text, &options, folder, files))
         }
-        ImportFormat::Jmeter(from) => {
-            (jmeter::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
+        ImportFormat::Jmeter(args) => {
+            let text = read(&args.source.file)?;
+            naming(args, |folder, files| jmeter::import(&text, folder, files))
         }
     };
     let imported = imported.map_err(Failure::usage)?;
@@ -115,6 +109,40 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
     }
     stdout::to_stdout(|out| out.write_all(text.as_bytes()))?;
     Ok(Exit::Success)
+}
+
+/// Imports a file that names others. Returns also whether its notes are errors.
+fn naming(
+    args: &NamingFileArgs,
+    import: impl FnOnce(&Path, &dyn Files) -> Result<Imported, Problems>,
+) -> (Result<Imported, Problems>, bool) {
+    let folder = folder(&args.source.file);
+    let files = Confined::new(folder, &args.reach.to_flags());
+    (confined(&files, |files| import(folder, files)), args.source.strictness.strict)
+}
+
+/// Imports a command of curl.
+fn curl(args: &CurlArgs) -> Result<Result<Imported, Problems>, Failure> {
+    let here = Path::new("");
+    if args.words == ["-"] {
+        let text = String::from_utf8(read(Path::new("-"))?);
+        let text = text.map_err(|_| Failure::usage(Problem::new("the command is not text in UTF-8")))?;
+        let files = Confined::new(here, &args.reach.to_flags());
+        return Ok(confined(&files, |files| curl::import(&text, here, files)));
+    }
+    if !args.reach.allow_files.is_empty() {
+        let problem = Problem::new("--allow-files has no effect on a command that is typed");
+        let hint =
+            "leave it out: its files may be anywhere; a command of somebody else comes from stdin, as -";
+        return Err(Failure::usage(problem.with_hint(hint)));
+    }
+    // The files are those of the person who types.
+    let files = Confined::new(here, &PlanPatch { is_plan_of_flags: true, ..PlanPatch::default() });
+    Ok(confined(&files, |files| match args.words.as_slice() {
+        // One argument is a command as a shell reads it, or but a URL.
+        [command] => curl::import(command, here, files),
+        words => curl::import_words(words, here, files),
+    }))
 }
 
 /// The name of a file without its folder; none of the standard input.

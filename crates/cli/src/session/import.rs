@@ -3,14 +3,11 @@
 use std::path::Path;
 
 use plimsoll_import::Imported;
-use plimsoll_plan::{Disk, Files as _, Problem, Problems};
+use plimsoll_plan::{Disk, Files as _, LARGEST_IMPORT, Problem, Problems};
 
 use crate::base::failure::Failure;
 use crate::base::foreign_text::visible;
 use crate::base::streams;
-
-/// Largest file that is imported, in bytes. It is read as a whole.
-const LARGEST_IMPORT: usize = 256 << 20;
 
 /// Reports the differences on stderr; with `strict`, they are errors.
 pub(crate) fn tell(imported: &Imported, strict: bool, quiet: bool) -> Result<(), Failure> {
@@ -33,13 +30,13 @@ pub(crate) fn tell(imported: &Imported, strict: bool, quiet: bool) -> Result<(),
 
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     // One byte more reveals a file that is too large.
-    let read = Disk.read_head(file, LARGEST_IMPORT + 1).map_err(|error| {
+    let read = Disk.read_head(file, LARGEST_IMPORT as usize + 1).map_err(|error| {
         Failure::usage(
             Problem::new(format!("cannot read {}: {error}", file.display()))
                 .with_hint("name a file, or - for stdin"),
         )
     })?;
-    if read.len() > LARGEST_IMPORT {
+    if read.len() as u64 > LARGEST_IMPORT {
         let problem = Problem::new(format!("{} has more than {} MiB", file.display(), LARGEST_IMPORT >> 20));
         return Err(Failure::usage(problem.with_hint("import a part of it, of fewer requests")));
     }

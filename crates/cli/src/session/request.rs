@@ -1,8 +1,8 @@
 //! A plan that is asked for: by a file, URLs or a text, with the flags above it.
 
-use plimsoll_import::h2loadrunner;
+use plimsoll_import::{confined, h2loadrunner};
 use plimsoll_plan::document::Source;
-use plimsoll_plan::{Command, Disk, Files, PlanPatch, PlanSource, Problem, Problems, Resolved};
+use plimsoll_plan::{Command, Confined, Disk, Files, PlanPatch, PlanSource, Problem, Problems, Resolved};
 use plimsoll_workloads::BODIES;
 
 use crate::args::plan::PlanArgs;
@@ -84,7 +84,10 @@ impl<'a> PlanRequest<'a> {
         match (&self.text, &self.args.h2loadrunner) {
             (Some(text), _) => command.resolve(files).map_err(|refused| by_flags(refused.into(), &text.text)),
             (None, Some(file)) => {
-                let imported = h2loadrunner::import_for(&read(file)?, folder(file), &Disk, &command.flags);
+                let (text, folder) = (read(file)?, folder(file));
+                let imported = confined(&Confined::new(folder, &command.flags), |files| {
+                    h2loadrunner::import_for(&text, folder, files, &command.flags)
+                });
                 let imported = imported.map_err(Failure::usage)?;
                 tell(&imported, false, self.quiet)?;
                 // From here on problems point into the plan, not into the file that was typed, so the source

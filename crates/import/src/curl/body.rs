@@ -1,5 +1,6 @@
 //! Bodies that a curl command sends.
 
+use std::io;
 use std::path::Path;
 
 use plimsoll_plan::Files;
@@ -18,13 +19,20 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&self, name: &str, at: &str, findings: &mut Findings) -> Option<Vec<u8>> {
+    /// Has `read` take what the file has. Without one, that is an error of the command, as it is for curl.
+    fn found(
+        &self,
+        name: &str,
+        at: &str,
+        findings: &mut Findings,
+        read: impl FnOnce(&Path) -> io::Result<Vec<u8>>,
+    ) -> Option<Vec<u8>> {
         if name == "-" {
             let hint = "put it into a file, and name it: --data-binary @file";
             findings.hinted(at, "the standard input is not read", hint);
             return None;
         }
-        match self.files.read(&self.folder.join(name)) {
+        match read(&self.folder.join(name)) {
             Ok(content) => Some(content),
             Err(error) => {
                 findings.problem(at, format!("cannot read `{name}`: {error}"));
@@ -34,7 +42,8 @@ impl Reader<'_> {
     }
 
     fn read_text(&self, name: &str, at: &str, findings: &mut Findings) -> Option<String> {
-        match String::from_utf8(self.read(name, at, findings)?) {
+        let content = self.found(name, at, findings, |path| self.files.read(path))?;
+        match String::from_utf8(content) {
             Ok(content) => Some(content),
             Err(_) => {
                 let hint = "send the file alone, as it is: --data-binary @file";
@@ -207,8 +216,8 @@ fn part(
     }
     let (mut part, default_type) = match (value.strip_prefix('@'), value.strip_prefix('<')) {
         (Some(file), _) => {
-            // A file that is not there is an error of the command, as it is for curl.
-            reader.read(file, &given.at, findings)?;
+            // The plan sends it, whose length has no bound.
+            reader.found(file, &given.at, findings, |path| reader.files.read_head(path, 1))?;
             let place = (reader.folder, reader.files);
             (flow::file_part(name, file, place, &given.at, findings), Some(media_type(file)))
         }

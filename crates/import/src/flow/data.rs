@@ -9,6 +9,10 @@ use super::Variables;
 use crate::draft::{self, text};
 use crate::findings::Findings;
 
+/// Bytes of a data file that are looked at. The file may be larger than memory; a plan looks at as many for
+/// the names of its columns.
+const LONGEST_HEAD: usize = 1 << 20;
+
 /// A CSV file as a source describes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Csv {
@@ -75,9 +79,14 @@ impl Variables {
     }
 }
 
+/// Returns the first rows of a data file; none if it cannot be read.
+pub(crate) fn first_rows(path: &Path, files: &dyn Files) -> Vec<u8> {
+    files.read_head(path, LONGEST_HEAD).unwrap_or_default()
+}
+
 /// The values in the first row of a CSV file; none if it is not there.
 fn first_row(path: &Path, delimiter: &str, files: &dyn Files) -> Vec<String> {
-    let content = files.read(path).unwrap_or_default();
+    let content = first_rows(path, files);
     let first = content.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let first = String::from_utf8_lossy(first);
     let line = first.trim_start_matches('\u{feff}').trim_end_matches('\r');

@@ -379,7 +379,7 @@ impl Importer<'_> {
         /// Folders above the simulation in which `resources` is looked for.
         const ABOVE: usize = 12;
         let path = path.trim_start_matches("classpath:").trim_start_matches("./");
-        let there = |path: &str| self.files.read(&self.folder.join(path)).is_ok();
+        let there = |path: &str| flow::is_file(self.folder, path, self.files);
         if there(path) {
             return path.to_owned();
         }

@@ -318,7 +318,7 @@ impl Importer<'_> {
     }
 
     fn is_there(&self, file: &str) -> bool {
-        !file.is_empty() && self.files.read(&self.folder.join(file)).is_ok()
+        !file.is_empty() && flow::is_file(self.folder, file, self.files)
     }
 
     /// A form of several parts.

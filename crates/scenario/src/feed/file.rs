@@ -9,6 +9,7 @@ use plimsoll_core::Shard;
 
 use super::records::{Broken, Ends, Record, Records, first_record};
 use super::{AtEnd, FeedError, Rows, Share, csv, json};
+use crate::regular_file;
 
 /// Largest file that is read into memory to be shuffled or drawn from, in bytes.
 const IN_MEMORY: u64 = 64 << 20;
@@ -85,7 +86,7 @@ impl Format {
     }
 
     fn open(&self) -> Result<File, String> {
-        File::open(&self.path).map_err(|error| self.refused(error))
+        regular_file::open(&self.path).map_err(|error| self.refused(error))
     }
 
     /// An error of the whole file.

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plimsoll_core::Nanos;
 use plimsoll_ic::{BadPrincipal, Identity, Principal};
-use plimsoll_plan::{Problem, named_text};
+use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_duration;
 use plimsoll_workloads::canister::{Api, Argument, CanisterLoad};
 
 use crate::args::run::RunArgs;
 use crate::args::share::parse_percent;
+use crate::base::files::typed_text;
 
 /// Settings of the plan made from the flags, each with its flag.
 pub(crate) const SETTINGS: [(&str, &str); 7] = [
@@ -308,7 +309,7 @@ impl CanisterArgs {
         };
         let named = principal("--principal-id", named)?;
         let shown = file.display();
-        let text = named_text(file)
+        let text = typed_text(file)
             .map_err(|error| Problem::new(format!("--pem-file: cannot read `{shown}`: {error}")))?;
         let identity = Identity::from_pem(&text).map_err(|bad| {
             Problem::new(format!("--pem-file `{shown}`: {}", bad.problem)).with_hint(bad.hint)

@@ -2,11 +2,12 @@
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::Nanos;
-use plimsoll_plan::{Problem, named_text};
+use plimsoll_plan::Problem;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::crud::{CrudLoad, Mode, Model, Shares, Size, Update};
 
 use crate::args::run::RunArgs;
+use crate::base::files::typed_text;
 
 /// Default number of operations.
 const TOTAL: u64 = 10_000;
@@ -297,7 +298,7 @@ impl CrudLoadArgs {
 /// A text, or that of a file.
 fn content(flag: &str, text: &str) -> Result<String, Problem> {
     let Some(file) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
-    named_text(file.as_ref()).map_err(|error| {
+    typed_text(file.as_ref()).map_err(|error| {
         let problem = Problem::new(format!("{flag}: cannot read `{file}`: {error}"));
         problem.with_hint("a payload that begins with @ names a file with it")
     })
