@@ -162,16 +162,18 @@ fn outputs_of_a_plan_lie_below_the_folder_of_the_command() {
         );
         assert_eq!(place.said("check plans/p.yaml").0, Some(0), "{setting}");
         for (file, expected) in [
-            ("src.rs", "its name ends in none of .csv"),
-            ("Makefile", "its name ends in none of .csv"),
+            ("src.rs", "it is there, and its name ends in none of .csv"),
+            ("Makefile", "it is there, and its name ends in none of .csv"),
             ("plans/p.yaml", "the plan reads it"),
             ("plans/./rows.csv", "the plan reads it"),
         ] {
             place.write("plans/rows.csv", "a\n1\n");
+            place.write("src.rs", "");
+            place.write("Makefile", "");
             place.write(
                 "plans/p.yaml",
                 &format!(
-                    "{BEGIN}run: {{{setting}: '{file}'}}\ndata: {{rows: {{file: rows.csv}}}}\n\
+                    "{BEGIN}run: {{{setting}: '{file}'}}\ndata: {{rows: {{csv: rows.csv}}}}\n\
                      scenarios: [{{steps: [{{get: '/${{a}}'}}]}}]\n"
                 ),
             );

@@ -46,8 +46,8 @@ const fn highest_of(index: usize) -> u64 {
     ((sub + 1) << shift) - 1
 }
 
-/// The largest value of a bucket of HdrHistogram's array, which goes on to the end of a power of two; `None` if
-/// there is no such bucket.
+/// The largest value of a bucket of HdrHistogram's array, which goes on to the end of a power of two; `None`
+/// if there is no such bucket.
 pub(crate) fn highest_in_array(index: usize) -> Option<u64> {
     (index < BUCKETS.next_multiple_of(HALF as usize)).then(|| highest_of(index))
 }
@@ -87,7 +87,8 @@ impl Histogram {
     /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        // One check covers the first value, values beyond those before and beyond the range: none has a bucket.
+        // One check covers the first value, one beyond those before, and one beyond the range: none has a
+        // bucket.
         let Some(bucket) = self.counts.get_mut(index_of(value)) else {
             return self.record_slowly(value);
         };

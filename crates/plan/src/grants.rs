@@ -48,8 +48,8 @@ impl Grants {
         }
     }
 
-    /// The folder of a plan in `own` below which a file lies that the plan names, or flags; `None` if that may
-    /// be anywhere.
+    /// The folder below which a file lies that a plan in `own` names, or flags; `None` if that may be
+    /// anywhere.
     pub(crate) fn folder<'p>(&self, own: &'p Path, by_plan: bool) -> Option<&'p Path> {
         match self.confined_to {
             _ if by_plan => Some(own),

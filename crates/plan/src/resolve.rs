@@ -43,7 +43,7 @@ const DEFAULT_REDIRECTS: u32 = 10;
 /// connection may have to buffer one head.
 const HEAD_BYTES: std::ops::RangeInclusive<u64> = 1024..=16 * 1024 * 1024;
 
-/// Endings of files that a plan may have written: those of sources, programs and plans are not among them.
+/// Endings of files that a plan may have replaced: those of sources, programs and plans are not among them.
 const OUTPUT_ENDINGS: [&str; 6] = ["csv", "json", "jsonl", "ndjson", "log", "txt"];
 
 impl Plan {
@@ -148,6 +148,17 @@ impl Resolver<'_> {
     /// them, once it is known which files it reads.
     fn check_outputs(&mut self, patch: &PlanPatch) {
         let written = [&patch.stats, &patch.log, &patch.stream_log, &patch.failed];
+        let mut others: Vec<&RawValue> = Vec::new();
+        for given in written.into_iter().flatten() {
+            let name = given.text.trim();
+            // Devices may take the lines of several.
+            let is_file = name != "-" && !name.starts_with("/dev/");
+            if is_file && others.iter().any(|other| other.text.trim() == name) {
+                let problem = given.problem(format!("{}: `{name}` is to be written twice", given.by));
+                self.problems.push(problem.with_hint("give each a file of its own"));
+            }
+            others.push(given);
+        }
         let steering = patch.rate_file.iter().map(|given| (given, false));
         for (given, is_written) in written.into_iter().flatten().map(|given| (given, true)).chain(steering) {
             let name = given.text.trim();
@@ -181,12 +192,12 @@ impl Resolver<'_> {
             return Err(io::Error::other("the plan reads it"));
         }
         let ending = path.extension().unwrap_or_default();
-        match OUTPUT_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)) {
-            true => Ok(()),
-            false => {
-                Err(io::Error::other(format!("its name ends in none of .{}", OUTPUT_ENDINGS.join(", ."))))
-            }
+        let is_like_one = OUTPUT_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known));
+        if is_like_one || self.files.kind(path).is_none() {
+            return Ok(());
         }
+        let endings = OUTPUT_ENDINGS.join(", .");
+        Err(io::Error::other(format!("it is there, and its name ends in none of .{endings}")))
     }
 
     /// Parses a value, if it was given. `None`: it was, and is wrong.

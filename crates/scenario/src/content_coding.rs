@@ -1,5 +1,6 @@
 //! Content codings of bodies (RFC 9110, section 8.4): compressed content is unpacked before it is read.
 
+use std::cell::Cell;
 use std::io::{self, Read};
 
 use flate2::bufread::GzDecoder;
@@ -11,6 +12,10 @@ use crate::message::FieldList;
 const MOST_CODINGS: usize = 2;
 /// Members of a gzip file, each of which may be empty: 16 MiB of them would take seconds.
 const MOST_MEMBERS: usize = 1_000;
+/// Compressed bytes that may have no content, beside as many as there is content.
+const WITHOUT_CONTENT: u64 = 256 << 10;
+/// Bytes of content that are unpacked at once.
+const PART: usize = 16 << 10;
 /// Size of the decoder's buffer for Brotli, in bytes.
 const BROTLI_BUFFER: usize = 4096;
 
@@ -50,20 +55,54 @@ pub fn decode_content(fields: &FieldList, body: &mut Vec<u8>, limit: usize) -> R
 }
 
 fn decoded(coding: &str, body: &[u8], limit: usize) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
     let limit = limit as u64;
+    let made = Cell::new(0);
+    let source = Source { left: body, taken: 0, made: &made };
     match coding {
-        "gzip" | "x-gzip" => return members(body, limit),
+        "gzip" | "x-gzip" => members(body, limit),
         // The zlib format, which some servers leave out.
-        "deflate" if has_zlib_header(body) => ZlibDecoder::new(body).take(limit).read_to_end(&mut content),
-        "deflate" => DeflateDecoder::new(body).take(limit).read_to_end(&mut content),
-        "br" => {
-            brotli_decompressor::Decompressor::new(body, BROTLI_BUFFER).take(limit).read_to_end(&mut content)
+        "deflate" if has_zlib_header(body) => all(ZlibDecoder::new(source).take(limit), &made),
+        "deflate" => all(DeflateDecoder::new(source).take(limit), &made),
+        "br" => all(brotli_decompressor::Decompressor::new(source, BROTLI_BUFFER).take(limit), &made),
+        "zstd" => all(zstd::Decoder::new(source)?.take(limit), &made),
+        _ => Err(io::Error::other("gzip, deflate, br and zstd are known")),
+    }
+}
+
+/// Compressed bytes that a decoder takes. Blocks without content, of which 16 MiB would take seconds, end
+/// them.
+#[derive(Debug)]
+struct Source<'b> {
+    left: &'b [u8],
+    taken: u64,
+    /// Bytes of content so far.
+    made: &'b Cell<u64>,
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        // No coding makes content longer by more than a hundredth.
+        if self.taken > 2 * self.made.get() + WITHOUT_CONTENT {
+            return Err(io::Error::other("it is many blocks without content"));
         }
-        "zstd" => zstd::Decoder::new(body)?.take(limit).read_to_end(&mut content),
-        _ => return Err(io::Error::other("gzip, deflate, br and zstd are known")),
-    }?;
-    Ok(content)
+        let taken = self.left.read(into)?;
+        self.taken += taken as u64;
+        Ok(taken)
+    }
+}
+
+/// The whole content, whose length so far is in `made`.
+fn all(mut decoder: impl Read, made: &Cell<u64>) -> io::Result<Vec<u8>> {
+    let (mut content, mut part) = (Vec::new(), [0; PART]);
+    loop {
+        match decoder.read(&mut part) {
+            Ok(0) => return Ok(content),
+            Ok(len) => content.extend_from_slice(&part[..len]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        made.set(content.len() as u64);
+    }
 }
 
 /// The content of all members of a gzip file (RFC 1952, section 2.2), up to `limit` bytes.
@@ -172,6 +211,21 @@ mod tests {
             assert!(told.ends_with("it has more than 1000 members"), "{told}");
         }
         assert_eq!(decode("gzip", &coded("gzip", b"").repeat(MOST_MEMBERS)), (Ok(()), Vec::new()));
+    }
+
+    /// Symptom: 16 MiB of Brotli without content held a worker for two seconds.
+    #[test]
+    fn blocks_without_content_have_an_end() {
+        // Brotli: a window of 64 KiB (0), then metadata blocks without a byte: 0, 11, 0, 00, and padding.
+        let brotli = [&[0x0c][..], &vec![0x06; 1 << 20]].concat();
+        // Deflate: stored blocks of no byte.
+        let deflate = b"\x00\x00\x00\xff\xff".repeat(200_000);
+        // Zstandard: frames that are skipped.
+        let zstd = b"\x50\x2a\x4d\x18\x08\0\0\0\0\0\0\0\0\0\0\0".repeat(60_000);
+        for (coding, body) in [("br", brotli), ("deflate", deflate), ("zstd", zstd)] {
+            let told = decode(coding, &body).0.unwrap_err();
+            assert!(told.ends_with("it is many blocks without content"), "{coding}: {told}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Regular expressions whose searches are bounded, without an allocation for each match.
 //!
-//! A search of the `regex` crate takes a time that grows with the text times the size of the expression, where
-//! its fast engines give up: `a.{0,200}c` on 15 MB of a hostile server took more than 40 s. So the work of a
-//! search is known before, or the engine is one that gives up.
+//! Where the fast engines of the `regex` crate give up, a search takes a time that grows with the text times
+//! the size of the expression: `a.{0,200}c` on 15 MB of a hostile server took more than 40 s. So the work of
+//! a search is known before, or the engine is one that gives up.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
@@ -255,8 +255,8 @@ fn any_bytes() -> syntax::Config {
     syntax::Config::new().utf8(false)
 }
 
-/// Places of an expression that may be reached at once, at most. Of a character that takes several bytes those
-/// behind each of its bytes are reached in turn.
+/// Places of an expression that may be reached at once, at most. Of a character that takes several bytes
+/// those behind each of its bytes are reached in turn.
 fn weight(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,

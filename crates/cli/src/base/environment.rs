@@ -136,8 +136,8 @@ pub(crate) fn save() -> Result<bool, Problem> {
     }
 }
 
-/// Returns where files that flags name have to lie: below the current folder by `PLIMSOLL_CONFINED`, which the
-/// web UI sets for the processes that it starts, since flags of a page are not those of the person.
+/// Returns where files that flags name have to lie: below the current folder by `PLIMSOLL_CONFINED`, which
+/// the web UI sets for the processes that it starts, since flags of a page are not those of the person.
 pub(crate) fn confinement() -> Option<Confinement> {
     given(plimsoll_web::CONFINED).then_some(Confinement::Here)
 }

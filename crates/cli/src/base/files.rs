@@ -170,6 +170,7 @@ fn open(path: &Path, append: bool) -> io::Result<File> {
 fn attempt(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        _ if path.as_os_str().as_encoded_bytes().ends_with(b"/") => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => Ok(access(path, Access::WRITE_OK)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());

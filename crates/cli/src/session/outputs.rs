@@ -131,7 +131,17 @@ mod tests {
 
     #[test]
     fn bad_outputs_are_all_told_at_once() {
-        let given = ["xml=a", "junit", "csv=", "k6=-", "json=/", "json=/no/such/folder/x", "csv=a", "k6=a"];
+        let given = [
+            "xml=a",
+            "junit",
+            "csv=",
+            "k6=-",
+            "json=/",
+            "json=/no/such/folder/x",
+            "json=none/",
+            "csv=a",
+            "k6=a",
+        ];
         let failure = Outputs::of(&args(&given)).expect_err("they are bad");
         assert_eq!(failure.exit, Exit::Usage);
         let problems = failure.problems;
@@ -143,6 +153,7 @@ mod tests {
             "--out: stdout has the report, and nothing else",
             "--out: cannot write /: is a directory",
             "--out: cannot write /no/such/folder/x: No such file or directory (os error 2)",
+            "--out: cannot write none/: is a directory",
             "a is to be written twice",
         ];
         assert_eq!(messages, expected);

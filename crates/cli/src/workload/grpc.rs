@@ -1,7 +1,8 @@
 //! `plimsoll grpc`: calls of one method, as a plan that a few flags come to.
 
-use std::time::{Duration, Instant};
-
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use plimsoll_metrics::figure;
 use plimsoll_plan::{PlanPatch, Problem, Switch};
 use plimsoll_report::Style;
 use plimsoll_workloads::WorkloadError;
@@ -20,7 +21,7 @@ use crate::workload::printed_plan::PrintedPlan;
 const NAME: &str = "the plan of `plimsoll grpc`";
 
 /// How long a server's reflection is asked, question by question.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Nanos = Nanos::from_secs(60);
 
 /// Bytes of an answer of reflection at most: large interfaces have some hundred KiB.
 const LONGEST_ANSWER: usize = 16 << 20;
@@ -67,10 +68,10 @@ fn asked(
     service: &str,
     (flags, of_load): (&PlanPatch, &PlanPatch),
 ) -> Result<Result<Vec<u8>, String>, Failure> {
-    let (mut reflection, began) = (Reflection::of_service(service), Instant::now());
+    let (mut reflection, began) = (Reflection::of_service(service), clock::monotonic());
     loop {
-        if began.elapsed() > PATIENCE {
-            return Ok(Err(format!("its reflection took more than {} s", PATIENCE.as_secs())));
+        if clock::monotonic().since(began) > PATIENCE {
+            return Ok(Err(format!("its reflection took more than {}", figure::nanos(PATIENCE))));
         }
         let questions = reflection.questions();
         if questions.is_empty() {

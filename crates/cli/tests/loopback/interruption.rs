@@ -1,16 +1,11 @@
 //! Signals: `^C` once and twice, and a generator that is held up.
 
-use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use serde_json::Value;
-use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::loopback::backends::on_each;
 use crate::loopback::eventually::wait_to_look_again;
@@ -127,91 +122,29 @@ fn a_second_hangup_reports_at_once_and_an_echo_of_the_first_does_not() {
     assert!(result["drain_s"].as_f64().is_some_and(|seconds| seconds < 30.0), "{}", result["drain_s"]);
 }
 
-/// A server whose places for connections are all taken until it accepts.
-fn full_server() -> (TcpListener, Vec<TcpStream>) {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-    socket.bind(&SockAddr::from(SocketAddr::from(([127, 0, 0, 1], 0)))).expect("a free port");
-    // There is room for one connection more than the backlog says.
-    socket.listen(0).expect("it listens");
-    let listener = TcpListener::from(socket);
-    let first = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("a place");
-    (listener, vec![first])
-}
-
-/// Returns `true` if a connection to this port of 127.0.0.1 is being tried, in vain so far.
-fn is_being_tried(port: u16) -> bool {
-    let table = std::fs::read_to_string("/proc/net/tcp").expect("the table of connections");
-    let to = format!("0100007F:{port:04X}");
-    table.lines().any(|line| line.split_ascii_whitespace().skip(2).take(2).eq([&to, "02"]))
-}
-
-/// Answers every request with 200.
-fn serve(listener: TcpListener, answered: &Arc<AtomicU32>) {
-    for stream in listener.incoming() {
-        let (mut stream, answered) = (stream.expect("a connection"), Arc::clone(answered));
-        std::thread::spawn(move || {
-            let mut bytes = [0; 8192];
-            // A request comes in one piece, and the other connections stay empty.
-            while stream.read(&mut bytes).is_ok_and(|count| count > 0) {
-                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-                if stream.write_all(answer).is_err() {
-                    return;
-                }
-                answered.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-    }
-}
-
-/// Data that never comes holds up every worker, and the end comes all the same. A plan that names a pipe is
-/// refused, so the file becomes one after it was checked: while the server accepts no connection.
+/// A script that may use the system waits for a pipe without an end and holds up every worker, and the end
+/// comes all the same.
 #[test]
 fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
     let folder = Folder::new();
-    let rows = folder.write("rows.csv", "1\n");
-    let made = Command::new("mkfifo").arg(folder.file("pipe")).status();
+    let pipe = folder.file("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.is_ok_and(|ended| ended.success()), "a pipe can be made");
-    let (listener, _places) = full_server();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     let address = listener.local_addr().expect("it is bound");
+    // Open for reading and writing, so that it neither waits for a writer nor is ever at its end.
+    let script = format!("function make_request() io.open('{pipe}', 'r+'):read('*l') return {{}} end");
     let text = format!(
-        "run: {{connections: 2, threads: 2, duration: 60s}}\ntargets: {{api: \"http://{address}\"}}\n\
-         data: {{n: {{csv: rows.csv, columns: [n]}}}}\n\
-         scenarios: [{{steps: [{{get: \"/?${{n}}\"}}]}}]\n",
+        "run: {{connections: 2, threads: 2, duration: 60s, no_preflight: true}}\n\
+         targets: {{api: \"http://{address}\"}}\nscenarios: [{{steps: [{{get: /, script: \"{script}\"}}]}}]\n",
     );
     let plan = folder.write("plan.yaml", text);
-    let mut run = Process::plimsoll(&format!("run {plan}"));
-    while !is_being_tried(address.port()) {
-        assert!(!run.has_ended(), "{:?}", run.finish());
-        wait_to_look_again();
-    }
-    std::fs::rename(folder.file("pipe"), &rows).expect("the pipe takes the place of the file");
-    // Open for reading and writing, so that it neither waits for a reader nor is ever at its end.
-    let mut pipe = File::options().read(true).write(true).open(&rows).expect("the pipe is there");
-    let enough = Arc::new(AtomicBool::new(false));
-    let stop = enough.clone();
-    let row = [&[b'x'; 1000][..], b"\n"].concat();
-    let writer = std::thread::spawn(move || {
-        while !stop.load(Ordering::Relaxed) {
-            pipe.write_all(&row).expect("the pipe is open");
-        }
-        pipe
-    });
-    let answered = Arc::new(AtomicU32::new(0));
-    let counter = Arc::clone(&answered);
-    std::thread::spawn(move || serve(listener, &counter));
-    while answered.load(Ordering::Relaxed) < 100 {
-        assert!(!run.has_ended(), "{:?}", run.finish());
-        wait_to_look_again();
-    }
-    enough.store(true, Ordering::Relaxed);
-    // Once the pipe is empty, workers have the rest of a buffer, and then wait for ever.
-    let pipe = writer.join().expect("the writer ends");
+    let mut run = Process::plimsoll(&format!("run {plan} --script-allow-system"));
     let mut waiting = 0;
     while waiting < 100 {
         assert!(!run.has_ended(), "{:?}", run.finish());
         wait_to_look_again();
-        let empty = rustix::io::ioctl_fionread(&pipe).expect("a pipe knows its bytes") == 0;
-        waiting = if empty && run.threads_in_read("worker-") == 2 { waiting + 1 } else { 0 };
+        waiting = if run.threads_in_read("worker-") == 2 { waiting + 1 } else { 0 };
     }
     run.signal("TERM");
     run.stderr.wait_for("stopping: waiting for requests in flight");

@@ -186,8 +186,9 @@ impl Finished {
         let result: Value = serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("stdout carries the result only: {error}: {self:?}"));
         verdict::of_result(self.code, &result);
-        let nothing = result["verdict"]["cause"] == "nothing_succeeded";
-        assert!(self.code != Some(1) || nothing, "{}", result["verdict"]);
+        let cause = result["verdict"]["cause"].as_str();
+        let is_gone = matches!(cause, Some("nothing_succeeded" | "stopped_answering"));
+        assert!(self.code != Some(1) || is_gone, "{}", result["verdict"]);
         result
     }
 

@@ -23,7 +23,7 @@ fn a_watched_process_is_in_every_interval_and_its_end_is_told() {
     let mut run = Process::plimsoll(&format!("{} -d 60s {flags}", sink.url()));
     sink.wait_for_load();
     drop(bystander);
-    let told = run.stderr.wait_for("ended at");
+    let told = run.stderr.wait_for("had ended by");
     assert!(told.starts_with(&format!("note: the watched process {pid} (plimsoll) had ended by ")), "{told}");
     run.signal("INT");
     let result = run.finish().result();

@@ -232,6 +232,16 @@ fn values_split_no_head_of_a_part() {
     assert!(content.starts_with("a\"; x=\"b\r\nX-B: c\r\n\r\nd\r\n--"), "the content is as it is: {content}");
 }
 
+/// Symptom: the lines of a log and of failed requests were in one file, in pieces.
+#[test]
+fn no_file_is_written_twice() {
+    let of = |files: &str| {
+        messages(&format!("run: {{{files}}}\nscenarios: [{{steps: [{{get: 'http://a.test/'}}]}}]"))
+    };
+    assert_eq!(of("log: a.csv, failed: a.csv"), ["run.failed: `a.csv` is to be written twice"]);
+    assert_eq!(of("log: a.csv, failed: b.csv, stats: c.csv"), [""; 0]);
+}
+
 /// Symptom: a plan of 300,000 steps took 2 GB to be checked.
 #[test]
 fn steps_and_scenarios_are_bounded() {

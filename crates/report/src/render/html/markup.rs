@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn text_stays_text() {
         assert_eq!(escaped("<b a='1' b=\"2\">&amp;"), "&lt;b a=&#39;1&#39; b=&quot;2&quot;&gt;&amp;amp;");
-        assert_eq!(escaped("a\u{1b}[2Jb\r\n\u{202e}c"), "a\u{fffd}[2Jb\u{fffd}\n\u{fffd}c");
+        assert_eq!(escaped("a\u{1b}[2Jb\r\n\u{202e}c"), "a\u{fffd}[2Jb\u{fffd}&#10;\u{fffd}c");
         let mut page = Markup::default();
         page.open("a", &[("title", "\"><script>"), ("class", "")]);
         page.line(&Line::from(Span::figure("</td>", "/errors/a\"b", Unit::Count)).with_note("<i>"));

@@ -353,8 +353,7 @@ pub(super) fn verdict(figures: &Figures, area: Rect, buffer: &mut Buffer) {
         }
         let limited = &judged.limited_by;
         lines.push(Line::from(vec![
-            Span::styled("limited by ", LABEL),
-            Span::styled(limited.what.name(), HEADING),
+            Span::styled(limited.what.words(), HEADING),
             Span::raw(format!(": {}", limited.evidence)),
         ]));
     }
