@@ -30,6 +30,22 @@ impl Table {
             let last = row.last().cloned().unwrap_or_default();
             row.resize(width, last);
         }
+        self.named(width)
+    }
+
+    /// The values of this many requests: the `k`-th has the value `k` of its row, which begins again behind
+    /// its last. Rows are as wide as that takes.
+    fn of_requests(mut self, requests: usize) -> Self {
+        let widths = self.rows.iter().map(|row| row.len().max(1));
+        let width = widths.fold(1, |all, width| lcm(all, width).min(requests.max(1)));
+        for row in &mut self.rows {
+            *row = row.iter().cycle().take(width).cloned().collect();
+        }
+        self.named(width)
+    }
+
+    /// As many names as there are values in a row.
+    fn named(mut self, width: usize) -> Self {
         let last = self.columns.last().cloned().unwrap_or_default();
         self.columns.resize(width, last);
         self
@@ -242,9 +258,13 @@ impl Importer<'_> {
             return None;
         }
         // The rows are copied: with other names of their columns, or with as many values in each.
-        let most = table.rows.iter().map(Vec::len).max().unwrap_or(1);
-        let width = requests.map_or(table.columns.len(), |requests| most.min(requests).max(1));
-        let table = table.of_width(width);
+        let table = match requests {
+            Some(requests) => table.of_requests(requests),
+            None => {
+                let width = table.columns.len();
+                table.of_width(width)
+            }
+        };
         let columns: Vec<(String, String)> =
             table.columns.iter().map(|column| (column.clone(), self.names.take(column))).collect();
         data.columns = columns.iter().map(|(_, name)| text(name.as_str())).collect();
@@ -265,6 +285,15 @@ fn unused(document: &plimsoll_plan::document::Document, name: String) -> String 
         candidate = format!("{name}_{number}");
     }
     candidate
+}
+
+/// The least common multiple.
+fn lcm(a: usize, b: usize) -> usize {
+    let (mut gcd, mut rest) = (a, b);
+    while rest > 0 {
+        (gcd, rest) = (rest, gcd % rest);
+    }
+    a / gcd.max(1) * b
 }
 
 fn per_request(mut names: Vec<String>) -> Binding {
@@ -316,6 +345,35 @@ mod tests {
         assert!(!ragged.is_regular());
         assert_eq!(ragged.of_width(2).rows, [["a", "b"], ["c", "d"], ["f", "f"]]);
         assert!(table("a,b\n1,2\n").unwrap().is_regular());
+    }
+
+    /// Lengths of rows × numbers of requests: the value of each request is that of the real program, where
+    /// the last value stood for all behind it.
+    #[test]
+    fn the_values_of_a_row_begin_again_behind_its_last() {
+        for widths in [&[1][..], &[2], &[3], &[2, 1], &[3, 2], &[3, 1, 2], &[5, 4, 3], &[7, 2]] {
+            for requests in 1..=13 {
+                let rows: Vec<Vec<String>> = (0..)
+                    .zip(widths)
+                    .map(|(row, &width)| (0..width).map(|k| format!("{row}.{k}")).collect())
+                    .collect();
+                let table = Table { columns: vec!["id".to_owned()], rows: rows.clone() };
+                let made = table.of_requests(requests);
+                let names: Vec<String> = (0..made.columns.len()).map(|column| column.to_string()).collect();
+                let binding = per_request(names);
+                for (row, values) in rows.iter().zip(&made.rows) {
+                    assert_eq!(values.len(), made.columns.len());
+                    for k in 0..requests {
+                        let column: usize = binding.variable(k).unwrap().parse().unwrap();
+                        assert_eq!(
+                            values[column],
+                            row[k % row.len()],
+                            "{widths:?}, request {k} of {requests}"
+                        );
+                    }
+                }
+            }
+        }
     }
 
     #[test]

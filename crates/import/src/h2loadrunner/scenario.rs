@@ -23,9 +23,14 @@ impl Importer<'_> {
             self.findings.hinted("", "there are no scenarios", hint);
         }
         let count = scenarios.len();
+        let never = |scenario: &&Object<'_>| {
+            scenario.members().get("weight").and_then(serde_json::Value::as_u64) == Some(0)
+        };
+        // Until its interval is over, the weight of a scenario counts as 0: nothing to an only one.
+        let is_only = count - scenarios.iter().filter(never).count() <= 1;
         let mut shares = Vec::new();
         for mut scenario in scenarios {
-            if let Some(share) = self.scenario(&mut scenario) {
+            if let Some(share) = self.scenario(&mut scenario, is_only) {
                 shares.push(share);
             }
             scenario.rest(&mut self.findings, super::is_comment);
@@ -37,7 +42,7 @@ impl Importer<'_> {
         shares
     }
 
-    fn scenario(&mut self, scenario: &mut Object<'_>) -> Option<Share> {
+    fn scenario(&mut self, scenario: &mut Object<'_>, is_only: bool) -> Option<Share> {
         let name = scenario.filled("name", &mut self.findings).unwrap_or_default();
         if !scenario.has("name") {
             self.findings.problem(&scenario.at, "`name` is missing");
@@ -66,7 +71,7 @@ impl Importer<'_> {
         spec.cookies = Field::new(true);
         // h2loadrunner sends no header that is not in the file.
         spec.headers.push("user-agent", text(""));
-        spec.start_after = start_after.unwrap_or_default();
+        spec.start_after = start_after.filter(|_| !is_only).unwrap_or_default();
         spec.data = sources.into_iter().map(text).collect();
         if let Some(dollar) = variables.dollar {
             spec.variables.push(dollar, text("$"));

@@ -60,15 +60,8 @@ impl Importer<'_> {
         }
         let is_pool = !target.share.is_empty();
         let retries = top.flag("connection-retry", &mut self.findings) != Some(false);
-        if !retries {
-            if is_pool {
-                target.fail_over = Field::new(false);
-            }
-            self.findings.note(
-                "/connection-retry",
-                "false",
-                "a lost connection is opened again anyway, to the same host",
-            );
+        if !retries && is_pool {
+            target.fail_over = Field::new(false);
         }
         let moves_back = top.flag("switch-back-after-connection-retry", &mut self.findings) == Some(true);
         // Without another host there is nothing to come back from, as in h2loadrunner.

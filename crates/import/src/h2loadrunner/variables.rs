@@ -10,7 +10,7 @@ use crate::names::Names;
 pub(super) enum Binding {
     /// This variable, in every request.
     Same(String),
-    /// A variable for each request, in order; further requests have the last one.
+    /// A variable for each request, in order; further requests begin again with the first.
     PerRequest(Vec<String>),
     /// This variable, in requests behind the one of this position, which takes its value.
     PickedBy(usize, String),
@@ -18,10 +18,10 @@ pub(super) enum Binding {
 
 impl Binding {
     /// The variable in the request at `position`, if there is one.
-    fn variable(&self, position: usize) -> Option<&str> {
+    pub(super) fn variable(&self, position: usize) -> Option<&str> {
         match self {
             Self::Same(name) => Some(name),
-            Self::PerRequest(names) => names.get(position).or(names.last()).map(String::as_str),
+            Self::PerRequest(names) => names.get(position % names.len().max(1)).map(String::as_str),
             Self::PickedBy(by, name) => (*by < position).then_some(name),
         }
     }
@@ -137,6 +137,8 @@ mod tests {
             (0, "", ""),
             (0, "/x-ID/${n}", "/x${a}/${n_2}"),
             (1, "/x-ID/${late}", "/x${b}/${late}"),
+            (2, "/x-ID", "/x${a}"),
+            (3, "/x-ID", "/x${b}"),
             (0, "${late}", "$${late}"),
             (0, "${other}-${", "$${other}-$${"),
             (0, "5$, $${n}", "5$, ${dollar}${n_2}"),
