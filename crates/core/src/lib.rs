@@ -8,6 +8,7 @@
 
 pub mod arrival;
 pub mod calendar;
+pub mod characters;
 pub mod nanos;
 pub mod outcome;
 pub mod random;
@@ -16,6 +17,7 @@ pub mod scripts;
 pub mod sequence;
 
 pub use arrival::{Arrival, Shard};
+pub use characters::disguises;
 pub use nanos::Nanos;
 pub use outcome::{ErrorClass, ErrorCounts, Outcome};
 pub use random::Random;

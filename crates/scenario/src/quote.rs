@@ -1,5 +1,7 @@
 //! Words of a server, as they may be shown.
 
+use plimsoll_core::disguises;
+
 /// Characters of a quotation, at most.
 const LONGEST: usize = 200;
 
@@ -49,12 +51,10 @@ fn without_tags(html: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Replaces a character by a space if it would do more to a terminal than take a place: control characters,
-/// and those that turn the direction of the text.
+/// Replaces a character by a space if it would do more to a terminal than take a place.
 fn printable(character: char) -> char {
     match character {
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
-        control if control.is_control() => ' ',
+        acting if acting.is_control() || disguises(acting) => ' ',
         other => other,
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use plimsoll_core::Nanos;
 
 use crate::args::control::ControlArgs;
 use crate::args::fleet::{AgentRunArgs, FleetRunArgs};
@@ -38,6 +39,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", help_heading = "Instrument", hide_short_help = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: Option<u32>,
+    /// Wait so long between the runs of --repeat, for a server that has work left from the one before
+    #[arg(long, value_name = "TIME", help_heading = "Instrument", hide_short_help = true)]
+    #[arg(requires = "repeat", value_parser = parse_pause)]
+    pub(crate) pause: Option<Nanos>,
     /// Keep the times of up to 30 parts of the run in the JSON, so that `compare` can compare two single runs
     #[arg(long, help_heading = "Instrument", hide_short_help = true)]
     pub(crate) slices: bool,
@@ -82,4 +87,9 @@ pub(crate) struct RunArgs {
     pub(crate) save: SaveArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// A pause between runs.
+fn parse_pause(text: &str) -> Result<Nanos, String> {
+    plimsoll_schedule::parse_duration(text).map_err(|error| error.to_string())
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use plimsoll_core::disguises;
+
 /// Characters of a message that are shown at most: a key of a file may have megabytes.
 const LONGEST: usize = 2_000;
 
@@ -41,12 +43,9 @@ pub(crate) fn csv_cell(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-/// Control characters other than the ends of lines and tabs, other ends of lines, and those that turn the
-/// direction of text, so that it would look other than it is (UTS 55).
+/// Control characters other than the ends of lines and tabs, and those that [disguise](disguises) a text.
 pub(crate) fn is_active(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t'))
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}')
-        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    (c.is_control() && !matches!(c, '\n' | '\t')) || disguises(c)
 }
 
 #[cfg(test)]

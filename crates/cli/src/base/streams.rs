@@ -83,10 +83,12 @@ fn filtered_for_stderr(text: &[u8]) -> io::Result<Vec<u8>> {
     filtered(text, Look::of(&STDERR_HAS_COLOR))
 }
 
-/// Filters a text for a file, because it may be shown on a terminal.
+/// Filters a text for a file, because it may be shown on a terminal, or in the log of the CI service in which
+/// the command runs: the file may be `/dev/stdout`.
 pub(crate) fn for_file(text: &[u8]) -> Vec<u8> {
+    let look = Look { colored: false, by_runner: READ_BY_RUNNER.load(Ordering::Relaxed) };
     // A write to memory cannot fail.
-    filtered(text, Look::default()).unwrap_or_default()
+    filtered(text, look).unwrap_or_default()
 }
 
 fn filtered(text: &[u8], look: Look) -> io::Result<Vec<u8>> {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use plimsoll_core::Nanos;
 use plimsoll_plan::{Command, Disk, PlanPatch, PlanSource, Problem, Problems};
 use plimsoll_report::Style;
 use plimsoll_report::comparison::{Comparison, Group};
@@ -15,6 +16,7 @@ use crate::base::failure::Failure;
 use crate::base::{environment, stdout};
 use crate::experiment::comparison;
 use crate::experiment::paired::{self, Pairing};
+use crate::experiment::repeat::Rounds;
 use crate::session::saved_runs::History;
 use crate::session::{describe, result_files};
 
@@ -64,7 +66,7 @@ fn in_turn(files: [&str; 2], args: &CompareArgs, style: &Style) -> Result<Exit, 
     let pairing = Pairing {
         sides: [(files[0], resolve(files[0])?), (files[1], resolve(files[1])?)],
         flag: "--runs",
-        rounds: args.runs,
+        rounds: Rounds { runs: args.runs, pause: Nanos::ZERO },
         live: LiveArgs::default(),
         control: ControlSpec::default(),
         saving: None,

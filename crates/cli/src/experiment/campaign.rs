@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
 use plimsoll_engine::{
     Backends, Control, Crew, FirstContact, Progress, Resolved, Stop, Watched, preflight, resolve,
     resolve_anew, run_logged,
@@ -18,6 +20,9 @@ use crate::session::done_once::{DoneOnce, Refreshes};
 use crate::session::live::progress::ProgressLine;
 use crate::session::live::watched_ends::Ends;
 use crate::session::{backend, run, wrk};
+
+/// Time between two looks for a signal.
+const LOOK: Nanos = Nanos::from_millis(50);
 
 /// Several runs of one plan under different loads, or of several plans in turn. The targets are tried once,
 /// and resolved before each run; setup and teardown are carried out once, and a signal ends the run that is
@@ -218,6 +223,14 @@ impl Campaign {
     /// The signal that ended the run under way, if one did. Nothing more is to be run then.
     pub(crate) fn interrupted(&self) -> Option<i32> {
         self.signals.received()
+    }
+
+    /// Waits before the next run, unless a signal comes.
+    pub(crate) fn pause(&self, time: Nanos) {
+        let end = clock::monotonic() + time;
+        while self.interrupted().is_none() && clock::monotonic() < end {
+            clock::sleep_until(end.min(clock::monotonic() + LOOK));
+        }
     }
 
     fn next_control(&self) -> Control {

@@ -17,7 +17,7 @@ use crate::base::failure::Failure;
 use crate::base::files::{EndFile, json_file, write_table};
 use crate::base::messages;
 use crate::experiment::comparison;
-use crate::experiment::repeat::{self, Contender, RepeatedRuns};
+use crate::experiment::repeat::{self, Contender, RepeatedRuns, Rounds};
 use crate::session::run::RunPreparation;
 use crate::session::{describe, page};
 
@@ -28,7 +28,7 @@ pub(crate) struct Pairing<'a> {
     /// The flag that asks for it, for messages.
     pub(crate) flag: &'a str,
     /// Runs of each plan.
-    pub(crate) rounds: u32,
+    pub(crate) rounds: Rounds,
     /// Flags of live outputs beside the runs.
     pub(crate) live: LiveArgs,
     /// Flags that steer a run, of which none is allowed here.
@@ -91,7 +91,7 @@ pub(crate) fn command(
         problems.extend(repeat::admit(flag, &resolved.plan, &live, Some(&control)).err().unwrap_or_default());
     }
     if page.is_some() {
-        problems.extend(page::admit(2 * rounds as usize).err().unwrap_or_default());
+        problems.extend(page::admit(2 * rounds.runs as usize).err().unwrap_or_default());
     }
     if !problems.is_empty() {
         return Err(Failure::usage(problems));

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
+use plimsoll_core::Nanos;
 use plimsoll_engine::Watched;
+use plimsoll_metrics::figure;
 use plimsoll_plan::{Plan, Problem, Problems};
 use plimsoll_report::{RepeatedResult, RunContext, RunResult, SavedRun, Style, TableFormat, render_repeated};
 
@@ -56,11 +58,11 @@ pub(crate) fn admit(
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Carries out the plan `runs` times, and writes the result. The first run has the plan's seed, each of the
+/// Carries out the plan in these rounds, and writes the result. The first run has the plan's seed, each of the
 /// others the next one.
 pub(crate) fn command(
     plan: Plan,
-    runs: u32,
+    rounds: Rounds,
     live: &LiveArgs,
     output: &OutputArgs,
     before: &RunPreparation,
@@ -70,8 +72,8 @@ pub(crate) fn command(
     run::tell_lacking(&plan, &messages::say(output.quiet));
     let mut sides = [Contender { plan, before }];
     let RepeatedRuns { results: [results], exit, unsaved, shown: [shown] } =
-        carry_out(&mut sides, runs, live, output.quiet)?;
-    let result = RepeatedResult::new(describe::tool(), u64::from(runs), results);
+        carry_out(&mut sides, rounds, live, output.quiet)?;
+    let result = RepeatedResult::new(describe::tool(), u64::from(rounds.runs), results);
     files::write_table(
         json.as_ref(),
         |out| render_repeated(&result, format, style, out),
@@ -115,6 +117,15 @@ fn outputs(output: &OutputArgs) -> Result<(TableFormat, Option<EndFile>), Failur
     Ok((format, files::json_file(output.json.as_ref())?))
 }
 
+/// How often plans are carried out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rounds {
+    /// Runs of each.
+    pub(crate) runs: u32,
+    /// Time between two runs.
+    pub(crate) pause: Nanos,
+}
+
 /// A plan that takes turns with others.
 pub(crate) struct Contender<'a> {
     pub(crate) plan: Plan,
@@ -133,13 +144,13 @@ pub(crate) struct RepeatedRuns<const SIDES: usize> {
     pub(crate) shown: [Vec<SavedRun>; SIDES],
 }
 
-/// Carries out each plan `runs` times. In every other round the last one is first, so that drift does not
+/// Carries out each plan in these rounds. In every other one the last one is first, so that drift does not
 /// look like a difference between them.
 ///
 /// All plans are carried out on the backend of the first.
 pub(crate) fn carry_out<const SIDES: usize>(
     sides: &mut [Contender<'_>; SIDES],
-    runs: u32,
+    Rounds { runs, pause }: Rounds,
     live: &LiveArgs,
     quiet: bool,
 ) -> Result<RepeatedRuns<SIDES>, Failure> {
@@ -160,6 +171,14 @@ pub(crate) fn carry_out<const SIDES: usize>(
     });
     let all = runs as usize * SIDES;
     for (number, (round, side)) in turns.enumerate() {
+        if number > 0 && pause > Nanos::ZERO {
+            say(&format!("{} until the next run", figure::nanos(pause)));
+            campaign.pause(pause);
+            if let Some(signal) = campaign.interrupted() {
+                made.exit = worse(made.exit, Exit::Interrupted(signal));
+                break;
+            }
+        }
         let Contender { plan, before } = &sides[side];
         let mut plan = plan.clone();
         plan.seed = plan.seed.wrapping_add(u64::from(round));

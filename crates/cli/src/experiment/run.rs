@@ -16,7 +16,8 @@ use crate::base::files::EndFile;
 use crate::base::messages;
 use crate::base::stdout::to_stdout;
 use crate::base::streams;
-use crate::experiment::{calibrate, fleet_run, repeat};
+use crate::experiment::repeat::{self, Rounds};
+use crate::experiment::{calibrate, fleet_run};
 use crate::session::evidence::EvidenceFile;
 use crate::session::fleet::conduct;
 use crate::session::fleet::parcel::{Parcel, RecordedFiles};
@@ -234,7 +235,8 @@ pub(crate) fn carry_out(
         if before.report.is_some() {
             page::admit(runs as usize).map_err(Failure::usage)?;
         }
-        return repeat::command(plan, runs, &live, &args.output, &before, style);
+        let rounds = Rounds { runs, pause: args.pause.unwrap_or_default() };
+        return repeat::command(plan, rounds, &live, &args.output, &before, style);
     }
     let outputs = Outputs::of(&args.output)?;
     let mut outcome = match fleet {

@@ -9,7 +9,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_metrics::{FailedExchange, figure};
 use plimsoll_plan::{PlanPatch, Problem};
-use plimsoll_report::reconciliation::ConsistencyFinding;
+use plimsoll_report::reconciliation::{ACKNOWLEDGED, ConsistencyFinding};
 use plimsoll_scenario::Needs;
 use plimsoll_scenario::pointer::JsonPointer;
 use plimsoll_scenario::reference::path_of;
@@ -129,6 +129,7 @@ impl WriteTracker {
     ) -> Result<Vec<ConsistencyFinding>, Failure> {
         let say = messages::say(self.quiet);
         let mut all = vec![self.of_writes()];
+        all.extend(self.none_acknowledged());
         let start = clock::monotonic();
         for server in servers {
             say(&format!("comparing {server} with the acknowledged writes"));
@@ -147,8 +148,7 @@ impl WriteTracker {
     }
 
     /// Returns the finding on all servers together: the number of writes, and the ids that were given twice.
-    /// It does not pass if an id was given twice, or if writes were tried and none was acknowledged: such a
-    /// load has shown nothing of the resource.
+    /// It does not pass if an id was given twice.
     fn of_writes(&self) -> ConsistencyFinding {
         let ledger = self.ledger();
         let counts = ledger.counts();
@@ -181,13 +181,19 @@ impl WriteTracker {
             }
         }
         let evidence = ledger.reissued().map(|id| format!("given twice: {id}")).collect();
-        let acknowledged = created + updated + deleted > 0;
-        let tried = refused + uncertain + elsewhere + undelivered > 0;
-        if tried && !acknowledged {
-            said.push_str("; nothing was acknowledged");
-        }
-        let passed = reissued == 0 && (acknowledged || !tried);
-        ConsistencyFinding::new("writes", passed, Nanos::ZERO, said, evidence)
+        ConsistencyFinding::new("writes", reissued == 0, Nanos::ZERO, said, evidence)
+    }
+
+    /// Returns the finding that writes were tried and none was acknowledged: such a load has shown nothing of
+    /// the resource, and what the server has differs from nothing that it said.
+    fn none_acknowledged(&self) -> Option<ConsistencyFinding> {
+        let Counts { created, updated, deleted, refused, uncertain, elsewhere, undelivered, .. } =
+            self.ledger().counts();
+        let tried = refused + uncertain + elsewhere + undelivered;
+        (created + updated + deleted == 0 && tried > 0).then(|| {
+            let said = format!("0 of {tried} writes were acknowledged; nothing was shown of the contents");
+            ConsistencyFinding::new(ACKNOWLEDGED, false, Nanos::ZERO, said, Vec::new())
+        })
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -366,10 +372,11 @@ mod tests {
         let counts = books.ledger().counts();
         assert_eq!((counts.undelivered, counts.elsewhere, counts.uncertain), (1, 0, 0));
         let finding = books.of_writes();
-        let said = "; 1 writes were redirected to a server that could not be reached, and changed nothing; \
-                    nothing was acknowledged";
-        assert!(finding.said.ends_with(said), "{finding:?}");
-        assert!(!finding.passed, "a load that wrote nothing shows nothing");
+        let said = "; 1 writes were redirected to a server that could not be reached, and changed nothing";
+        assert!(finding.said.ends_with(said) && finding.passed, "{finding:?}");
+        let none = books.none_acknowledged().expect("a load that wrote nothing shows nothing");
+        assert!(none.said.starts_with("0 of 1 writes were acknowledged;") && !none.passed, "{none:?}");
+        assert_eq!(tracker().none_acknowledged(), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::messages;
 use crate::experiment::paired::{self, Outputs, Pairing};
+use crate::experiment::repeat::Rounds;
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::request::PlanRequest;
 use crate::workload::auxiliary_request::{once, reason, transport};
@@ -151,7 +152,7 @@ fn pair(
         control: args.run.control.to_spec(Some(patch)).map_err(Failure::usage)?,
         sides: [("TCP", tcp), ("HTTP", http)],
         flag: FLAG,
-        rounds: args.run.repeat.unwrap_or(ROUNDS),
+        rounds: Rounds { runs: args.run.repeat.unwrap_or(ROUNDS), pause: args.run.pause.unwrap_or_default() },
         saving: args.run.save.to_saving(output.quiet).map_err(Failure::usage)?,
         report: args.run.report.clone(),
         outputs: Outputs::of(FLAG, output)?,

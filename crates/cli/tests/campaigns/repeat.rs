@@ -57,6 +57,20 @@ fn the_worst_run_decides_the_exit_code() {
     assert!(text.contains("FAIL ok<1: in 2 of 2 runs"), "{text}");
 }
 
+/// The pause is between the runs, not behind the last, and a signal ends it.
+#[test]
+fn runs_have_a_pause_between_them() {
+    let sink = Sink::start(&[]);
+    let made = output(&["run", &sink.url, "-n", "20", "-c", "2", "--repeat", "2", "--pause", "300ms"]);
+    let said = stderr(&made);
+    assert_eq!(said.matches("300 ms until the next run").count(), 1, "{said}");
+    let refused = output(&["run", &sink.url, "-n", "20", "--pause", "1s"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("--repeat"), "{}", stderr(&refused));
+    let refused = output(&["run", &sink.url, "-n", "20", "--repeat", "2", "--pause", "x"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+}
+
 #[test]
 fn what_cannot_be_repeated_is_refused_at_once() {
     let url = "http://127.0.0.1:1/";

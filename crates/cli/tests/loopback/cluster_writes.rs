@@ -235,8 +235,12 @@ fn a_load_of_which_nothing_was_acknowledged_does_not_pass_its_verification() {
     ));
     assert_eq!(finished.code, Some(6), "{finished:?}");
     let found = findings(&finished);
-    let [(false, writes)] = said(&found, "writes")[..] else { panic!("{found:?}") };
-    assert!(writes.ends_with("300 uncertain; nothing was acknowledged"), "{writes}");
+    let [(true, writes)] = said(&found, "writes")[..] else { panic!("{found:?}") };
+    assert!(writes.ends_with("300 uncertain"), "{writes}");
+    let [(false, none)] = said(&found, "acknowledged")[..] else { panic!("{found:?}") };
+    assert!(none.starts_with("0 of 300 writes were acknowledged;"), "{none}");
+    let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+    assert_eq!(result["verdict"]["summary"], "0 of 300 writes were acknowledged");
     drop(node);
 }
 

@@ -9,17 +9,14 @@ use crate::written::{Place, text};
 
 /// Colours, the title, the cancel signal, the direction of writing, an 8-bit control sequence, and the start
 /// of the line.
-const HOSTILE: &str = "\x1b[31mred\x1b]0;pwned\x07\u{202e}\u{2066}\u{9b}2J\u{7f}\rx";
+const HOSTILE: &str = "\x1b[31mred\x1b]0;pwned\x07\u{202e}\u{2066}\u{200f}\u{61c}\u{2028}\u{9b}2J\u{7f}\rx";
 /// The same where a JSON text is wanted.
-const ESCAPED: &str = r"\u001b[31mred\u001b]0;pwned\u0007\u202e\u2066\u009b2J\u007f\rx";
+const ESCAPED: &str = r"\u001b[31mred\u001b]0;pwned\u0007\u202e\u2066\u200f\u061c\u2028\u009b2J\u007f\rx";
 
 /// Panics if something in a text acts on a terminal.
 fn assert_harmless(what: &str, bytes: &[u8]) {
     let text = text(bytes);
-    let acts = |c: &char| {
-        (c.is_control() && !matches!(c, '\n' | '\t'))
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+    let acts = |c: &char| (c.is_control() && !matches!(c, '\n' | '\t')) || plimsoll_core::disguises(*c);
     if let Some(c) = text.chars().find(acts) {
         let at = text.find(c).unwrap_or_default();
         let from = text[..at].char_indices().rev().nth(80).map_or(0, |(at, _)| at);

@@ -1,5 +1,6 @@
 //! Where the values of variables come from: ranges and CSV files.
 
+use plimsoll_core::gcd;
 use plimsoll_plan::document::{DataSpec, Field, Row, Text};
 
 use super::Importer;
@@ -289,11 +290,7 @@ fn unused(document: &plimsoll_plan::document::Document, name: String) -> String 
 
 /// The least common multiple.
 fn lcm(a: usize, b: usize) -> usize {
-    let (mut gcd, mut rest) = (a, b);
-    while rest > 0 {
-        (gcd, rest) = (rest, gcd % rest);
-    }
-    a / gcd.max(1) * b
+    a / (gcd(a as u64, b as u64) as usize).max(1) * b
 }
 
 fn per_request(mut names: Vec<String>) -> Binding {

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The check whether a cluster takes writes: what does not is all that there is to say.
 const WRITABLE: &str = "writable";
 /// Checks of how a cluster works, and not of what it has stored.
-const OPERATION: [&str; 4] = [WRITABLE, "error_share", "survival", "staleness"];
+const OPERATION: [&str; 5] = [WRITABLE, ACKNOWLEDGED, "error_share", "survival", "staleness"];
+/// The check that of the writes at least one was acknowledged, of which there is a finding only if not.
+pub const ACKNOWLEDGED: &str = "acknowledged";
 
 /// Records that a store has of a run, against those that it acknowledged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -180,6 +182,9 @@ mod tests {
         assert_eq!(said(vec![errors()]).as_deref(), Some("3 of 4 requests failed: 75.00 %"));
         let stored = "the server's contents differ from what it acknowledged";
         assert_eq!(said(vec![errors(), lost()]).as_deref(), Some(stored));
+        let refused = || finding(ACKNOWLEDGED, false, "0 of 20 writes were acknowledged; nothing was shown");
+        assert_eq!(said(vec![refused()]).as_deref(), Some("0 of 20 writes were acknowledged"));
+        assert_eq!(said(vec![refused(), lost()]).as_deref(), Some(stored));
         let none = "takes no writes since 1.0 s into the load";
         assert_eq!(said(vec![errors(), lost(), writable()]).as_deref(), Some(none));
     }

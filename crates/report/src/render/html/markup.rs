@@ -1,5 +1,7 @@
 //! HTML that is being written: elements, escaping, and the parts of a document.
 
+use plimsoll_core::disguises;
+
 use crate::render::document::{Count, Fact, Line, Section, Span, Table, Target, Value};
 use crate::render::layout::Emphasis;
 
@@ -262,13 +264,7 @@ pub(super) fn visible(text: &str) -> String {
 
 /// Returns `true` if a character is invisible or acts on others.
 fn is_hidden(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t')) || is_direction(c)
-}
-
-/// Returns `true` if a character changes the direction of the text that follows, so that it would not look as
-/// it is (UTS 55).
-const fn is_direction(character: char) -> bool {
-    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    (c.is_control() && !matches!(c, '\n' | '\t')) || disguises(c)
 }
 
 /// JSON within a script element: nothing in it can end the element or begin a comment (HTML, "restrictions
@@ -278,7 +274,7 @@ pub(super) fn json_in_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         // Invisible characters are escaped, so that they can be seen in the source, too.
-        match matches!(c, '<' | '\u{2028}' | '\u{2029}') || is_hidden(c) {
+        match c == '<' || is_hidden(c) {
             true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             false => out.push(c),
         }
