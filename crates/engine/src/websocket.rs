@@ -15,7 +15,7 @@ use crate::request::NO_SESSION;
 
 /// Longest message that is read, in bytes.
 const LONGEST_MESSAGE: usize = 16 << 20;
-/// Most pings between two messages: each is answered, whether or not the answers are read.
+/// Most pings and pongs between two messages. Each ping is answered, whether or not the answers are read.
 const MOST_PINGS: u32 = 100_000;
 /// Messages that wait for a step that awaits one, and their bytes: what is beyond is skipped, the oldest
 /// first.
@@ -313,15 +313,19 @@ impl WebSocket {
                     news.bytes += length as u64;
                     news.skipped += self.inbox.add(length, at);
                 }
-                Ok(Some(Received::Ping)) => {
-                    news.pings += 1;
+                Ok(Some(received @ (Received::Ping | Received::Pong))) => {
                     self.pings += 1;
                     if self.pings > MOST_PINGS {
                         self.close(1008, control);
-                        let reason = format!("more than {MOST_PINGS} pings without a message between them");
+                        let what = if received == Received::Ping { "pings" } else { "pongs" };
+                        let reason = format!("more than {MOST_PINGS} {what} without a message between them");
                         news.fault = Some(Fault::new(ErrorClass::Protocol, reason));
                         return;
                     }
+                    if received == Received::Pong {
+                        continue;
+                    }
+                    news.pings += 1;
                     if self.is_open() {
                         let mask = self.next_mask();
                         let payload = self.reader.control().to_vec();
@@ -330,7 +334,6 @@ impl WebSocket {
                         });
                     }
                 }
-                Ok(Some(Received::Pong)) => {}
                 Ok(Some(Received::Close { code })) => {
                     news.closed = Some((code, self.reader.close_reason().to_owned()));
                 }

@@ -25,6 +25,8 @@ pub enum WebSocketError {
     Length,
     /// A message is longer than the limit.
     TooLong,
+    /// Fragments of a message without a byte, more than anybody needs.
+    EmptyFragments,
     /// A text, or the reason of a close, is not UTF-8 (section 8.1).
     NotUtf8,
     /// A close frame has a status that must not be sent (section 7.4).
@@ -39,6 +41,7 @@ impl WebSocketError {
         match self {
             Self::NotUtf8 => 1007,
             Self::TooLong => 1009,
+            Self::EmptyFragments => 1008,
             _ => 1002,
         }
     }
@@ -57,6 +60,7 @@ impl fmt::Display for WebSocketError {
             Self::Interleaved => "a message begins before the one before has ended",
             Self::Length => "a length is not written in the fewest bytes, or is too large",
             Self::TooLong => "a message is longer than the limit",
+            Self::EmptyFragments => "a message has too many fragments without a byte",
             Self::NotUtf8 => "a text is not UTF-8",
             Self::CloseCode(code) => return write!(f, "the status {code} must not be sent in a close frame"),
             Self::ShortClose => "the payload of a close frame is too short for a status",

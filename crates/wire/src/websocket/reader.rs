@@ -5,6 +5,8 @@ use super::{Role, WebSocketError, close_code, is_valid_close_code};
 
 /// Memory that is kept for messages in parts, in bytes.
 const USUAL_MESSAGE: usize = 4 << 10;
+/// Most fragments of a message without a byte.
+const MOST_EMPTY: u32 = 100_000;
 
 /// Something whole that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub struct MessageReader {
     control: [u8; LONGEST_CONTROL],
     control_length: usize,
     closed: bool,
+    /// Fragments without a byte of the message that is coming.
+    empty: u32,
 }
 
 /// A frame whose payload is coming.
@@ -75,6 +79,7 @@ impl MessageReader {
             control: [0; LONGEST_CONTROL],
             control_length: 0,
             closed: false,
+            empty: 0,
         }
     }
 
@@ -266,8 +271,12 @@ impl MessageReader {
             Opcode::Ping => Ok(Some(Received::Ping)),
             Opcode::Pong => Ok(Some(Received::Pong)),
             Opcode::Close => self.end_close().map(Some),
-            Opcode::Continuation | Opcode::Text | Opcode::Binary if !frame.fin => Ok(None),
+            Opcode::Continuation | Opcode::Text | Opcode::Binary if !frame.fin => {
+                self.empty += u32::from(frame.length == 0);
+                if self.empty > MOST_EMPTY { Err(WebSocketError::EmptyFragments) } else { Ok(None) }
+            }
             Opcode::Continuation | Opcode::Text | Opcode::Binary => {
+                self.empty = 0;
                 let text = self.message.take() == Some(Opcode::Text);
                 if text && self.checked < self.partial.len() {
                     return Err(WebSocketError::NotUtf8);

@@ -227,6 +227,20 @@ fn answers_that_were_asked_for_are_not_a_flood() {
     assert_eq!(events.len(), 20_001);
 }
 
+/// Symptom: updates that let nothing be sent kept a worker busy until the timeout of its request.
+#[test]
+fn window_updates_that_let_nothing_be_sent_have_an_end() {
+    for stream in [0, 1] {
+        let mut link = Link::with_requests(&[GET]);
+        // Nothing waits for the window.
+        let updates = window_update(stream, 1).repeat(10_000);
+        for _ in 0..100 {
+            assert_eq!(link.feed(&updates), Ok(()));
+        }
+        assert_eq!(error(&mut link, &updates).code, EnhanceYourCalm, "{stream}");
+    }
+}
+
 /// Many small updates are how some servers let a large request in.
 #[test]
 fn window_updates_are_not_a_flood() {

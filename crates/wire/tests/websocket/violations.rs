@@ -1,6 +1,6 @@
 //! Violations, each by its name, however its bytes are cut.
 
-use plimsoll_wire::websocket::{Opcode, Role, WebSocketError, write_frame};
+use plimsoll_wire::websocket::{MessageReader, Opcode, Role, WebSocketError, write_frame};
 
 use crate::websocket::{Told, read};
 
@@ -61,6 +61,19 @@ fn violations_of_a_server_are_named() {
 }
 
 /// A ping, a message or a second close frame behind the first one counted as a violation.
+/// Symptom: a server kept a worker busy until the timeout, and sent nothing.
+#[test]
+fn fragments_without_a_byte_have_an_end() {
+    let mut reader = MessageReader::new(Role::Client, 100);
+    let (mut input, mut into) = (&b"\x01\x01a"[..], Vec::new());
+    assert_eq!(reader.next(&mut input, &mut into), Ok(None));
+    let ended = (0..1_000_000).find_map(|number| {
+        let mut input = &b"\x00\x00"[..];
+        reader.next(&mut input, &mut into).err().map(|error| (number, error))
+    });
+    assert_eq!(ended, Some((100_000, WebSocketError::EmptyFragments)));
+}
+
 #[test]
 fn bytes_behind_the_close_frame_are_discarded() {
     for after in [&[0x89, 0][..], &[0x81, 1, b'a'], &[0x88, 0], &[0x80, 1, b'b'], &[0xff; 20], &[0x81]] {

@@ -149,12 +149,11 @@ impl Client {
         let increment = word(payload, "WINDOW_UPDATE of a wrong length")? & MAX_STREAM;
         if head.stream == 0 {
             self.outflow.open_connection(increment)?;
-            self.send_waiting(sinks.out);
-            return Ok(());
+            return self.send_or_count(sinks.out);
         }
         self.expect_opened(head.stream)?;
         let Some(ticket) = self.streams.find(head.stream) else {
-            return Ok(());
+            return self.budget.spend_update();
         };
         if increment == 0 {
             self.malformed(ticket, "WINDOW_UPDATE with an increment of 0", sinks);
@@ -162,7 +161,7 @@ impl Client {
         }
         let flow = &mut self.slots[ticket as usize].flow;
         match self.outflow.open_stream(ticket, flow, i64::from(increment)) {
-            Ok(()) => self.send_waiting(sinks.out),
+            Ok(()) => self.send_or_count(sinks.out)?,
             Err(Overflow) => {
                 let failure = StreamFailure::Malformed("WINDOW_UPDATE makes the stream's window overflow");
                 self.fail(ticket, failure, ErrorCode::FlowControlError, sinks);
@@ -171,14 +170,22 @@ impl Client {
         Ok(())
     }
 
-    /// Sends content that waited for the connection's window, one frame of each stream in turn.
-    fn send_waiting(&mut self, out: &mut Vec<u8>) {
+    /// Sends what a WINDOW_UPDATE lets be sent, or counts it.
+    fn send_or_count(&mut self, out: &mut Vec<u8>) -> Result<(), ConnectionError> {
+        if self.send_waiting(out) { Ok(()) } else { self.budget.spend_update() }
+    }
+
+    /// Sends content that waited for the connection's window, one frame of each stream in turn. Returns
+    /// `true` if there was some.
+    fn send_waiting(&mut self, out: &mut Vec<u8>) -> bool {
         let before = out.len();
         while let Some(ticket) = self.outflow.next_turn() {
             self.outflow.turn(ticket, &mut self.slots[ticket as usize].flow, &self.peer, out);
         }
-        if out.len() > before {
+        let sends = out.len() > before;
+        if sends {
             self.budget.renew();
         }
+        sends
     }
 }
