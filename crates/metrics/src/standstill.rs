@@ -71,14 +71,19 @@ impl Standstill {
 
     /// Returns a sentence with the begin, the end and the requests in flight.
     pub fn words(&self) -> String {
-        let stopped = if self.to_the_end { "the target stopped answering: " } else { "" };
-        let requests = if self.in_flight == 1 { "request" } else { "requests" };
-        format!(
-            "{stopped}no answer from {} to {}, with {} {requests} in flight",
-            figure::nanos(self.since),
-            figure::nanos(self.until),
-            figure::count(self.in_flight),
-        )
+        let (since, until) = (figure::nanos(self.since), figure::nanos(self.until));
+        let (requests, they) = match self.in_flight {
+            1 => ("request", "it was"),
+            _ => ("requests", "they were"),
+        };
+        let in_flight = format!("{} {requests} in flight", figure::count(self.in_flight));
+        match self.to_the_end {
+            true => format!(
+                "the target stopped answering: no answer from {since} on, with {in_flight}; {they} waited \
+                 for until {until}"
+            ),
+            false => format!("no answer from {since} to {until}, with {in_flight}"),
+        }
     }
 }
 
@@ -90,10 +95,11 @@ pub(crate) fn gone(record: &RunRecord) -> Option<String> {
     let failed =
         |cells: &[&Interval]| cells.iter().filter(|cell| !cell.warmup).map(|cell| cell.failed).sum::<u64>();
     let refused = failed(&cells[last + 1..]);
+    let all = record.total.errors[ErrorClass::ConnectRefused as usize];
     let length = cells.last()?.at.since(cells[last].at);
     // Intervals do not tell classes apart: all failures after that instant, and no more than those before it
     // are others.
-    let others = record.total.failed.saturating_sub(record.total.errors[ErrorClass::ConnectRefused as usize]);
+    let others = record.total.failed.saturating_sub(all);
     let is_gone = refused >= ASKED && length >= SHORTEST && others <= failed(&cells[..=last]);
     is_gone.then(|| {
         format!(
@@ -101,7 +107,8 @@ pub(crate) fn gone(record: &RunRecord) -> Option<String> {
              connection was refused to the end, for {} requests",
             figure::nanos(begin(cells[last])),
             figure::nanos(cells[last].at),
-            figure::count(refused),
+            // Some of them in the interval of that answer.
+            figure::count(all),
         )
     })
 }

@@ -372,7 +372,7 @@ fn a_target_that_is_gone_has_stopped_answering() {
     let (outcome, cause, summary) = run([100, 100, 100, 79, 0, 0], [0, 0, 0, 21, 100, 100], 220);
     assert_eq!((outcome, cause), (RunOutcome::Fail, Some(Cause::StoppedAnswering)));
     let words = "the target stopped answering: the last good answer came between 3.00 s and 4.00 s, and then \
-                 every connection was refused to the end, for 200 requests";
+                 every connection was refused to the end, for 220 requests";
     assert_eq!(summary, words);
     // It came back, or it was there and failed otherwise.
     assert_eq!(run([100, 100, 0, 0, 0, 50], [0, 0, 100, 100, 100, 50], 350).0, RunOutcome::Done);

@@ -58,8 +58,8 @@ pub(crate) fn admit(
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Carries out the plan in these rounds, and writes the result. The first run has the plan's seed, each of the
-/// others the next one.
+/// Carries out the plan in these rounds, and writes the result. The first run has the plan's seed, each of
+/// the others the next one.
 pub(crate) fn command(
     plan: Plan,
     rounds: Rounds,

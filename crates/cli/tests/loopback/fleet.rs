@@ -606,21 +606,19 @@ fn a_search_drives_trials_on_agents_that_stay_claimed() {
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
     let flags = broker.flags();
-    let search = "--slo p90<20s --from 500 --to 1000 -d 1s --max-time 5m -o json";
+    let search = "--slo p90<20s --from 500 --to 1000 -d 1s --max-time 30s -o json";
     let searching = Process::plimsoll(&format!("find {} {search} {flags}", sink.url()));
     sink.wait_for_load();
     let other = run_beside(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
     other.assert_refused(1, "agent a: it is busy with run");
     let found = searching.finish();
     let result = parsed(&found);
-    // A busy machine may not apply a rate; the search says so.
+    // A busy machine may not apply a rate, or not in time; the search says so.
     let end = result["capacity"]["end"].as_str().expect("an end").to_owned();
-    assert!(
-        found.code == Some(0) && end == "highest" || found.code == Some(3) && end == "generator",
-        "{found:?}"
-    );
+    let is_cut = matches!(&*end, "generator" | "stopped");
+    assert!(found.code == Some(0) && end == "highest" || found.code == Some(3) && is_cut, "{found:?}");
     let trials = result["trials"].as_array().expect("trials");
-    assert!(end == "generator" || trials.len() > 1, "{result:#}");
+    assert!(is_cut || trials.len() > 1, "{result:#}");
     for trial in trials.iter().filter(|trial| trial["finding"] == "holds") {
         let (rate, answered) = (trial["rate_per_s"].as_f64(), trial["achieved_per_s"].as_f64());
         let (rate, answered) = (rate.expect("a rate"), answered.expect("a rate"));

@@ -491,7 +491,11 @@ impl Judge<'_> {
             return None;
         }
         // Users that think have none.
-        let in_flight = (mean_in_flight(self.record).round() as u64).max(1);
+        let mut in_flight = (mean_in_flight(self.record).round() as u64).max(1);
+        if self.record.model == Model::Closed {
+            // Answers that came after the end are in the mean.
+            in_flight = in_flight.min(self.record.connections.peak_open * self.depth());
+        }
         let carried = self.record.completed_in_window as f64 / self.record.duration.as_secs_f64();
         let evidence = format!(
             "with {} in flight on average the target served {}, half of them in {} or more; the fastest took {}",
@@ -722,7 +726,7 @@ impl Judge<'_> {
         let slow = ratio(service.count_above(limit), service.count()).unwrap_or(0.0);
         if slow >= SLOW_SHARE {
             words.push_str(&format!(
-                "; {} of the answers took more than {}, up to {}, and half of them at most {}",
+                "; {} of the answers took more than {}, up to {}; half of all took at most {}",
                 figure::share(slow),
                 figure::nanos(Nanos(limit)),
                 figure::nanos(Nanos(longest)),

@@ -381,7 +381,7 @@ fn the_rate_of_good_answers_stands_beside_the_achieved_one() {
 #[test]
 fn a_standstill_is_told_once() {
     let mut result = fixture::open();
-    let said = "the target stopped answering: no answer from 2.00 s to 5.00 s, with 8 requests in flight";
+    let said = "the target stopped answering: no answer from 2.00 s on, with 8 requests in flight; they were waited for until 5.00 s";
     for more in ["", "; all cores were busy"] {
         result.verdict.summary = said.to_owned();
         result.verdict.limited_by.evidence = format!("{said}{more}");

@@ -187,7 +187,7 @@ pub(super) const SITUATIONS: &[Situation] = &[
         words: &[
             "did not grow",
             "% of the answers took more than 21.0 ms",
-            "and half of them at most 2.10 ms",
+            "half of all took at most 2.10 ms",
         ],
         ..BASE
     },
@@ -334,7 +334,7 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "frozen for good",
         server: || freezing(2_000, 900_000),
         flags: &[("--rate", "100"), ("-d", "6s"), ("--drain", "5s")],
-        words: &["the target stopped answering: no answer from 2.00 s to 11.0 s"],
+        words: &["the target stopped answering: no answer from 2.00 s on", "waited for until 11.0 s"],
         ..STOPPED
     },
     Situation {
@@ -363,7 +363,7 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "frozen for good, closed",
         server: || freezing(3_000, 900_000),
         flags: &[("-c", "8"), ("-d", "8s"), ("--drain", "5s")],
-        words: &["the target stopped answering: no answer from 3.00 s to 13.0 s"],
+        words: &["the target stopped answering: no answer from 3.00 s on", "waited for until 13.0 s"],
         on_http2: false,
         ..STOPPED
     },
@@ -591,14 +591,18 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "frozen for good just before the end",
         server: || freezing(9_500, 900_000),
         flags: &[("--rate", "100"), ("-d", "10s"), ("--drain", "5s")],
-        words: &["the target stopped answering: no answer from 9.50 s to 15.0 s, with 49 requests in flight"],
+        words: &[
+            "the target stopped answering: no answer from 9.50 s on, with 49 requests in flight; they were waited for until 15.0 s",
+        ],
         ..STOPPED
     },
     Situation {
         name: "frozen for good just before the end, closed",
         server: || freezing(4_500, 900_000),
         flags: &[("-c", "2"), ("-d", "5s"), ("--drain", "5s")],
-        words: &["the target stopped answering: no answer from 4.50 s to 10.0 s, with 2 requests in flight"],
+        words: &[
+            "the target stopped answering: no answer from 4.50 s on, with 2 requests in flight; they were waited for until 10.0 s",
+        ],
         on_http2: false,
         ..STOPPED
     },

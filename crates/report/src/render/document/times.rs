@@ -130,9 +130,11 @@ pub(crate) fn unreached(result: &RunResult, percentiles: &[&str]) -> Option<Stri
         return None;
     }
     let lost = lost.why(answered.saturating_add(lost.sum()));
-    let are = if beyond.len() == 1 { "is" } else { "are" };
+    let leave = if beyond.len() == 1 { "leaves" } else { "leave" };
     let beyond = beyond.join(", ");
-    Some(format!("these are of the good answers: of what was due {beyond} {are} not reached, {lost}"))
+    Some(format!(
+        "these are of the good answers alone: of what was due, {lost}, more than {beyond} {leave} out"
+    ))
 }
 
 /// Sentences below the table of times.
