@@ -460,10 +460,6 @@ fn conduct(
         merge(plan, backend, times, (intervals, slicer.finish(), machine.finish(parts)), reports)?;
     let profile = control.profile();
     let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to) * share);
-    // What chance made due is not what was asked for.
-    if plan.is_drawn() && record.duration > Nanos::ZERO {
-        record.target_per_second = target(record.warmup, record.warmup + record.duration);
-    }
     record.phases = phases.finish(record.warmup + record.duration, target);
     record.timeline = timeline.finish();
     record.thresholds = watch.finish(&record);

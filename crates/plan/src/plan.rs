@@ -212,12 +212,6 @@ impl Plan {
         }
     }
 
-    /// Returns `true` if chance decides how many arrivals are due in a time for which the plan has a rate.
-    pub fn is_drawn(&self) -> bool {
-        let is_poisson = matches!(self.load, Load::Open { process: Process::Poisson, .. });
-        is_poisson && self.end.duration.is_some() && self.first_joining() == Nanos::ZERO
-    }
-
     /// When intervals are cut, since the start of the run: at the ends of the warm-up and of phases, in
     /// ascending order.
     pub fn cuts(&self) -> Vec<Nanos> {
