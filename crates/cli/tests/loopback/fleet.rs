@@ -6,6 +6,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
 use plimsoll_testkit::{machine, skip};
 use serde_json::Value;
 
@@ -607,10 +609,15 @@ fn a_search_drives_trials_on_agents_that_stay_claimed() {
     let mut sink = Sink::telling("");
     let flags = broker.flags();
     let search = "--slo p90<20s --from 500 --to 1000 -d 1s --max-time 30s -o json";
-    let searching = Process::plimsoll(&format!("find {} {search} {flags}", sink.url()));
+    let mut searching = Process::plimsoll(&format!("find {} {search} {flags}", sink.url()));
     sink.wait_for_load();
     let other = run_beside(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
     other.assert_refused(1, "agent a: it is busy with run");
+    // Off a terminal a search says nothing until its end, which other work on the machine puts off.
+    let late = clock::monotonic() + Nanos::from_secs(300);
+    while !searching.has_ended() && clock::monotonic() < late {
+        wait_to_look_again();
+    }
     let found = searching.finish();
     let result = parsed(&found);
     // A busy machine may not apply a rate, or not in time; the search says so.
