@@ -53,11 +53,9 @@ mod xml;
 mod yaml;
 
 pub use findings::Note;
+use plimsoll_plan::MOST_STEPS;
 use plimsoll_plan::document::Document;
 pub use refusals::confined;
-
-/// Most steps of an import: more are a mistake, or an attack.
-const MOST_STEPS: usize = 20_000;
 
 /// Result of an import.
 #[derive(Clone, Debug, PartialEq)]

@@ -54,10 +54,12 @@ use crate::targets::Servers;
 use crate::{BodyFactories, Place, PlanPatch, Problem};
 
 use around::Around;
+pub use data::LONGEST_DATA_HEAD;
 use data::SourceDraft;
 use pool::PoolDraft;
 use script::ScriptText;
 use server::NamedTarget;
+pub use step::MOST_STEPS;
 
 /// Most scenarios of a plan.
 const MOST_SCENARIOS: usize = 10_000;

@@ -148,19 +148,18 @@ impl Resolver<'_> {
     /// them, once it is known which files it reads.
     fn check_outputs(&mut self, patch: &PlanPatch) {
         let written = [&patch.stats, &patch.log, &patch.stream_log, &patch.failed];
-        let mut others: Vec<&RawValue> = Vec::new();
-        for given in written.into_iter().flatten() {
+        let written: Vec<&RawValue> = written.into_iter().flatten().collect();
+        for (number, given) in written.iter().enumerate() {
             let name = given.text.trim();
             // Devices may take the lines of several.
             let is_file = name != "-" && !name.starts_with("/dev/");
-            if is_file && others.iter().any(|other| other.text.trim() == name) {
+            if is_file && written[..number].iter().any(|other| other.text.trim() == name) {
                 let problem = given.problem(format!("{}: `{name}` is to be written twice", given.by));
                 self.problems.push(problem.with_hint("give each a file of its own"));
             }
-            others.push(given);
         }
         let steering = patch.rate_file.iter().map(|given| (given, false));
-        for (given, is_written) in written.into_iter().flatten().map(|given| (given, true)).chain(steering) {
+        for (given, is_written) in written.into_iter().map(|given| (given, true)).chain(steering) {
             let name = given.text.trim();
             if (given.place.is_none() && !self.grants.confines_flags()) || name == "-" {
                 continue;

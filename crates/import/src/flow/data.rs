@@ -2,16 +2,12 @@
 
 use std::path::Path;
 
-use plimsoll_plan::Files;
 use plimsoll_plan::document::{DataSpec, Document};
+use plimsoll_plan::{Files, LONGEST_DATA_HEAD};
 
 use super::Variables;
 use crate::draft::{self, text};
 use crate::findings::Findings;
-
-/// Bytes of a data file that are looked at. The file may be larger than memory; a plan looks at as many for
-/// the names of its columns.
-const LONGEST_HEAD: usize = 1 << 20;
 
 /// A CSV file as a source describes it.
 #[derive(Clone, Debug)]
@@ -81,7 +77,7 @@ impl Variables {
 
 /// Returns the first rows of a data file; none if it cannot be read.
 pub(crate) fn first_rows(path: &Path, files: &dyn Files) -> Vec<u8> {
-    files.read_head(path, LONGEST_HEAD).unwrap_or_default()
+    files.read_head(path, LONGEST_DATA_HEAD).unwrap_or_default()
 }
 
 /// The values in the first row of a CSV file; none if it is not there.

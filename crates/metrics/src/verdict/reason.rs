@@ -149,18 +149,10 @@ impl Claim {
         Limitation { claim: self, what: self.limited_by(), evidence: evidence.into(), hint: hint.into() }
     }
 
-    /// Returns `true` if the target is why arrivals that waited for a connection started late.
+    /// Returns `true` if the target is why arrivals that waited for a connection started late: that no
+    /// connection was free [follows](Self::explains) from this claim.
     pub(super) const fn delays_starts(self) -> bool {
-        matches!(
-            self,
-            Self::NoStreams
-                | Self::NoConnections
-                | Self::StoodStill
-                | Self::StoppedAnswering
-                | Self::NeverAnswered
-                | Self::HeldConnections
-                | Self::OneFreeze
-        )
+        self.explains(ReasonCode::ConnectionLimit)
     }
 
     /// Returns `true` if a finding follows from this claim, so that advice of its own would contradict the

@@ -11,8 +11,8 @@ use crate::document::{DataSpec, Field, Row, Text};
 use crate::grants::{is_not_granted, unreadable};
 use crate::{FileKind, Place, Problem};
 
-/// Bytes of a file that are read for the names of its columns, at most.
-const LONGEST_HEAD: usize = 1 << 20;
+/// Bytes of a data file that are read for the names of its columns, at most: it may be larger than memory.
+pub const LONGEST_DATA_HEAD: usize = 1 << 20;
 
 /// A data source of the plan file.
 pub(super) struct SourceDraft {
@@ -310,7 +310,7 @@ impl Compiler<'_, '_> {
             let hint = "write it to a file: every thread reads the rows for itself";
             return self.fail(field.place(), Problem::new(message).with_hint(hint));
         }
-        match permitted.and_then(|()| self.resolver.files.read_head(&path, LONGEST_HEAD)) {
+        match permitted.and_then(|()| self.resolver.files.read_head(&path, LONGEST_DATA_HEAD)) {
             Ok(mut head) => {
                 if head.starts_with(b"\xef\xbb\xbf") {
                     head.drain(..3);

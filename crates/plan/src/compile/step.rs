@@ -10,7 +10,7 @@ use crate::draft::Draft;
 use crate::{Place, Problem};
 
 /// Most steps of a plan, those of all scenarios together. A step takes some KiB.
-const MOST_STEPS: usize = 20_000;
+pub const MOST_STEPS: usize = 20_000;
 
 impl Compiler<'_, '_> {
     /// Compiles steps, one after the other.
