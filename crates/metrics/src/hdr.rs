@@ -109,7 +109,7 @@ fn deflated(encoded: &[u8]) -> Vec<u8> {
 
 /// The values of a text in ascending order, each the largest of its bucket, with their counts.
 ///
-/// Read here and not by the library, which takes as much memory as a text says: 4 GB for 14 KB.
+/// The library's own reader takes as much memory as a text claims to need: 4 GB for 14 KB.
 ///
 /// # Errors
 /// The reason why the text is invalid, also that it is not of a histogram with our buckets.
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// What a text says of itself takes no memory and no time.
+    /// Lengths and precisions that a text claims take no memory and no time.
     #[test]
     fn hostile_texts_are_refused() {
         let good = encoded([(1_000, 3), (2_000_000, 1)].into_iter()).expect("there are values");

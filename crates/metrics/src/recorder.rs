@@ -18,7 +18,7 @@ const STATUSES: usize = 1000;
 /// Owned by its worker and never shared. Give it every ended request ([`record`](Self::record)), every
 /// request that is still in flight when the run stops ([`record_unfinished`](Self::record_unfinished)) and
 /// take one [`snapshot`](Self::snapshot) per second; [`finish`](Self::finish) ends it. The only allocations
-/// are one per histogram, at its first value, and the list of counts in each snapshot.
+/// are those of a histogram for buckets that no value had before, and the list of counts in each snapshot.
 ///
 /// Times that are equal by nature are counted once, and added to all of their histograms by `finish`: a
 /// response that came in one piece has a first-byte time equal to its service time, and a request that was

@@ -97,7 +97,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
     judge.course();
     judge.settle_hints();
     let limited_by = attribution::attribute(&judge);
-    // That is no lag of the generator then.
+    // The target kept those arrivals waiting, and not the generator.
     if limited_by.claim.delays_starts() && record.connections.blocked_at_limit > Nanos::ZERO {
         judge.warnings.retain(|warning| warning.code != ReasonCode::StartLag);
     }

@@ -43,7 +43,7 @@ pub(crate) struct Pattern {
     lazy: Mutex<Option<Box<Lazy>>>,
 }
 
-/// What is left of the work of searches.
+/// Remaining work of the searches of one check, value or condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Work(Cell<u64>);
 
@@ -108,7 +108,7 @@ impl Pattern {
     /// Compiles an expression, which has to fit into the [room](Scope::patterns) of `scope`.
     ///
     /// # Errors
-    /// What is wrong with it, in one line.
+    /// The first mistake in the expression, in one line, or that it does not fit.
     pub(crate) fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, TemplateError> {
         let config = Config::new().utf8_empty(false).nfa_size_limit(Some(SIZE_MAX));
         let built = Regex::builder().configure(config).syntax(any_bytes()).build(text);
@@ -234,7 +234,8 @@ impl Lazy {
         found.map_err(|_| TooMuchWork)
     }
 
-    /// Whether an [earliest](Input::get_earliest) match has a start does not matter.
+    /// Returns the first match. Of an [earliest](Input::get_earliest) one only the end is right, for whoever
+    /// asks for that wants to know but whether there is one.
     fn search(&mut self, input: &Input<'_>) -> Result<Option<Span>, MatchError> {
         if input.get_earliest() {
             let end = self.regex.forward().try_search_fwd(self.cache.as_parts_mut().0, input)?;
@@ -323,7 +324,7 @@ mod tests {
         r"(?-u:\xff)(a)?",
     ];
 
-    /// What is found by the automaton is what is found without it, in short texts and in long ones.
+    /// Asserts that a search with so much work, which may need the automaton, finds what any other finds.
     fn agree(pattern: &Pattern, text: &[u8], work: u64) {
         let expected =
             (pattern.is_match(text, &Work::default()), pattern.first_group(text, &Work::default()));

@@ -133,8 +133,8 @@ impl Reach {
 pub(crate) struct CurlArgs {
     /// The command; - reads it from stdin
     ///
-    /// Files that a command of stdin names are below the current folder, unless --allow-files permits others.
-    /// Those of a command that is typed may be anywhere.
+    /// A command that is typed may name files anywhere. One from stdin names files below the current folder,
+    /// unless --allow-files permits others.
     #[arg(value_name = "COMMAND", required = true)]
     pub(crate) words: Vec<String>,
     #[command(flatten)]

@@ -148,7 +148,7 @@ impl WriteTracker {
     }
 
     /// Returns the finding on all servers together: the number of writes, and the ids that were given twice.
-    /// It does not pass if an id was given twice.
+    /// The finding does not pass if an id was given twice.
     fn of_writes(&self) -> ConsistencyFinding {
         let ledger = self.ledger();
         let counts = ledger.counts();

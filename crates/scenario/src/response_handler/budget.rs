@@ -37,7 +37,7 @@ pub(super) enum Excess {
     Attributes,
     Depth,
     Steps,
-    /// What a regular expression may take.
+    /// The work of a regular expression.
     Pattern,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Budget {
     price: Cell<u64>,
     /// Regular expressions that the search names by their numbers.
     patterns: RefCell<Arc<[Pattern]>>,
-    /// What is left of the work of regular expressions.
+    /// Remaining work of the regular expressions of one search.
     work: Work,
 }
 
