@@ -468,6 +468,7 @@ impl Judge<'_> {
             "worker {number} was ready to run but had no CPU for {} of the time: {who}",
             figure::share(share),
         );
+        let hint = hint + &self.sharing();
         self.find(Finding::Invalid, ReasonCode::CpuSaturation, evidence, hint);
     }
 
@@ -477,6 +478,7 @@ impl Judge<'_> {
         let Some((evidence, hint)) = self.throttled_words() else { return };
         let harms = self.record.model == Model::Closed || open_model_suffers;
         let finding = if harms { Finding::Invalid } else { Finding::Doubtful };
+        let hint = hint.to_owned() + &self.sharing();
         self.find(finding, ReasonCode::CpuSaturation, evidence, hint);
     }
 

@@ -32,6 +32,8 @@ const NAMED: usize = 3;
 const BUSY_SHARE: f64 = 0.7;
 /// Share of all processors' time from which a machine has none left for a generator that has to be on time.
 const CROWDED_SHARE: f64 = 0.9;
+/// Share of its core that a worker may poll away before it is said what sharing wake-ups would save.
+const POLLED_SHARE: f64 = 0.1;
 /// Share of all processors' time that a hypervisor may take away before that is named.
 const STEAL_SHARE: f64 = 0.05;
 
@@ -78,18 +80,33 @@ impl Judge<'_> {
         let used = |worker: &WorkerRecord| ratio(worker.needed_cpu().0, worker.wall.0).unwrap_or(0.0);
         let busiest = worst(&self.record.workers, used).map_or(0.0, |(_, share)| share);
         let machine_busy = self.machine.as_ref().map_or(0.0, |machine| machine.cores_share(|core| core.busy));
+        let sharing = self.sharing();
         if machine_busy >= CROWDED_SHARE && self.crowd().is_some() {
             let (who, hint) = self.competition();
-            return format!("{who}: {hint}, or use a lower rate");
+            return format!("{who}: {hint}, or use a lower rate{sharing}");
         }
         if self.record.pacing_budget > Nanos::ZERO {
             return "leave out --pacing shared, which shares wake-ups on purpose".to_owned();
         }
         if busiest >= BUSY_SHARE && self.has_free_cores() != Some(false) {
-            return "use more threads (-t) or a lower rate".to_owned();
+            return format!("use more threads (-t) or a lower rate{sharing}");
         }
         let precise = if self.record.precise { "" } else { "; --precise paces more exactly" };
         format!("use a lower rate, or an idle machine{precise}")
+    }
+
+    /// The words that a hint ends with where a worker polls much of a core away to start requests on time:
+    /// what shared pacing gives back, and for which lag. Empty elsewhere.
+    pub(super) fn sharing(&self) -> String {
+        let polled = |worker: &WorkerRecord| ratio(worker.polled.0, worker.wall.0).unwrap_or(0.0);
+        match worst(&self.record.workers, polled) {
+            Some((_, share)) if share >= POLLED_SHARE && !self.record.precise => format!(
+                "; --pacing shared gives back {} of a core, polled away to start requests on time, for a start lag of \
+                 up to 1 ms",
+                figure::share(share),
+            ),
+            _ => String::new(),
+        }
     }
 
     /// The hint that gives the generator more CPU time.

@@ -132,6 +132,28 @@ fn who_is_late_for_no_other_reason_is_helped_by_what_is_known_of_the_processors(
     );
 }
 
+/// Symptom: nothing told those whose machine was too small for load and target that a third of it was spent
+/// on being on time.
+#[test]
+fn what_sharing_wake_ups_would_give_back_is_said_where_cpu_time_is_short() {
+    let sharing = "; --pacing shared gives back 34.0 % of a core, polled away to start requests on time, for a \
+                   start lag of up to 1 ms";
+    let hints = |change: fn(&mut RunRecord)| {
+        let mut record = beside_a_build();
+        record.workers[0].polled = ms(3_400);
+        change(&mut record);
+        judge(&record).reasons.into_iter().map(|reason| reason.hint).collect::<String>()
+    };
+    assert_eq!(hints(|_| {}), format!("{STOP}{sharing}"));
+    let late = hints(|record| record.workers.iter_mut().for_each(|worker| worker.run_delay = None));
+    assert!(late.ends_with(&format!(", or use a lower rate{sharing}")), "{late:?}");
+    for change in
+        [(|record| record.precise = true) as fn(&mut RunRecord), |record| record.workers[0].polled = ms(900)]
+    {
+        assert_eq!(hints(change), STOP);
+    }
+}
+
 /// Symptom: a generator without time at 300,000/s advised "look at the target in its slow moments:
 /// 17,373 connections would be needed" beside the CPU that it lacked.
 #[test]
