@@ -5,9 +5,7 @@ use std::fmt::{self, Display};
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, BodySupply, EventStream, Judge, JudgeSpec};
-
-use serde_json::Value;
+use plimsoll_scenario::{Body, BodySupply, EventStream, Judge, JudgeSpec, Template};
 
 use crate::document::{Field, RequestStep, Text};
 use crate::{Place, Problem};
@@ -62,8 +60,9 @@ pub trait BodyContext {
     /// Errors of the system, such as a missing file. They are not reported as problems.
     fn imported(&self, path: &str) -> io::Result<Vec<u8>>;
 
-    /// Returns a value as JSON whose texts are templates. `None`: it is wrong, and that was reported.
-    fn json_template(&mut self, field: &Field<Value>) -> Option<String>;
+    /// Returns a text that is a template, with the environment's values filled in, and the template. `None`:
+    /// it is wrong, and that was reported.
+    fn template(&mut self, text: &str, place: Option<Place>) -> Option<(String, Template)>;
 
     /// Reports whether the requests of the plan are sent over HTTP/2.
     fn speaks_http2(&self) -> bool;

@@ -150,7 +150,7 @@ fn request(url: &Url, headers: &[(String, String)], draft: &Draft) -> WrkRequest
             Body::None => None,
             Body::Text(text) => Some(literal_bytes(text)),
             Body::Raw(bytes) => Some(bytes.to_vec()),
-            Body::Supplied { .. } => None,
+            Body::Coded(_) | Body::Supplied { .. } => None,
         },
     }
 }

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod coded;
 mod condition;
 mod content_coding;
 mod context;
@@ -50,6 +51,7 @@ pub mod token;
 mod websocket;
 pub mod xml;
 
+pub use coded::{Code, CodedBody, CodedText};
 pub use condition::Condition;
 pub use content_coding::decode_content;
 pub use context::{Constants, Context, Scope};

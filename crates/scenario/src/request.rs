@@ -13,11 +13,11 @@ use crate::head::{FieldText, Head, HeadField};
 use crate::header::is_value;
 use crate::http2::FieldBlock;
 use crate::program::excerpt;
-use crate::slot::write_decimal;
+use crate::slot::{Parsed, write_decimal};
 use crate::spec::fingerprint;
 use crate::token::Signer;
 use crate::{
-    Body, Constants, Context, Dialect, DynamicRequest, FieldList, Fingerprint, RequestSpec, Scope,
+    Body, CodedText, Constants, Context, Dialect, DynamicRequest, FieldList, Fingerprint, RequestSpec, Scope,
     SentRequest, Slot, Template, TemplateError, WebSocketAction,
 };
 
@@ -69,6 +69,8 @@ struct Inserted {
     times: usize,
     /// Those whose control characters would get into a field of the head, with the position of the field.
     in_head: Box<[(u16, u16)]>,
+    /// The body in a binary form whose parts read them.
+    coded: Option<Arc<CodedText>>,
 }
 
 /// Longest request that values of variables make, in bytes.
@@ -444,15 +446,16 @@ impl RequestTemplate {
     }
 
     /// Returns why the request cannot be sent with these values of variables, in the order of the plan's: one
-    /// of them would split a header, or they are longer together than [`LONGEST_WITH_VALUES`].
+    /// of them would split a header or is unfit for a body in a binary form, or they are longer together than
+    /// [`LONGEST_WITH_VALUES`].
     #[inline]
     pub fn unfit_value(&self, variables: &[Vec<u8>]) -> Option<String> {
-        let Inserted { all, times, in_head } = &self.inserted;
+        let Inserted { all, times, in_head, coded } = &self.inserted;
         let value = |index: &u16| variables.get(usize::from(*index)).map_or(&[][..], Vec::as_slice);
         let longest = all.iter().map(|index| value(index).len()).max().unwrap_or(0);
         let is_fit = in_head.iter().all(|(index, _)| is_value(value(index)));
         if is_fit && longest.saturating_mul(*times) <= LONGEST_WITH_VALUES {
-            return None;
+            return coded.as_ref().and_then(|coded| coded.unfit(variables));
         }
         self.describe_unfit(variables)
     }
@@ -614,10 +617,15 @@ impl Inserted {
             value.slots().for_each(|slot| slot.add_variables_of_line(&mut variables));
             in_head.extend(variables.into_iter().map(|variable| (variable, position)));
         }
+        let coded = texts.clone().flat_map(Template::slots).find_map(|slot| match slot {
+            Slot::Coded(coded) if slot.is_variable() => Some(Arc::clone(coded)),
+            _ => None,
+        });
         Self {
             all: all.into(),
             times: texts.map(|text| text.len_of_variables(&|_| 1)).sum(),
             in_head: in_head.into(),
+            coded,
         }
     }
 }
@@ -633,6 +641,9 @@ impl Content {
                 return Ok(Self::Shared(Arc::clone(bytes)));
             }
             Body::Raw(bytes) => Template::literal(bytes),
+            Body::Coded(coded) => {
+                Template::of(Parsed::Slot(Slot::Coded(Arc::new(CodedText::compile(coded, scope)?))))
+            }
             Body::Text(text) => Template::parse_in(text, scope)?,
         };
         Ok(match template.fixed_len() {

@@ -367,11 +367,7 @@ impl ResponseHandler {
         }
         let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
         let mut json = Vec::new();
-        let judge = self.spec.judge.as_ref();
-        let received = match judge.is_some_and(|spec| spec.judge.write_json(received.body, &mut json)) {
-            true => &Received { body: &json, ..*received },
-            false => received,
-        };
+        let received = &self.read_by_judge(received, &mut json);
         let budget = Budget::default();
         let mut parsed = Parsed::new(&budget);
         let stream = self.spec.stream;
@@ -401,6 +397,8 @@ impl ResponseHandler {
     /// Returns `true` if no value is missing.
     pub fn salvage(&self, received: &Received<'_>, session: &mut Session) -> bool {
         let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
+        let mut json = Vec::new();
+        let received = &self.read_by_judge(received, &mut json);
         let budget = Budget::default();
         let mut parsed = Parsed::new(&budget);
         let stream = self.spec.stream;
@@ -409,9 +407,24 @@ impl ResponseHandler {
         self.takes.iter().fold(true, take)
     }
 
+    /// The response with the content that the judge reads from its body, which is written to `json`, if there
+    /// is a judge that does.
+    fn read_by_judge<'r>(&self, received: &Received<'r>, json: &'r mut Vec<u8>) -> Received<'r> {
+        let judge = self.spec.judge.as_ref();
+        match judge.is_some_and(|spec| spec.judge.write_json(received.body, json)) {
+            true => Received { body: json, ..*received },
+            false => *received,
+        }
+    }
+
     /// Returns the numbers of the variables that it takes values for, in the order of the plan.
     pub fn taken_variables(&self) -> impl Iterator<Item = usize> + '_ {
         self.spec.extract.iter().map(|take| usize::from(take.variable))
+    }
+
+    /// The content of a body as text for people, where its protocol has a binary form.
+    pub fn show_body(&self, body: &[u8], of_request: bool) -> Option<String> {
+        self.spec.judge.as_ref()?.judge.show(body, of_request)
     }
 
     /// Returns the number of checks beside that of the status.

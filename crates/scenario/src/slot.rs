@@ -8,6 +8,8 @@ mod tests;
 mod write;
 mod zipf;
 
+use std::sync::Arc;
+
 use plimsoll_core::Random;
 
 pub(crate) use function::base64url;
@@ -17,10 +19,10 @@ pub(crate) use parse::{Parsed, Parser};
 pub(crate) use write::{write_decimal, write_random_hex};
 pub use zipf::Zipf;
 
-use crate::{Context, SharedText};
+use crate::{CodedText, Context, SharedText, Template};
 
 /// One value to fill in. Every value but those of variables, [picks](Self::Pick), [calls](Self::Call) and the
-/// last two consists of letters, digits, `-` and `.`, so it is safe in a URL, in a header and inside a JSON
+/// last three consists of letters, digits, `-` and `.`, so it is safe in a URL, in a header and inside a JSON
 /// string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slot {
@@ -91,6 +93,8 @@ pub enum Slot {
     Cookies(CookieForm),
     /// A text that is replaced now and then. It is not written by users.
     Shared(SharedText),
+    /// A body in a binary form, with texts that vary. It is not written by users.
+    Coded(Arc<CodedText>),
 }
 
 /// Form in which the value of a variable or of a function is written.
@@ -199,7 +203,8 @@ impl Slot {
             | Self::Token(_)
             | Self::Authority
             | Self::Cookies(_)
-            | Self::Shared(_) => None,
+            | Self::Shared(_)
+            | Self::Coded(_) => None,
         }
     }
 
@@ -212,6 +217,7 @@ impl Slot {
             }
             Self::Pick(texts) => texts.iter().map(|text| text.len()).max().unwrap_or(0),
             Self::Call(call) => call.longest(),
+            Self::Coded(coded) => coded.longest(),
             Self::RandomFloat { low, high, digits } => {
                 write::fraction_len(*low, *digits).max(write::fraction_len(*high, *digits))
             }
@@ -223,6 +229,7 @@ impl Slot {
     pub fn needs_clock(&self) -> bool {
         match self {
             Self::Call(call) => call.function.signs() || call.argument.needs_clock(),
+            Self::Coded(coded) => coded.parts().iter().any(Template::needs_clock),
             _ => matches!(self, Self::Timestamp { .. }),
         }
     }
@@ -231,6 +238,7 @@ impl Slot {
     pub fn is_variable(&self) -> bool {
         match self {
             Self::Call(call) => call.function.variable().is_some() || call.argument.uses_variables(),
+            Self::Coded(coded) => coded.parts().iter().any(Template::uses_variables),
             _ => matches!(self, Self::Variable { .. }),
         }
     }
@@ -252,6 +260,7 @@ impl Slot {
         match self {
             Self::Variable { index, .. } => len_of(*index),
             Self::Call(call) => call.len_of_variables(len_of),
+            Self::Coded(coded) => coded.len_of_variables(len_of),
             _ => 0,
         }
     }
@@ -263,6 +272,10 @@ impl Slot {
             Self::Call(call) => {
                 into.extend(call.function.variable());
                 call.argument.slots().for_each(|slot| slot.add_variables(into));
+            }
+            Self::Coded(coded) => {
+                let slots = coded.parts().iter().flat_map(Template::slots);
+                slots.for_each(|slot| slot.add_variables(into));
             }
             _ => {}
         }
@@ -284,6 +297,7 @@ impl Slot {
         match self {
             Self::Token(_) => true,
             Self::Call(call) => call.function.signs() || call.argument.has_secret(),
+            Self::Coded(coded) => coded.parts().iter().any(Template::has_secret),
             _ => false,
         }
     }
@@ -314,6 +328,7 @@ impl Slot {
             Self::RandomHex(n) => n.div_ceil(write::HEX_OF_ONE_DRAW as u32),
             Self::RandomString(n) => n.div_ceil(write::CHARACTERS_OF_ONE_DRAW as u32),
             Self::Call(call) => call.function.draws() + call.argument.draws(),
+            Self::Coded(coded) => coded.draws(),
             Self::Sequence
             | Self::Worker
             | Self::Timestamp { .. }
@@ -355,6 +370,7 @@ impl Slot {
             Self::Authority => out.extend_from_slice(context.authority),
             Self::Cookies(form) => form.render(context.cookies, out),
             Self::Shared(text) => text.render(out),
+            Self::Coded(coded) => coded.render(context, random, out),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::CodedBody;
 use crate::Fingerprint;
 use crate::WebSocketAction;
 use crate::header::is_secret;
@@ -117,6 +118,8 @@ pub enum Body {
     Text(Vec<u8>),
     /// Bytes as they are.
     Raw(Arc<[u8]>),
+    /// A binary form with texts that vary.
+    Coded(CodedBody),
     /// The body in [`Context::body`](crate::Context::body), another one each time.
     Supplied {
         /// The supply that it is of, a position in the plan's.
@@ -137,7 +140,7 @@ impl fmt::Debug for RequestSpec {
             Body::None => None,
             Body::Text(text) => Some(text.len()),
             Body::Raw(bytes) => Some(bytes.len()),
-            Body::Supplied { .. } => None,
+            Body::Coded(_) | Body::Supplied { .. } => None,
         };
         f.debug_struct("RequestSpec")
             .field("dialect", &self.dialect)
@@ -174,6 +177,7 @@ pub(crate) fn fingerprint(spec: &RequestSpec) -> Fingerprint {
         Body::None => hash.with(&[0]),
         Body::Text(text) => hash.with(&[1]).with_field(text),
         Body::Raw(bytes) => hash.with(&[2]).with_field(bytes),
+        Body::Coded(coded) => hash.with(&[5]).with_field(coded.of.as_bytes()),
         Body::Supplied { supply: _, inquiry, of } => {
             hash.with(&[if *inquiry { 4 } else { 3 }]).with_field(of.as_bytes())
         }

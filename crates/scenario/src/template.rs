@@ -223,6 +223,14 @@ impl Template {
         variables
     }
 
+    /// The variable whose value, as it is, every rendering is.
+    pub(crate) fn sole_variable(&self) -> Option<u16> {
+        match self.pieces[..] {
+            [Piece::Slot(Slot::Variable { index, writing: Writing::AsIs })] => Some(index),
+            _ => None,
+        }
+    }
+
     /// Returns about as many bytes as values of variables with these lengths, in bytes, take in a rendering.
     pub(crate) fn len_of_variables(&self, len_of: &dyn Fn(u16) -> usize) -> usize {
         self.slots().fold(0, |len, slot| len.saturating_add(slot.len_of_variables(len_of)))

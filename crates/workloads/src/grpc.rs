@@ -4,6 +4,7 @@
 mod calls;
 mod judge;
 mod load;
+mod message;
 mod reflection;
 mod schema;
 

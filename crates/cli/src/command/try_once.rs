@@ -195,9 +195,11 @@ fn shown(plan: &Plan, sessions: &mut [Session], exchange: &FailedExchange) -> Tr
             .map(|line| redaction.in_header(line).into_owned())
             .collect::<Vec<_>>()
             .join("\n"),
-        body: match is_request {
-            true => redaction.in_body(&text_of(&message.body)).into_owned(),
-            false => text_of(&message.body),
+        body: {
+            let whole =
+                if message.cut == 0 { step.handler.show_body(&message.body, is_request) } else { None };
+            let text = whole.unwrap_or_else(|| text_of(&message.body));
+            if is_request { redaction.in_body(&text).into_owned() } else { text }
         },
         cut: message.cut,
     };

@@ -81,7 +81,9 @@ fn asked(
         let Ok(body) = String::from_utf8(questions) else {
             return Ok(Err("a name of more than 100 bytes cannot be asked for".to_owned()));
         };
-        let headers = json!({ "content-type": "application/grpc+proto", "te": "trailers" });
+        let headers = json!({
+            "content-type": "application/grpc+proto", "te": "trailers", "grpc-accept-encoding": "gzip",
+        });
         let step = json!({ "post": path, "headers": headers, "body": body.replace("${", "$${") });
         let answers = answers_before(server, &[step], flags.clone(), of_load, LONGEST_ANSWER)?;
         let body = answers.first().map(|answer| answer.body.as_slice()).unwrap_or_default();

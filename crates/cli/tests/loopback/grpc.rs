@@ -41,9 +41,9 @@ pub(crate) struct Note {
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Timestamp {
     #[prost(int64, tag = "1")]
-    seconds: i64,
+    pub(crate) seconds: i64,
     #[prost(int32, tag = "2")]
-    nanos: i32,
+    pub(crate) nanos: i32,
 }
 
 /// A server of `echo.v1.Echo`. It counts the texts of the notes that came.

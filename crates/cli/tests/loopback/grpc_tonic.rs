@@ -30,6 +30,9 @@ struct Seen {
     texts: Mutex<BTreeMap<String, u64>>,
     /// Values of `grpc-timeout`.
     timeouts: Mutex<Vec<String>>,
+    /// What the store keeps, and what has been dropped from it.
+    kept: Mutex<BTreeMap<String, Note>>,
+    dropped: Mutex<Vec<Note>>,
     /// The server is to end at once.
     dies: Notify,
 }
@@ -40,7 +43,31 @@ impl Seen {
     }
 }
 
-/// The service `echo.v1.Echo`; no other is implemented.
+impl Seen {
+    /// Keeps a note under a name of the store's choice.
+    #[expect(clippy::unnecessary_wraps, reason = "the form of a method of the store")]
+    fn keep(&self, note: &Note) -> Result<Note, Status> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let dropped = self.dropped.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let name = format!("note-{:08x}", (kept.len() + dropped) * 0x9e37_79b1 % 0x1_0000_0000);
+        kept.insert(name.clone(), note.clone());
+        Ok(Note { text: name, ..note.clone() })
+    }
+
+    fn fetch(&self, name: &Note) -> Result<Note, Status> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(&name.text).cloned().ok_or_else(|| Status::not_found(name.text.clone()))
+    }
+
+    fn drop_note(&self, name: &Note) -> Result<Note, Status> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let note = kept.remove(&name.text).ok_or_else(|| Status::not_found(name.text.clone()))?;
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(note.clone());
+        Ok(note)
+    }
+}
+
+/// The services `echo.v1.Echo` and `store.v1.Store`; no other is implemented.
 #[derive(Clone)]
 struct Echo {
     seen: Arc<Seen>,
@@ -73,6 +100,9 @@ impl Service<http::Request<Body>> for Echo {
                 "/echo.v1.Echo/Repeat" => grpc.server_streaming(calls, request).await,
                 "/echo.v1.Echo/Gather" => grpc.client_streaming(calls, request).await,
                 "/echo.v1.Echo/Chat" => grpc.streaming(calls, request).await,
+                "/store.v1.Store/Keep" => grpc.unary(Stored(calls.0, Seen::keep), request).await,
+                "/store.v1.Store/Fetch" => grpc.unary(Stored(calls.0, Seen::fetch), request).await,
+                "/store.v1.Store/Drop" => grpc.unary(Stored(calls.0, Seen::drop_note), request).await,
                 path => Status::unimplemented(path.to_owned()).into_http(),
             })
         })
@@ -104,6 +134,19 @@ impl UnaryService<Note> for Calls {
             failure(&note)?;
             Ok(Response::new(note))
         })
+    }
+}
+
+/// A method of the store.
+struct Stored(Arc<Seen>, fn(&Seen, &Note) -> Result<Note, Status>);
+
+impl UnaryService<Note> for Stored {
+    type Response = Note;
+    type Future = BoxFuture<Response<Note>, Status>;
+
+    fn call(&mut self, request: Request<Note>) -> Self::Future {
+        let answer = self.1(&self.0, request.get_ref()).map(Response::new);
+        Box::pin(async { answer })
     }
 }
 
@@ -292,6 +335,88 @@ fn every_status_is_a_class_of_errors() {
     }
 }
 
+/// A plan that keeps, fetches and drops a note for each row of its data.
+fn store_plan(server: &TonicServer, rows: &[String], status: &str) -> (Folder, String) {
+    let folder = Folder::new();
+    folder.write("store.proto", include_str!("store.proto"));
+    folder.write("rows.csv", format!("name,at,number\n{}\n", rows.join("\n")));
+    let plan = format!(
+        r#"
+run: {{http2: true, connections: 2, max_concurrent_streams: 4, iterations: {}}}
+targets: {{store: 'http://{}'}}
+data: {{rows: {{csv: rows.csv}}}}
+scenarios:
+  - variables: {{number: 'none'}}
+    steps:
+      - post: /store.v1.Store/Keep
+        grpc: {{proto: store.proto, message: {{text: 'a ${{name}}', status: '{status}', at: '${{at}}'}}}}
+        extract: {{id: {{json: /text}}}}
+      - post: /store.v1.Store/Fetch
+        grpc: {{proto: store.proto, message: {{text: '${{id}}'}}}}
+        extract: {{seen: {{json: /text}}, number: {{json: /status}}}}
+      - post: /store.v1.Store/Drop
+        headers: {{x-seen: '${{seen}}'}}
+        grpc: {{proto: store.proto, compress: gzip, message: {{text: '${{id}}', status: '${{number}}'}}}}
+"#,
+        rows.len(),
+        server.address,
+    );
+    let plan = folder.write("plan.yaml", plan);
+    (folder, plan)
+}
+
+/// Symptom: messages knew no variables, so that nothing could be created and then read by its id.
+#[test]
+fn messages_take_rows_and_what_answers_have_said() {
+    let server = TonicServer::start(true);
+    let rows: Vec<String> =
+        (0..300).map(|row| format!("\"näme \"\"{row}\"\"\",2024-01-02T03:04:05.{row:03}Z,{row}")).collect();
+    let (_folder, plan) = store_plan(&server, &rows, "${number}");
+    // Symptom: `try` showed bytes, and took nothing from the answers.
+    let tried = run(&format!("try {plan}")).stdout;
+    for line in [
+        r#"> {"text":"a näme \"0\"","status":0,"at":"2024-01-02T03:04:05Z"}"#,
+        r#"< {"text":"note-00000000","status":0,"at":"2024-01-02T03:04:05Z"}"#,
+        "= id: note-00000000",
+        r#"= seen: a näme "0""#,
+        "= number: 0",
+    ] {
+        assert!(tried.contains(line), "{line}\n{tried}");
+    }
+    server.seen.dropped.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    let finished = run(&format!("run {plan} --quiet -o json"));
+    let result: Value =
+        serde_json::from_str(&finished.stdout).unwrap_or_else(|_| panic!("{}", finished.stderr));
+    assert_eq!(at(&result, "/accounting/ok"), 900, "{:#}", result["error_examples"]);
+    assert!(server.seen.kept.lock().unwrap_or_else(PoisonError::into_inner).is_empty());
+    let mut dropped =
+        std::mem::take(&mut *server.seen.dropped.lock().unwrap_or_else(PoisonError::into_inner));
+    dropped.sort_by_key(|note| note.status);
+    assert_eq!(dropped.len(), 300);
+    for (row, note) in (0..).zip(&dropped) {
+        assert_eq!((note.text.as_str(), note.status), (format!("a näme \"{row}\"").as_str(), row));
+        let at = note.at.as_ref().expect("a time");
+        assert_eq!((at.seconds, at.nanos), (1_704_164_645, row as i32 * 1_000_000));
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_its_field_is_named() {
+    let server = TonicServer::start(true);
+    let rows = ["a,2024-01-02T03:04:05Z,1".to_owned(), "b,2024-01-02T03:04:05Z,many".to_owned()];
+    let (_folder, plan) = store_plan(&server, &rows, "${number}");
+    let result = run(&format!("run {plan} --quiet -o json")).stdout;
+    let result: Value = serde_json::from_str(&result).expect("a result");
+    assert_eq!(at(&result, "/accounting/ok"), 3, "{result:#}");
+    let examples = at(&result, "/error_examples").to_string();
+    let words = "the value `many` is no uint32, as the field `store.v1.Note.status` wants it";
+    assert!(examples.contains(words), "{examples}");
+    let (_folder, plan) = store_plan(&server, &rows, "${random_int(-2,-1)}");
+    let refused = run(&format!("run {plan}"));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is no uint32"), "{}", refused.stderr);
+}
+
 #[test]
 fn a_service_that_is_not_there_is_unimplemented() {
     let server = TonicServer::start(false);
@@ -345,7 +470,13 @@ fn messages_are_compressed_where_both_sides_do() {
     let zipped = server.call("Say", &flags);
     assert_eq!(at(&zipped, "/accounting/ok"), 10, "{:#}", zipped["error_examples"]);
     let bytes = |result: &Value| at(result, "/bytes/received").as_u64().expect("bytes");
-    let plain = server.call("Say", &flags.replace("--gzip ", ""));
+    // Symptom: answers of a server that compresses failed all, unless requests were compressed, too.
+    let answers = server.call("Say", &flags.replace("--gzip ", ""));
+    assert_eq!(at(&answers, "/accounting/ok"), 10, "{:#}", answers["error_examples"]);
+    assert_eq!(bytes(&zipped), bytes(&answers));
+    let sent = |result: &Value| at(result, "/bytes/sent").as_u64().expect("bytes");
+    assert!(sent(&zipped) * 3 < sent(&answers), "{} {}", sent(&zipped), sent(&answers));
+    let plain = TonicServer::start(false).call("Say", &flags.replace("--gzip ", ""));
     assert!(bytes(&zipped) * 3 < bytes(&plain), "{} {}", bytes(&zipped), bytes(&plain));
     assert_eq!(server.texts().into_values().collect::<Vec<_>>(), [20]);
     let stream = server.call("Repeat", &flags);

@@ -151,33 +151,46 @@ fn tells(claim: Claim) -> bool {
     claim.limited_by() != LimitedBy::Unknown
 }
 
+/// Of the seeds of a situation, at most this many percent may be called what they are not, and at most this
+/// many otherwise than expected: none of [`SEEDS`].
+const MOST_FALSE: u64 = 1;
+const MOST_OTHERWISE: u64 = 10;
+
 #[test]
 fn each_situation_is_called_what_it_is() {
-    let (mut wrong, mut runs, mut false_claims, mut missed) = (Vec::new(), 0_u64, 0_u64, 0_u64);
+    let (seeds, mut wrong) = (seeds(), Vec::new());
     for situation in SITUATIONS {
         let protocols: &[&[(&'static str, &str)]] =
             if situation.on_http2 { &[&[], &[("--http2", "")]] } else { &[&[]] };
         for more in protocols {
             let flags = [situation.flags, more].concat();
-            for seed in 1..=seeds() {
-                runs += 1;
+            let (mut false_claims, mut misjudgements) = (0, Vec::new());
+            for seed in 1..=seeds {
                 let record = judged(situation, &flags, seed);
                 let Some(what) = misjudged(situation, &record) else { continue };
                 let claim = record.verdict.limited_by.claim;
                 let other = claim != situation.claim && Some(claim) != situation.perhaps;
                 false_claims += u64::from(other && tells(claim));
-                missed += u64::from(other && !tells(claim));
-                let http2 = if more.is_empty() { "" } else { ", HTTP/2" };
-                wrong.push(format!("{}{http2}, seed {seed}: {what}", situation.name));
+                misjudgements.push(format!("seed {seed}: {what}"));
+            }
+            let is_wrong = false_claims > seeds * MOST_FALSE / 100
+                || misjudgements.len() as u64 > seeds * MOST_OTHERWISE / 100;
+            let http2 = if more.is_empty() { "" } else { ", HTTP/2" };
+            let found = format!(
+                "{}{http2}: {} of {seeds} seeds are misjudged, {false_claims} by a false claim",
+                situation.name,
+                misjudgements.len()
+            );
+            // Many seeds take an hour: what is known is told.
+            if seeds > SEEDS {
+                eprintln!("{found}{}", misjudgements.first().map_or(String::new(), |one| format!("; {one}")));
+            }
+            if is_wrong {
+                wrong.push(format!("{found}:\n  {}", misjudgements.join("\n  ")));
             }
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{} of {runs} runs are misjudged, {false_claims} by a false claim, {missed} by none:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// A sentence without a situation is one that nobody has seen fail.

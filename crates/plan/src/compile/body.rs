@@ -54,12 +54,19 @@ impl Compiler<'_, '_> {
                 Some(BodyContent { body: Body::Text(text.into_bytes()), headers, judge: None, stream: None })
             }
             Some("multipart") => self.multipart(request, part, known),
-            Some(key) => self.made_body(key, request, place),
+            Some(key) => self.made_body(key, request, part, known, place),
         }
     }
 
     /// A body that is made by a factory, by the key that has its settings.
-    fn made_body(&mut self, key: &str, request: &RequestStep, place: Option<Place>) -> Option<BodyContent> {
+    fn made_body(
+        &mut self,
+        key: &str,
+        request: &RequestStep,
+        part: &mut Part<'_>,
+        known: &Known,
+        place: Option<Place>,
+    ) -> Option<BodyContent> {
         if !request.script.is_absent() {
             let problem = Problem::new(format!("`{key}` and `script` exclude each other"));
             return self.fail(place, problem.with_hint("leave one of them out: a request has one body"));
@@ -69,6 +76,14 @@ impl Compiler<'_, '_> {
         };
         let content = factory.compile(request, place, self)?;
         self.judges.extend(content.judge.iter().map(|judge| Arc::clone(&judge.judge)));
+        if let Body::Coded(coded) = &content.body {
+            for text in &coded.parts {
+                let template = self.parsed(text, place)?;
+                let reads = template.variables().into_iter();
+                let reads = reads.map(|variable| self.check_read(variable, place, part, known));
+                reads.fold(Some(()), Option::and)?;
+            }
+        }
         Some(content)
     }
 
@@ -159,8 +174,10 @@ impl BodyContext for Compiler<'_, '_> {
         self.resolver.content(&self.loaded.path(path), true)
     }
 
-    fn json_template(&mut self, field: &Field<Value>) -> Option<String> {
-        self.json_text(field.get()?, field.place())
+    fn template(&mut self, text: &str, place: Option<Place>) -> Option<(String, Template)> {
+        let text = self.filled(text, place)?;
+        let template = self.parsed(text.as_bytes(), place)?;
+        Some((text, template))
     }
 
     fn speaks_http2(&self) -> bool {

@@ -34,6 +34,12 @@ pub trait Judge: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// The content of a whole body as text for people, where its bytes are none; `None` if they are, or the
+    /// body is not what the protocol wants.
+    fn show(&self, _body: &[u8], _of_request: bool) -> Option<String> {
+        None
+    }
+
     /// The reason why such a response was not good.
     fn describe(&self, received: &Received<'_>) -> String;
 }

@@ -6,13 +6,14 @@ use plimsoll_core::Random;
 use plimsoll_plan::document::{GrpcSpec, RequestStep};
 use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem};
 use plimsoll_scenario::{
-    Bodies, Body, BodyMaker, BodySource, BodySupply, Context, EventStream, Fingerprint, JudgeSpec,
-    MessageStream, SuppliedBody, Template,
+    Bodies, Body, BodySupply, Code as _, CodedBody, Context, EventStream, Fingerprint, JudgeSpec,
+    MessageStream, SuppliedBody,
 };
 use prost_reflect::MethodDescriptor;
 use serde_json::Value;
 
 use super::judge::CallJudge;
+use super::message::{MessageCode, Shape};
 use super::schema::{encode, messages_of};
 use super::{Schema, SchemaError};
 
@@ -40,20 +41,23 @@ impl BodyFactory for CallFactory {
         let method = method(spec, request, place, context)?;
         let (send, take) = counts(spec, &method, context)?;
         let in_turn = turns(spec, &method, context)?;
-        let gzip = context.read(&spec.compress, |text| match text {
+        let compress = context.read(&spec.compress, |text| match text {
             "gzip" => Ok(true),
             "none" => Ok(false),
             _ => Err(format!("`{text}` is not one of gzip, none")),
-        });
-        let gzip = gzip?.unwrap_or(false);
+        })?;
+        // Servers that are told to compress do so for clients that take it, as the usual ones do.
+        let (gzip, takes_gzip) = (compress == Some(true), compress != Some(false));
         let body = messages(spec, &method, (send, gzip), place, context)?;
         let headers = [("Content-Type", "application/grpc+proto"), ("TE", "trailers")];
-        let of_gzip = [("grpc-encoding", "gzip"), ("grpc-accept-encoding", "gzip")];
-        let headers = headers.into_iter().chain(of_gzip.into_iter().filter(|_| gzip));
+        let of_gzip = [("grpc-encoding", gzip), ("grpc-accept-encoding", takes_gzip)];
+        let of_gzip = of_gzip.into_iter().filter_map(|(name, is_said)| is_said.then_some((name, "gzip")));
+        let headers = headers.into_iter().chain(of_gzip);
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let of = format!("grpc {}", method.full_name()).into();
         let stream = method.is_server_streaming().then_some(MessageStream { take, in_turn });
-        let judge = JudgeSpec { of, judge: Arc::new(CallJudge::new(method, stream, gzip)), pending: None };
+        let judge =
+            JudgeSpec { of, judge: Arc::new(CallJudge::new(method, stream, takes_gzip)), pending: None };
         Some(BodyContent { body, headers, judge: Some(judge), stream: stream.map(EventStream::Grpc) })
     }
 }
@@ -155,33 +159,13 @@ fn messages(
         }
     };
     // The content decides which load it is, and not its place or the name of a file.
-    let (bodies, content) = match (spec.message.is_absent(), spec.messages.is_absent()) {
+    let (all, content) = match (spec.message.is_absent(), spec.messages.is_absent()) {
         (false, false) => {
             let problem = Problem::new("`message` and `messages` exclude each other");
             return context.fail_form(spec.messages.place(), problem);
         }
         (true, true) => return Some(Body::Raw(encoded("{}", place, context)?.repeat(send as usize).into())),
-        (false, true) => {
-            let text = context.json_template(&spec.message)?;
-            let template = match Template::parse(text.as_bytes()) {
-                Ok(template) => template,
-                Err(error) => {
-                    let problem = Problem::new(error.message());
-                    let hint =
-                        "messages know the functions of templates, such as ${sequence}, and no variables";
-                    return context.fail(spec.message.place(), problem.with_hint(hint));
-                }
-            };
-            if template.is_static() {
-                let json = String::from_utf8_lossy(template.literals()).into_owned();
-                let messages = encoded(&json, spec.message.place(), context)?;
-                return Some(Body::Raw(messages.repeat(send as usize).into()));
-            }
-            let source = CallMessages { method: method.clone(), template, send, gzip };
-            // A message that does not fit shows here, and not in the middle of a run.
-            encoded(&source.json(0, 0, &mut Random::new(0, 0)), spec.message.place(), context)?;
-            (Bodies::Fresh(Arc::new(source)), text.into_bytes())
-        }
+        (false, true) => return message(spec, method, (send, gzip), context),
         (true, false) => {
             let content = context.file(&spec.messages)?;
             let of_file = spec.messages.place();
@@ -189,19 +173,62 @@ fn messages(
                 Ok(all) => all,
                 Err(error) => return context.fail(of_file, Problem::from_line(&error.to_string())),
             };
-            let all = all.iter().map(|json| encoded(json, of_file, context)).collect::<Option<Vec<_>>>()?;
-            (Bodies::Ready(in_turn(&all, send as usize).into()), content)
+            (all.iter().map(|json| encoded(json, of_file, context)).collect::<Option<Vec<_>>>()?, content)
         }
     };
     let Some(supply) = context.next_supply() else {
         return context
             .fail(place, Problem::new("the plan has more than 65536 steps with bodies of a supply"));
     };
-    let of = Fingerprint::EMPTY.with(method.full_name().as_bytes()).with(&content);
-    let of = if send == 1 { of } else { of.with(&send.to_le_bytes()) };
-    let of = if gzip { of.with(b"gzip") } else { of };
+    let bodies = Bodies::Ready(in_turn(&all, send as usize).into());
+    let of = identity(method, (send, gzip), &content);
     context.add_supply(BodySupply { records: 0, bodies, stock: Arc::from([]) });
     Some(Body::Supplied { supply, inquiry: false, of: of.to_string().into() })
+}
+
+/// Identity of the bodies with this content.
+fn identity(method: &MethodDescriptor, (send, gzip): (u64, bool), content: &[u8]) -> Fingerprint {
+    let of = Fingerprint::EMPTY.with(method.full_name().as_bytes()).with(content);
+    let of = if send == 1 { of } else { of.with(&send.to_le_bytes()) };
+    if gzip { of.with(b"gzip") } else { of }
+}
+
+/// The body with the message that the step has itself, or for a stream the messages: what is constant in
+/// them is encoded now.
+fn message(
+    spec: &GrpcSpec,
+    method: &MethodDescriptor,
+    (send, gzip): (u64, bool),
+    context: &mut dyn BodyContext,
+) -> Option<Body> {
+    let (json, place) = (spec.message.get()?, spec.message.place());
+    let mut parts = Vec::new();
+    let shape = Shape::of(json, place, context, &mut parts)?;
+    let messages = match shape.items() {
+        Some(messages) if method.is_client_streaming() => messages,
+        _ => vec![shape],
+    };
+    let code = match MessageCode::compile(method, &messages, parts.len(), gzip) {
+        Ok(code) => code,
+        Err(error) => return context.fail(place, Problem::from_line(&error.to_string())),
+    };
+    if parts.is_empty() {
+        let mut once = Vec::new();
+        code.encode(&mut |_, _| {}, &mut once);
+        return Some(Body::Raw(once.repeat(send as usize).into()));
+    }
+    for (number, text) in parts.iter().enumerate() {
+        let (_, part) = context.template(&String::from_utf8_lossy(text), place)?;
+        // A text without variables that does not fit shows here, and not in the middle of a run.
+        let mut sample = Vec::new();
+        part.render(&Context::default(), &mut Random::new(0, 0), &mut sample);
+        if let Some(reason) = code.unfit(number, &sample).filter(|_| !part.uses_variables()) {
+            let sample = String::from_utf8_lossy(&sample);
+            return context.fail(place, Problem::new(format!("the value `{sample}` {reason}")));
+        }
+    }
+    let of = identity(method, (send, gzip), json.to_string().as_bytes()).to_string().into();
+    Some(Body::Coded(CodedBody { parts, repeat: send, code: Arc::new(code), of }))
 }
 
 /// Bodies of `send` messages each, taken in turn from all of them.
@@ -225,65 +252,4 @@ fn encode_all(
         return messages.iter().try_for_each(|message| encode(method, &message.to_string(), gzip, out));
     }
     encode(method, json, gzip, out)
-}
-
-/// Messages that are known to be right, another one each time.
-#[derive(Clone, Debug)]
-struct CallMessages {
-    method: MethodDescriptor,
-    /// The JSON of a message.
-    template: Template,
-    /// Repetitions in a call.
-    send: u64,
-    /// `true` if it is compressed.
-    gzip: bool,
-}
-
-impl CallMessages {
-    fn json(&self, number: u64, unix_ns: u64, random: &mut Random) -> String {
-        let context = Context { index: number, unix_ns, ..Context::default() };
-        let mut text = Vec::new();
-        self.template.render(&context, random, &mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    }
-}
-
-/// Messages that are made and handed over at a time.
-const BATCH: usize = 32;
-
-impl BodySource for CallMessages {
-    fn open(&self, seed: u64) -> Box<dyn BodyMaker> {
-        Box::new(Maker { messages: self.clone(), seed })
-    }
-
-    fn span_ns(&self) -> u64 {
-        1
-    }
-
-    fn batch(&self) -> usize {
-        BATCH
-    }
-}
-
-/// Generator of the messages.
-struct Maker {
-    messages: CallMessages,
-    seed: u64,
-}
-
-impl BodyMaker for Maker {
-    fn make(&mut self, number: u64, unix_ns: u64, out: &mut Vec<u8>) {
-        out.clear();
-        let CallMessages { method, send, gzip, .. } = &self.messages;
-        let first = number.wrapping_mul(*send);
-        for number in first..first.saturating_add(*send) {
-            let json = self.messages.json(number, unix_ns, &mut Random::new(self.seed, number));
-            // A message whose drawn values do not fit its type is left out; the first one did fit, and the
-            // server reports the empty call.
-            let before = out.len();
-            if encode_all(method, &json, *gzip, out).is_err() {
-                out.truncate(before);
-            }
-        }
-    }
 }

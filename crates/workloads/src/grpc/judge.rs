@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use plimsoll_core::ErrorClass;
 use plimsoll_scenario::{Judge, Judgement, MessageStream, Received};
-use plimsoll_wire::grpc::{CODES, Messages, UNKNOWN, read_status, read_status_message};
+use plimsoll_wire::grpc::{CODES, UNKNOWN, read_status, read_status_message};
 use prost_reflect::MethodDescriptor;
 
-use super::schema::{decode, unzipped};
+use super::schema::{decode, unframed};
 use super::{Schema, SchemaError};
 
 const STATUS: &str = "grpc-status";
@@ -22,7 +22,7 @@ pub(super) struct CallJudge {
     method: MethodDescriptor,
     /// The stream that the answers are, if they are one.
     stream: Option<MessageStream>,
-    /// Messages may be compressed by gzip.
+    /// Messages of answers may be compressed by gzip.
     gzip: bool,
 }
 
@@ -36,21 +36,12 @@ impl CallJudge {
     /// # Errors
     /// The reason why it is none.
     fn message<'b>(&self, body: &'b [u8]) -> Result<Cow<'b, [u8]>, String> {
-        let mut messages = Messages::new(body).allow_compressed(self.gzip);
-        let message = match messages.next() {
-            Some(Ok(message)) => message,
-            Some(Err(error)) => return Err(error.describe().to_owned()),
-            None => return Err("status OK without a message".to_owned()),
-        };
-        let is_compressed = messages.is_compressed();
+        let mut messages = unframed(body, self.gzip);
+        let message = messages.next().ok_or("status OK without a message")??;
         match messages.next() {
-            None if is_compressed => match unzipped(message) {
-                Some(message) => Ok(message.into()),
-                None => Err("a compressed message is not gzip, or too long".to_owned()),
-            },
-            None => Ok(message.into()),
+            None => Ok(message),
             Some(Ok(_)) => Err("more than one message in the answer".to_owned()),
-            Some(Err(error)) => Err(error.describe().to_owned()),
+            Some(Err(error)) => Err(error),
         }
     }
 
@@ -114,11 +105,21 @@ impl Judge for CallJudge {
             return false;
         }
         if let Ok(message) = self.message(body)
-            && !decode(&self.method, &message, out)
+            && !decode(&self.method.output(), &message, out)
         {
             out.clear();
         }
         true
+    }
+
+    fn show(&self, body: &[u8], of_request: bool) -> Option<String> {
+        let descriptor = if of_request { self.method.input() } else { self.method.output() };
+        let messages = unframed(body, true).map(|message| {
+            let mut text = Vec::new();
+            decode(&descriptor, &message.ok()?, &mut text).then_some(text)
+        });
+        let messages = messages.collect::<Option<Vec<_>>>()?;
+        Some(String::from_utf8_lossy(&messages.join(&b'\n')).into_owned())
     }
 
     fn describe(&self, received: &Received<'_>) -> String {

@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plimsoll_wire::grpc::Messages;
 use prost_reflect::MethodDescriptor;
 use prost_reflect::prost::Message as _;
 use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use serde_json::{Value, json};
 
-use super::schema::{decode, encode};
+use super::schema::{decode, encode, unframed};
 use super::{Schema, SchemaError};
 
 /// The messages of reflection, as far as they are needed. The real method has streams.
@@ -91,10 +90,10 @@ impl Reflection {
         let none = || SchemaError::new("the answer of the server's reflection cannot be understood");
         let known = self.files.len();
         self.answers += 1;
-        for message in Messages::new(body) {
+        for message in unframed(body, true) {
             let mut text = Vec::new();
-            let message = message.map_err(|error| SchemaError::new(error.describe()))?;
-            if !decode(&self.method, message, &mut text) {
+            let message = message.map_err(|error| SchemaError::new(&error))?;
+            if !decode(&self.method.output(), &message, &mut text) {
                 return Err(none());
             }
             let answer: Value = serde_json::from_slice(&text).map_err(|_| none())?;
@@ -125,6 +124,8 @@ impl Reflection {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_wire::grpc::Messages;
+
     use super::*;
 
     /// The answer of a server that knows these files, to each question.

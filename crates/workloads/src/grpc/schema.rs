@@ -1,5 +1,6 @@
 //! Descriptors of services, and messages by them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Read as _};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plimsoll_wire::grpc::{write_frame, write_message};
+use plimsoll_wire::grpc::{Messages, write_frame, write_message};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FileDescriptor, Kind, MessageDescriptor, MethodDescriptor,
@@ -303,7 +304,14 @@ const SHOWN: usize = 8;
 /// The fault in a file, with its place.
 fn in_words(error: &protox::Error) -> String {
     let place = error.file().map_or(String::new(), |file| format!("`{file}`: "));
-    format!("{place}{error}")
+    let text = error.to_string();
+    let hint = match text.contains("found 'edition'") {
+        true => {
+            ": editions are not read here; `protoc --include_imports --descriptor_set_out` makes a descriptor set of it"
+        }
+        false => "",
+    };
+    format!("{place}{text}{hint}")
 }
 
 /// Bytes of a message that was compressed, at most: more is an attack.
@@ -330,44 +338,68 @@ pub(super) fn encode(
     let mut reader = serde_json::Deserializer::from_str(json);
     let message = DynamicMessage::deserialize(method.input(), &mut reader);
     let message = message.and_then(|message| reader.end().map(|()| message));
-    let message = message.map_err(|error| {
-        // The place is that in the generated JSON, which is not what was typed.
-        let error = error.to_string();
-        let what = error.split(" at line ").next().unwrap_or(&error).to_owned();
-        SchemaError(format!("the message is no `{}`: {what}", method.input().full_name()))
-    })?;
+    let message = message.map_err(|error| no_message(&method.input(), &error.to_string()))?;
     let message = message.encode_to_vec();
     if !gzip {
         write_message(&message, out);
         return Ok(());
     }
-    let mut zipped = Vec::new();
-    // Writing to a vector does not fail, nor does reading from a slice.
-    let _ =
-        flate2::read::GzEncoder::new(&message[..], flate2::Compression::default()).read_to_end(&mut zipped);
-    write_frame(true, &zipped, out);
+    write_frame(true, &zipped(&message), out);
     Ok(())
 }
 
-/// Appends a message of an answer as JSON to `out`. Returns `false` if it is not such a message.
-pub(super) fn decode(method: &MethodDescriptor, message: &[u8], out: &mut Vec<u8>) -> bool {
-    let Ok(message) = DynamicMessage::decode(method.output(), message) else { return false };
+/// The error of a JSON value that is no message of this type.
+pub(super) fn no_message(descriptor: &MessageDescriptor, what: &str) -> SchemaError {
+    // The place is that in the generated JSON, which is not what was typed.
+    let what = what.split(" at line ").next().unwrap_or(what);
+    SchemaError(format!("the message is no `{}`: {what}", descriptor.full_name()))
+}
+
+/// A message, compressed by gzip.
+pub(super) fn zipped(message: &[u8]) -> Vec<u8> {
+    let mut zipped = Vec::new();
+    // Writing to a vector does not fail, nor does reading from a slice.
+    let _ = flate2::read::GzEncoder::new(message, flate2::Compression::default()).read_to_end(&mut zipped);
+    zipped
+}
+
+/// The messages of a body, decompressed where they may be compressed.
+pub(super) fn unframed(body: &[u8], gzip: bool) -> impl Iterator<Item = Result<Cow<'_, [u8]>, String>> {
+    let mut messages = Messages::new(body).allow_compressed(gzip);
+    std::iter::from_fn(move || {
+        let message = messages.next()?.map_err(|error| error.describe().to_owned());
+        Some(message.and_then(|message| match messages.is_compressed() {
+            false => Ok(message.into()),
+            true => match unzipped(message) {
+                Some(message) => Ok(message.into()),
+                None => Err("a compressed message is not gzip, or too long".to_owned()),
+            },
+        }))
+    })
+}
+
+/// Appends a message of this type as JSON to `out`. Returns `false` if it is not such a message.
+pub(super) fn decode(descriptor: &MessageDescriptor, message: &[u8], out: &mut Vec<u8>) -> bool {
+    let Ok(message) = DynamicMessage::decode(descriptor.clone(), message) else { return false };
     let options = prost_reflect::SerializeOptions::new().skip_default_fields(false);
     let mut writer = serde_json::Serializer::new(out);
     message.serialize_with_options(&mut writer, &options).is_ok()
 }
 
-/// The elements of an array of messages, each as JSON.
+/// The elements of an array of messages, each as JSON; an object is one of its own.
 ///
 /// # Errors
-/// If the text is not an array, or is empty.
+/// If the text is neither, or the array is empty.
 pub(super) fn messages_of(text: &[u8]) -> Result<Vec<String>, SchemaError> {
     match serde_json::from_slice(text) {
         Ok(Value::Array(messages)) if !messages.is_empty() => {
             Ok(messages.iter().map(Value::to_string).collect())
         }
         Ok(Value::Array(_)) => Err(SchemaError("the array has no message".to_owned())),
-        Ok(_) => Err(SchemaError("the file is not a JSON array: write [{…}, {…}]".to_owned())),
+        Ok(message @ Value::Object(_)) => Ok(vec![message.to_string()]),
+        Ok(_) => {
+            Err(SchemaError("the file is no JSON object, and no array of them: write [{…}, {…}]".to_owned()))
+        }
         Err(error) => Err(SchemaError(format!("the file is not JSON: {error}"))),
     }
 }
@@ -450,10 +482,10 @@ message Amount { string currency = 1; sint64 cents = 2; }
     fn answers_are_read_as_json() {
         let method = schema().method("/shop.v1.Orders/Place").unwrap();
         let mut json = Vec::new();
-        assert!(decode(&method, b"\x0a\x01a\x10\x05", &mut json));
+        assert!(decode(&method.output(), b"\x0a\x01a\x10\x05", &mut json));
         let json: Value = serde_json::from_slice(&json).unwrap();
         assert_eq!(json, serde_json::json!({"id": "a", "total": "5", "paid": false}));
-        assert!(!decode(&method, b"\x0a\x09a", &mut Vec::new()));
+        assert!(!decode(&method.output(), b"\x0a\x09a", &mut Vec::new()));
     }
 
     #[test]

@@ -20,14 +20,15 @@ pub struct GrpcSpec {
     /// --descriptor_set_out` writes. `data:;base64,…` is such a set itself.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub descriptor_set: Field<Text>,
-    /// The message as JSON; its texts are templates without variables. For a stream of messages an array of
-    /// them, or one. Default: an empty one.
+    /// The message as JSON; its texts are templates. For a stream of messages an array of them, or one.
+    /// Default: an empty one.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub message: Field<Value>,
     /// File with an array of messages as JSON, instead, which are sent in turn.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub messages: Field<Text>,
-    /// Compression of messages: `gzip`. The server may compress its own then. Default: none.
+    /// Compression of messages: `gzip`; `none` does not let the server compress its own, either. Default: they
+    /// are not compressed, and the server may compress its own by gzip.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub compress: Field<Text>,
     /// In a call that streams to the server, repetitions of the message or the array of messages, or the
