@@ -351,6 +351,7 @@ impl Proxy {
         let identity = HeaderValue::from_static("identity");
         forwarded.headers_mut().insert(HeaderName::from_static("accept-encoding"), identity);
         let response = self.client.request(forwarded).await.map_err(|error| because(&error))?;
+        let waited = clock::monotonic().since(since);
         let (response_head, body) = response.into_parts();
         let received = passed_on(&response_head.headers);
         let status = response_head.status;
@@ -369,7 +370,8 @@ impl Proxy {
             let (request, response) = (take(&request_body), take(&response_body));
             recording.lock().unwrap_or_else(PoisonError::into_inner).push(Exchange {
                 started,
-                took: Nanos(clock::monotonic().0.saturating_sub(since.0)),
+                waited,
+                took: clock::monotonic().since(since),
                 method: method.to_string(),
                 url,
                 sent,

@@ -70,6 +70,8 @@ impl Kept {
 pub(crate) struct Exchange {
     /// Time since 1970.
     pub(crate) started: Nanos,
+    /// From the request to the head of the response: what a page does next may begin with it.
+    pub(crate) waited: Nanos,
     /// From the request to the end of the response.
     pub(crate) took: Nanos,
     pub(crate) method: String,
@@ -161,7 +163,8 @@ impl Recording {
 }
 
 fn entry(exchange: &Exchange, stem: &str, files: &mut Vec<BodyFile>) -> Value {
-    let milliseconds = exchange.took.0 as f64 / 1e6;
+    let [waited, received] =
+        [exchange.waited, exchange.took.since(exchange.waited)].map(|time| time.0 as f64 / 1e6);
     let mut request = json!({
         "method": exchange.method,
         "url": exchange.url,
@@ -195,7 +198,7 @@ fn entry(exchange: &Exchange, stem: &str, files: &mut Vec<BodyFile>) -> Value {
     let redirect = exchange.received.get("location").map(|url| String::from_utf8_lossy(url.as_bytes()));
     json!({
         "startedDateTime": calendar::rfc3339(exchange.started, 6),
-        "time": milliseconds,
+        "time": waited + received,
         "request": request,
         "response": {
             "status": exchange.status,
@@ -209,7 +212,7 @@ fn entry(exchange: &Exchange, stem: &str, files: &mut Vec<BodyFile>) -> Value {
             "bodySize": exchange.response.passed,
         },
         "cache": {},
-        "timings": {"send": 0, "wait": milliseconds, "receive": 0},
+        "timings": {"send": 0, "wait": waited, "receive": received},
     })
 }
 
@@ -232,6 +235,7 @@ mod tests {
     fn exchange(request: Kept, response: Kept) -> Exchange {
         Exchange {
             started: Nanos(0),
+            waited: Nanos(0),
             took: Nanos(0),
             method: "POST".to_owned(),
             url: "http://a.test/".to_owned(),

@@ -346,17 +346,16 @@ run: {{http2: true, connections: 2, max_concurrent_streams: 4, iterations: {}}}
 targets: {{store: 'http://{}'}}
 data: {{rows: {{csv: rows.csv}}}}
 scenarios:
-  - variables: {{number: 'none'}}
-    steps:
+  - steps:
       - post: /store.v1.Store/Keep
         grpc: {{proto: store.proto, message: {{text: 'a ${{name}}', status: '{status}', at: '${{at}}'}}}}
         extract: {{id: {{json: /text}}}}
       - post: /store.v1.Store/Fetch
         grpc: {{proto: store.proto, message: {{text: '${{id}}'}}}}
-        extract: {{seen: {{json: /text}}, number: {{json: /status}}}}
+        extract: {{seen: {{json: /text}}, count: {{json: /status}}}}
       - post: /store.v1.Store/Drop
         headers: {{x-seen: '${{seen}}'}}
-        grpc: {{proto: store.proto, compress: gzip, message: {{text: '${{id}}', status: '${{number}}'}}}}
+        grpc: {{proto: store.proto, compress: gzip, message: {{text: '${{id}}', status: '${{count}}'}}}}
 "#,
         rows.len(),
         server.address,
@@ -379,7 +378,7 @@ fn messages_take_rows_and_what_answers_have_said() {
         r#"< {"text":"note-00000000","status":0,"at":"2024-01-02T03:04:05Z"}"#,
         "= id: note-00000000",
         r#"= seen: a näme "0""#,
-        "= number: 0",
+        "= count: 0",
     ] {
         assert!(tried.contains(line), "{line}\n{tried}");
     }

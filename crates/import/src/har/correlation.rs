@@ -488,14 +488,17 @@ fn scalars(json: &str) -> Vec<Scalar> {
 }
 
 /// A regular expression whose first group takes the `value` at this position of `text`: it begins with the
-/// text before it.
+/// text before it, from the name in front of the value on, and without other values that may change from
+/// session to session. It takes another value in that place of another session, too.
 fn pattern(text: &str, at: usize, value: &str) -> Option<String> {
     let ends = match text[at + value.len()..].chars().next() {
         Some(next) if !value.contains(next) => format!("([^{}]+)", regex::escape(&next.to_string())),
         None if !value.contains(['/', '?', '&']) => "([^/?&]+)".to_owned(),
         _ => format!("({})", ".".repeat(value.chars().count())),
     };
-    CONTEXTS.iter().find_map(|length| {
+    let here = Some(at..at + value.len());
+    let other = another_session(text);
+    let tried = |length: &usize, is_anchored: bool| {
         let mut start = at.saturating_sub(*length);
         while !text.is_char_boundary(start) {
             start += 1;
@@ -504,10 +507,73 @@ fn pattern(text: &str, at: usize, value: &str) -> Option<String> {
         let context = &text[start..at];
         let line = context.rfind('\n').map_or(0, |end| end + 1);
         let context = &context[line.max(context.rfind('<').unwrap_or(0))..];
+        let is_constant = || random_words(context).all(|word| word.len() < LEAST_WITH_DIGIT);
+        let context = if is_anchored { behind_random(context) } else { context };
         let pattern = format!("{}{ends}", regex::escape(context));
-        let found = Regex::new(&pattern).ok()?.captures(text)?.get(1)?.as_str() == value;
-        found.then_some(pattern)
-    })
+        let regex = Regex::new(&pattern).ok()?;
+        let taken = |text: &str| Some(regex.captures(text)?.get(1)?.range());
+        let is_sure = match is_anchored {
+            true => context.contains(|c: char| c.is_ascii_alphabetic()) && taken(&other) == here,
+            false => is_constant(),
+        };
+        let holds = taken(text) == here && is_sure;
+        holds.then_some(pattern)
+    };
+    let anchored = CONTEXTS.iter().find_map(|length| tried(length, true));
+    // Short words with digits are names more often than not.
+    anchored.or_else(|| CONTEXTS.iter().find_map(|length| tried(length, false)))
+}
+
+/// Least length of a word with a digit that may be random, or a time.
+const LEAST_RANDOM: usize = 6;
+
+/// The words of a text that may be others in another session, by their places: those with digits that are long.
+fn random_words(text: &str) -> impl DoubleEndedIterator<Item = Range<usize>> {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+.".contains(&byte);
+    let mut words = Vec::new();
+    let mut start = None;
+    for (at, byte) in text.bytes().chain([b' ']).enumerate() {
+        match start {
+            None if is_word(byte) => start = Some(at),
+            Some(from) if !is_word(byte) => {
+                words.push(from..at);
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    let is_random = |word: &Range<usize>| {
+        let word = &text.as_bytes()[word.clone()];
+        word.len() >= LEAST_RANDOM && word.iter().any(u8::is_ascii_digit)
+    };
+    words.into_iter().filter(is_random).collect::<Vec<_>>().into_iter()
+}
+
+/// The end of a text from the first name behind its last random word on, with its quotation mark.
+fn behind_random(context: &str) -> &str {
+    let Some(last) = random_words(context).next_back() else { return context };
+    let rest = &context[last.end..];
+    let name = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
+    let quoted = rest[..name].ends_with(['"', '\'']);
+    &rest[name - usize::from(quoted)..]
+}
+
+/// The text as another session may have it: each random word is another one of that length.
+fn another_session(text: &str) -> String {
+    let mut other = text.to_owned().into_bytes();
+    for word in random_words(text) {
+        for byte in &mut other[word] {
+            *byte = match *byte {
+                b'9' => b'0',
+                b'f' | b'z' => b'a',
+                b'F' | b'Z' => b'A',
+                byte if byte.is_ascii_alphanumeric() => byte + 1,
+                byte => byte,
+            };
+        }
+    }
+    // Letters and digits have become others.
+    String::from_utf8(other).unwrap_or_default()
 }
 
 /// The name of the field, the attribute or the member that ends with this text.
@@ -545,6 +611,47 @@ mod tests {
         assert_eq!(of("v=1\nv=22222222\n", "22222222"), None);
         let long = format!("x=a1 {} x=b2", "l".repeat(60));
         assert!(of(&long, "b2").unwrap().contains("lll"));
+    }
+
+    /// Symptom: the end of one token stood in the pattern of the next, so that every replay of a page with an
+    /// inline configuration failed.
+    #[test]
+    fn patterns_have_no_other_value_that_changes() {
+        let token = "399e2c508a5fd81e36ac8b19e1f7696cab326";
+        for (text, value, before, end) in [
+            (
+                format!(r#"<script>window.__CFG__={{"apiToken":"{token}","nonce":"8f3c1b2a9d"}}</script>"#),
+                "8f3c1b2a9d",
+                r#""nonce":""#,
+                '"',
+            ),
+            (
+                format!("<a href='/go?sid={token}&page=1&key=77abc123xyz'>"),
+                "77abc123xyz",
+                "page=1&key=",
+                '\'',
+            ),
+            ("at 2026-11-28T10:00:00.123Z id=88421234;".to_owned(), "88421234", "id=", ';'),
+            (
+                r#"{"items":[{"id":"aaaa1111"},{"id":"bbbb2222","csrf":"cccc3333"}]}"#.to_owned(),
+                "cccc3333",
+                r#""csrf":""#,
+                '"',
+            ),
+            (r#"<p class="c-7ba5bd90" data-key="k1k2k3k4">"#.to_owned(), "k1k2k3k4", r#"data-key=""#, '"'),
+            // A short word with a digit is a name.
+            ("<i>cfg.id1=\"k1k2k3k4\"".to_owned(), "k1k2k3k4", "<i>cfg.id1=\"", '"'),
+        ] {
+            let found = pattern(&text, text.rfind(value).unwrap(), value);
+            let expected = format!("{}([^{end}]+)", regex::escape(before));
+            assert_eq!(found.as_deref(), Some(expected.as_str()), "{text}");
+            let other = text.replace(token, "0000000000000000000000").replace(value, "another-1");
+            let regex = Regex::new(&expected).unwrap();
+            assert_eq!(&regex.captures(&other).unwrap()[1], "another-1", "{other}");
+        }
+        // There is nothing between two values but a mark that others have, too.
+        assert_eq!(pattern("a,11111111,22222222,33333333", 11, "22222222"), None);
+        assert_eq!(another_session("v1 ab9f0z11 Token utf-8 10:59:59"), "v1 bc0a1a22 Token utf-8 10:59:59");
     }
 
     #[test]
