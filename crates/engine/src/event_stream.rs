@@ -3,7 +3,7 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::log::StreamTimes;
 use plimsoll_metrics::{EVENT_TIME_LIMIT, EventStreamRecord, EventStreamSample, Goodput, Sample};
-use plimsoll_scenario::{EventFault, EventStream};
+use plimsoll_scenario::{EventFault, EventStream, first_line};
 use plimsoll_wire::events::{Event, EventError, EventReader};
 
 /// Bytes of an event that are quoted in an error.
@@ -46,6 +46,8 @@ pub(crate) struct StreamState {
     broken: Option<EventError>,
     /// An event has said that the stream is complete.
     ended: bool,
+    /// The first bytes of the body, until an event was there: one that has none is quoted.
+    opening: Vec<u8>,
     /// The instants of the events with content, if they are logged.
     times: Option<Box<StreamTimes>>,
 }
@@ -96,6 +98,7 @@ impl StreamState {
             fault: None,
             broken: None,
             ended: false,
+            opening: Vec::new(),
             times: None,
         }
     }
@@ -105,6 +108,7 @@ impl StreamState {
         self.reader.reset(stream.format());
         (self.read, self.facts, self.fault) = (0, NOTHING, None);
         (self.broken, self.ended) = (None, false);
+        self.opening.clear();
         self.times = None;
     }
 
@@ -122,10 +126,13 @@ impl StreamState {
         came: Receipt,
         record: &mut EventStreamRecord,
     ) {
-        let Self { reader, read, facts, fault, ended, times, .. } = self;
+        let Self { reader, read, facts, fault, ended, opening, times, .. } = self;
         let news = body.get(*read..).unwrap_or_default();
         if news.is_empty() {
             return;
+        }
+        if facts.events == 0 && opening.len() < OPENING {
+            opening.extend_from_slice(&news[..news.len().min(OPENING - opening.len())]);
         }
         self.came = came;
         facts.bytes += news.len() as u64;
@@ -182,7 +189,7 @@ impl StreamState {
             return self.finish_messages(step.stream, whole);
         }
         let why = match (whole, events) {
-            (false, 0) => "the body has no event in it: does the server stream at all?".to_owned(),
+            (false, 0) => no_event(&self.opening),
             (false, _) => format!("the stream ended in the middle of an event, after {events} whole ones"),
             (true, _) if step.stream.has_end() && !self.ended => {
                 format!("the stream ended after {events} events without `[DONE]` or a finish_reason")
@@ -239,6 +246,28 @@ impl StreamState {
             bytes: facts.bytes,
             tokens: facts.tokens,
             prompt_tokens: facts.prompt_tokens,
+        }
+    }
+}
+
+/// Bytes of a body that are kept until an event is there.
+const OPENING: usize = 512;
+
+/// Says that a body which begins like this has no event in it, and what it is instead.
+fn no_event(opening: &[u8]) -> String {
+    const GZIP: &[u8] = b"\x1f\x8b";
+    if opening.starts_with(GZIP) {
+        return "the body is compressed by gzip, and events are read as they come: send no `accept-encoding`"
+            .to_owned();
+    }
+    let text = String::from_utf8_lossy(opening);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match first_line(words.join(" ").as_bytes()) {
+        begins if begins.is_empty() => {
+            "the body has no event in it: does the server stream at all?".to_owned()
+        }
+        begins => {
+            format!("the body has no event in it: does the server stream at all? It begins with {begins}")
         }
     }
 }

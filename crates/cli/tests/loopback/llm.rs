@@ -403,12 +403,23 @@ fn goodput_is_judged_and_slots_make_requests_wait() {
 
 #[test]
 fn an_answer_that_is_no_stream_says_what_to_look_at() {
-    let server = Recorded::serve("application/json", b"{\"choices\":[]}");
-    let finished = run(&format!("llm {} --model m -n 1 --quiet -o json", server.url));
-    let result = json(&finished);
-    let example = result["error_examples"]["stream_incomplete"].as_str().expect("an example");
-    assert!(example.contains("does the server stream at all?"), "{example}");
-    server.end();
+    let no_event = "the body has no event in it: does the server stream at all?";
+    for (body, said) in [
+        (&b"{\"choices\":[]}"[..], format!("{no_event} It begins with {{\"choices\":[]}}")),
+        (
+            b"{\n  \"error\": {\n    \"message\": \"no such model\"\n  }\n}\n",
+            format!("{no_event} It begins with {{ \"error\": {{ \"message\": \"no such model\" }} }}"),
+        ),
+        (b"\x1f\x8b\x08\0\0\0\0\0", "is compressed by gzip".to_owned()),
+        (b"\n\n", no_event.to_owned()),
+    ] {
+        let server = Recorded::serve("application/json", body);
+        let finished = run(&format!("llm {} --model m -n 1 --quiet -o json", server.url));
+        let result = json(&finished);
+        let example = result["error_examples"]["stream_incomplete"].as_str().expect("an example");
+        assert!(example.contains(&said), "{example}");
+        server.end();
+    }
 }
 
 #[test]
