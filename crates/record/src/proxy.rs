@@ -19,7 +19,6 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_wire::tls::{ClientConfig, ClientOptions};
 use rustls_pki_types::ServerName;
