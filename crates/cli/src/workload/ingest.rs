@@ -6,6 +6,7 @@ use plimsoll_metrics::figure;
 use plimsoll_plan::{Plan, PlanPatch, Problem, RawValue};
 use plimsoll_report::{RunResult, SavedRun, Style, TableFormat};
 use plimsoll_scenario::{Bodies, SuppliedBody};
+use plimsoll_synth::Compression;
 use plimsoll_workloads::ingest::{IngestLoad, advice};
 
 use crate::args::output::OutputFormat;
@@ -81,6 +82,7 @@ pub(crate) fn command(args: &IngestArgs, look: Theme, style: &Style) -> Result<E
     // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
     let say = messages::say(args.run.output.quiet);
+    args.notes().for_each(|note| say(&format!("note: {note}")));
     let notes = load.notes(resolved.plan.threads, resolved.plan.connections.max);
     notes.iter().for_each(|note| say(&format!("note: {note}")));
     let is_point = load.streams.iter().any(|stream| stream.spec.knows_points_by_time());
@@ -193,7 +195,11 @@ impl Workload for Ingest<'_> {
             self.verification = Some(verification);
         }
         match self.args.pregenerated() {
-            Some(count) => pregenerate(plan, count, self.args.run.output.quiet),
+            Some(count) => {
+                let compressed =
+                    self.load.streams.iter().any(|stream| stream.spec.compression != Compression::None);
+                pregenerate(plan, count, compressed, self.args.run.output.quiet)
+            }
             None => Ok(()),
         }
     }
@@ -218,7 +224,7 @@ impl Workload for Ingest<'_> {
 }
 
 /// Makes batches of each supply of a plan, which are sent instead of new ones.
-fn pregenerate(plan: &mut Plan, count: u32, quiet: bool) -> Result<(), Failure> {
+fn pregenerate(plan: &mut Plan, count: u32, compressed: bool, quiet: bool) -> Result<(), Failure> {
     let say = messages::say(quiet);
     for number in 0..plan.supplies.len() {
         let Bodies::Fresh(source) = &plan.supplies[number].bodies else { continue };
@@ -237,8 +243,12 @@ fn pregenerate(plan: &mut Plan, count: u32, quiet: bool) -> Result<(), Failure> 
             .collect();
         drop(bar);
         let bytes: usize = bodies.iter().map(|made| made.body.len()).sum();
+        let records = u64::from(count) * u64::from(plan.supplies[number].records);
+        let records = figure::count(records);
+        let compressed = if compressed { " compressed" } else { "" };
         say(&format!(
-            "made {count} batches in {:.1} s: {:.1} KB on average, {:.1} MB in all; they are sent over and over",
+            "made {count} batches with {records} records in {:.1} s: {:.1} KB{compressed} on average, {:.1} MB in \
+             all; they are sent over and over",
             clock::monotonic().since(start).as_secs_f64(),
             bytes as f64 / f64::from(count) / 1e3,
             bytes as f64 / 1e6,

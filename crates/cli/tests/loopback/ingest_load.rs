@@ -77,10 +77,13 @@ fn a_rate_is_one_of_records_and_kinds_share_it() {
 fn batches_can_be_made_before_the_run() {
     let target = IngestTarget::start("");
     let load = format!("ingest logs -n 12 -c 1 --pregenerate 5 -o json --url http://{}", target.address);
-    let sent = run(&load);
-    assert!(sent.stderr.contains("made 5 batches in "), "{}", sent.stderr);
-    assert_eq!(count(&json(&sent), "/records/acknowledged"), 12_000);
-    assert_eq!(rows(&target), 12_000);
+    for (flags, size) in [("", " KB on average, "), (" --compression gzip", " KB compressed on average, ")] {
+        let sent = run(&format!("{load}{flags}"));
+        assert!(sent.stderr.contains("made 5 batches with 5,000 records in "), "{}", sent.stderr);
+        assert!(sent.stderr.contains(size) && sent.stderr.contains(" MB in all"), "{}", sent.stderr);
+        assert_eq!(count(&json(&sent), "/records/acknowledged"), 12_000);
+    }
+    assert_eq!(rows(&target), 24_000);
 }
 
 #[test]
@@ -128,8 +131,6 @@ fn plans_are_printed_and_mistakes_explained() {
     let plan = run("ingest metrics --rps 500k --print-plan");
     assert!(plan.stdout.contains("rate: 500") && !plan.stdout.contains("rps"), "{}", plan.stdout);
     for (args, message) in [
-        ("metrics --columnar", "unknown flag `--columnar`"),
-        ("metrics --throttle", "unknown flag `--throttle`"),
         ("metrics http://127.0.0.1:1/", "takes no URL"),
         ("metrics --rate fast", "--rate"),
         ("logs --format remote-write", "remote-write has no logs"),
@@ -279,6 +280,21 @@ fn presets_are_sizes_that_flags_change() {
         assert!(changed.contains(part), "{part} in {changed}");
     }
     assert!(!changed.contains("thresholds"), "{changed}");
+    let script = plan("logs --preset arc");
+    for part in ["connections: 5", "duration: 30s", "rate: 50", "level: 1", "x-arc-database: logs"] {
+        assert!(script.contains(part), "{part} in {script}");
+    }
+    let unified = plan("unified --preset arc --database other");
+    for part in ["connections: 800", "duration: 60s", "rate: 2400", "x-arc-database: other"] {
+        assert!(unified.contains(part), "{part} in {unified}");
+    }
+    for (args, message) in
+        [("--preset arc", "no kind is named"), ("metrics --columnar --format row", "exclude each other")]
+    {
+        let refused = run(&format!("ingest {args}"));
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains(message), "{}", refused.stderr);
+    }
     let other = run("ingest logs --preset metrics-500k");
     assert_eq!(other.code, Some(2));
     assert!(other.stderr.contains("the preset metrics-500k is one of metrics"), "{}", other.stderr);
@@ -292,6 +308,30 @@ fn presets_are_sizes_that_flags_change() {
     let of_total = |line: &&str| line.contains("total") && line.contains("(target 10,000/s)");
     assert!(lines.stderr.lines().filter(of_total).count() >= 2, "{}", lines.stderr);
     assert!(lines.stderr.contains("total 10,000  failed 0"), "{}", lines.stderr);
+}
+
+/// Symptom: command lines of Arc's scripts ended with errors about flags that change nothing here.
+#[test]
+fn flags_of_arcs_scripts_that_change_nothing_are_noted_and_the_load_runs() {
+    let target = IngestTarget::start("");
+    let url = format!("http://{}", target.address);
+    for (args, notes) in [
+        ("metrics --columnar", &["note: --columnar changes nothing"][..]),
+        ("metrics --throttle --rps 10000", &["note: --throttle changes nothing"]),
+        ("metrics --throttle", &["note: --throttle changes nothing", "note: there is no rate to keep"]),
+        ("logs --num-services 7", &[]),
+    ] {
+        let sent = run(&format!("ingest {args} -n 4 --workers 2 -o json --url {url}"));
+        assert!(verdict::ran(sent.code), "{args}: {}", sent.stderr);
+        let told = sent.stderr.lines().filter(|line| line.starts_with("note: ")).collect::<Vec<_>>();
+        let same = told.iter().zip(notes).all(|(line, note)| line.starts_with(note));
+        assert!(told.len() == notes.len() && same, "{args}: {told:?}");
+    }
+    for flag in ["--metrics-rps", "--logs-batch", "--traces-workers", "--events-database"] {
+        let refused = run(&format!("ingest unified {flag} 5"));
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains("hint: `ingest unified` shares one --rate"), "{}", refused.stderr);
+    }
 }
 
 #[test]

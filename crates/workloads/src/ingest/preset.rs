@@ -48,6 +48,30 @@ impl Preset {
         preset("events-1m", Kind::Events, [1_000_000, 1_000, 400, 60, 100]),
     ];
 
+    /// Defaults of Arc's script for all kinds at once. Its kind is that of the first one.
+    pub const OF_UNIFIED_SCRIPT: Self = preset("arc", Kind::Metrics, [2_400_000, 1_000, 800, 60, 100]);
+
+    /// Returns the defaults of Arc's script for a kind of data. The connections are its workers, one for
+    /// 10,000 records per second and at most 30; the percentile is that of the guide at this rate, where it
+    /// has one, and else what the guide asks of batches of 1,000.
+    pub const fn of_script(kind: Kind) -> Self {
+        match kind {
+            Kind::Metrics => preset("arc", kind, [500_000, 1_000, 30, 30, 20]),
+            Kind::Logs => preset("arc", kind, [50_000, 1_000, 5, 30, 50]),
+            Kind::Traces | Kind::Events => preset("arc", kind, [100_000, 1_000, 10, 30, 100]),
+        }
+    }
+
+    /// Returns the database that Arc's script for a kind of data writes to by default.
+    pub const fn database_of_script(kind: Kind) -> &'static str {
+        match kind {
+            Kind::Metrics => "default",
+            Kind::Logs => "logs",
+            Kind::Traces => "traces",
+            Kind::Events => "events",
+        }
+    }
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         self.name

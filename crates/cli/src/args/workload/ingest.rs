@@ -17,6 +17,16 @@ use crate::args::workload::ingest_demo::IngestDemoArgs;
 pub(crate) const SETTINGS: [(&str, &str); 2] = [("store", "--url"), ("x-arc-database", "--database")];
 /// Default number of records of a batch.
 const BATCH_SIZE: u32 = 1_000;
+/// The names of presets: that of the scripts first.
+const PRESETS: [PresetName; Preset::ALL.len() + 1] = {
+    let mut all = [PresetName::Arc; Preset::ALL.len() + 1];
+    let mut index = 0;
+    while index < Preset::ALL.len() {
+        all[index + 1] = PresetName::Sized(Preset::ALL[index]);
+        index += 1;
+    }
+    all
+};
 
 #[derive(Debug, Args)]
 // A rate is one of records here; that of the plan is one of batches.
@@ -55,10 +65,11 @@ struct DataArgs {
     what: Option<IngestKind>,
     /// A size from Arc's guide to load tests: kind, rate, batches, connections and length
     ///
-    /// The name has the kind and the records per second. Batches are columnar, with gzip at level 1. Other
-    /// flags replace parts of it. With --thresholds arc its expectations have to hold.
-    #[arg(long, value_name = "NAME", value_parser = named(&Preset::ALL, Preset::name))]
-    preset: Option<Preset>,
+    /// The name has the kind and the records per second; arc has the defaults of the script for the kind that
+    /// is named beside it. Batches are columnar, with gzip at level 1. Other flags replace parts of it. With
+    /// --thresholds arc its expectations have to hold.
+    #[arg(long, value_name = "NAME", value_parser = named(&PRESETS, PresetName::name))]
+    preset: Option<PresetName>,
     /// Judge the run by the guide: p99 of the preset, no errors, 95 % of the rate
     #[arg(long = "thresholds", value_enum, value_name = "SET", requires = "preset")]
     threshold_set: Option<ThresholdSet>,
@@ -88,7 +99,7 @@ struct DataArgs {
     #[arg(long, value_name = "SHAPE", value_parser = named(&Shape::ALL, Shape::name))]
     shape: Option<Shape>,
     /// Services of logs or spans [default: 50 of logs, 20 of spans]
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, alias = "num-services", value_name = "N", hide_short_help = true)]
     services: Option<u32>,
     /// Hosts of the metrics [default: 100]
     #[arg(long, value_name = "N", hide_short_help = true)]
@@ -126,6 +137,12 @@ struct DataArgs {
     /// Print the plan that the flags make, and exit
     #[arg(long)]
     print_plan: bool,
+    /// Flag of Arc's script for metrics: batches are columnar anyway
+    #[arg(long, hide = true, conflicts_with = "format")]
+    columnar: bool,
+    /// Flag of Arc's script for metrics: a rate is kept anyway
+    #[arg(long, hide = true)]
+    throttle: bool,
 }
 
 /// The destination of batches.
@@ -179,6 +196,44 @@ enum ThresholdSet {
     Arc,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PresetName {
+    /// The defaults of Arc's script for the kind of data.
+    Arc,
+    Sized(Preset),
+}
+
+impl PresetName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Arc => "arc",
+            Self::Sized(preset) => preset.name(),
+        }
+    }
+
+    /// The preset for these kinds of data, and the kinds: those of the preset, if none are named.
+    ///
+    /// # Errors
+    /// It is for other kinds, or for any, and none is named.
+    fn of(self, kinds: Vec<Kind>) -> Result<(Preset, Vec<Kind>), Problem> {
+        match (self, &kinds[..]) {
+            (Self::Arc, []) => {
+                let problem =
+                    Problem::new("the preset arc has the defaults of a script, and no kind is named");
+                Err(problem.with_hint("write `plimsoll ingest logs --preset arc`"))
+            }
+            (Self::Arc, [kind]) => Ok((Preset::of_script(*kind), kinds)),
+            (Self::Arc, _) => Ok((Preset::OF_UNIFIED_SCRIPT, kinds)),
+            (Self::Sized(preset), []) => Ok((preset, vec![preset.kind])),
+            (Self::Sized(preset), [kind]) if *kind == preset.kind => Ok((preset, kinds)),
+            (Self::Sized(preset), _) => {
+                let problem = Problem::new(format!("the preset {} is one of {}", preset.name, preset.kind));
+                Err(problem.with_hint("leave out the kind, or take another preset"))
+            }
+        }
+    }
+}
+
 /// Compression of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
@@ -209,6 +264,22 @@ impl IngestArgs {
     /// Batches of each kind that are made before the run, if they are.
     pub(crate) fn pregenerated(&self) -> Option<u32> {
         self.data.pregenerate
+    }
+
+    /// Returns notes on flags that change nothing, since command lines of Arc's scripts have them.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = &'static str> {
+        let args = &self.data;
+        let unthrottled = args.throttle && args.rate.is_none() && !self.run.plan.has_rate();
+        [
+            (
+                args.columnar,
+                "--columnar changes nothing: batches are columnar unless --format says something else",
+            ),
+            (args.throttle, "--throttle changes nothing: a rate is always kept"),
+            (unthrottled && args.preset.is_none(), "there is no rate to keep: name it with --rate"),
+        ]
+        .into_iter()
+        .filter_map(|(told, note)| told.then_some(note))
     }
 
     /// The sizes of batches that are tried, if several are.
@@ -274,17 +345,20 @@ impl IngestArgs {
         }
         // Without a preset there is a kind.
         let kinds = args.what.map_or_else(Vec::new, IngestKind::kinds);
-        let kinds = match args.preset {
-            None => kinds,
-            Some(preset) if kinds.is_empty() || kinds == [preset.kind] => vec![preset.kind],
-            Some(preset) => {
-                let problem = Problem::new(format!("the preset {} is one of {}", preset.name, preset.kind));
-                return Err(problem.with_hint("leave out the kind, or take another preset").into());
-            }
+        let (preset, kinds) = match args.preset {
+            None => (None, kinds),
+            Some(name) => name.of(kinds).map(|(preset, kinds)| (Some(preset), kinds))?,
         };
         let paced = self.run.plan.has_rate();
-        let rate = rate.or(args.preset.filter(|_| !paced).map(|preset| f64::from(preset.rate)));
-        let batch_size = args.batch_size.or(args.preset.map(|preset| preset.batch_size));
+        let rate = rate.or(preset.filter(|_| !paced).map(|preset| f64::from(preset.rate)));
+        let batch_size = args.batch_size.or(preset.map(|preset| preset.batch_size));
+        // Only the API that takes these formats has databases of this kind.
+        let by_script =
+            args.preset == Some(PresetName::Arc) && matches!(args.format, Format::Columnar | Format::Row);
+        let database = |kind: Kind| {
+            let of_script = || by_script.then(|| Preset::database_of_script(kind).to_owned());
+            self.store.database.clone().or_else(of_script)
+        };
         let shape = match (args.shape, kinds.len()) {
             (Some(shape), _) => shape,
             (None, 1) => Shape::Seed,
@@ -302,7 +376,7 @@ impl IngestArgs {
         let is_about = |kind: Kind, about: &[Kind]| kinds.len() == 1 || about.contains(&kind);
         let is_about_series = |kind: Kind| is_about(kind, &[Kind::Metrics]);
         let stream = |kind: Kind| Stream {
-            database: self.store.database.clone(),
+            database: database(kind),
             spec: Spec {
                 kind,
                 format: args.format,
@@ -324,9 +398,9 @@ impl IngestArgs {
             url: self.store.url.clone(),
             streams: kinds.iter().copied().map(stream).collect(),
             batches: self.run.plan.iterations(),
-            connections: self.store.workers.or(args.preset.map(|preset| preset.connections)),
-            seconds: args.preset.filter(|_| !self.run.plan.has_end()).map(|preset| preset.seconds),
-            thresholds: match (args.threshold_set, args.preset) {
+            connections: self.store.workers.or(preset.map(|preset| preset.connections)),
+            seconds: preset.filter(|_| !self.run.plan.has_end()).map(|preset| preset.seconds),
+            thresholds: match (args.threshold_set, preset) {
                 (Some(ThresholdSet::Arc), Some(preset)) => preset.thresholds(),
                 _ => Vec::new(),
             },
