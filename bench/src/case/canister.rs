@@ -28,7 +28,7 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
     let body = "x".repeat(BYTES);
     let seconds = session.options.seconds;
     let made = ((f64::from(seconds) + 1.0) * AHEAD_PER_S).to_string();
-    let canister = ["canister", "http://{authority}", "--no-status-check", "--nonce"];
+    let canister = ["canister", "http://{authority}", "--no-status-check", "--query-nonce"];
     let loads = [
         ("plain POST", vec!["run", "{url}", "-X", "POST", "-b", &body]),
         (

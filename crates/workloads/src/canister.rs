@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
 pub use judge::{CanisterNotes, CertificateSample, judges};
-pub use messages::MessageFactory;
+pub use messages::{FIRST_PRESIGNED, MessageFactory};
 
 /// The step of a query.
 pub const QUERY: &str = "query";
@@ -67,6 +67,8 @@ pub struct CanisterLoad {
     pub argument: Argument,
     /// `true` if each message has a nonce. `None`: only updates have one.
     pub nonce: Option<bool>,
+    /// Text in the nonces, if they are to be those of the Internet Computer's generator.
+    pub nonce_text: Option<String>,
     /// The file with the key that signs; `None` for unsigned messages.
     pub pem_file: Option<String>,
     /// Validity of a message, if it is not the usual one.
@@ -173,6 +175,7 @@ impl CanisterLoad {
         }
         let optional = [
             ("nonce", self.nonce.map(Value::from)),
+            ("nonce_text", self.nonce_text.clone().map(Value::from)),
             ("key", self.pem_file.clone().map(Value::from)),
             ("expiry", self.expiry.clone().map(Value::from)),
             ("signers", (self.signers != 1).then(|| self.signers.into())),
@@ -206,6 +209,7 @@ mod tests {
             method: "read".to_owned(),
             argument: Argument::Hex(String::new()),
             nonce: None,
+            nonce_text: None,
             pem_file: None,
             expiry: None,
             signers: 1,

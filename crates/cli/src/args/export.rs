@@ -1,6 +1,6 @@
 //! Flags of exports to monitoring systems while a run goes on.
 
-use core::net::SocketAddr;
+use core::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
 use plimsoll_core::Nanos;
@@ -8,7 +8,7 @@ use plimsoll_export::Receiver;
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_schedule::parse_duration;
 
-use crate::args::control::address;
+use crate::args::control;
 use crate::base::environment::OtlpEnvironment;
 
 /// Default time between two pushes of figures.
@@ -22,7 +22,7 @@ const DEFAULT_RECEIVER: &str = "http://localhost:4318";
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Exports")]
 pub(crate) struct MonitoringArgs {
-    /// Serve the figures so far to Prometheus at this address, such as 127.0.0.1:9464
+    /// Serve the figures so far to Prometheus at this address, such as 127.0.0.1:9464 or its port alone
     ///
     /// GET /metrics gives them as text, as OpenMetrics, or with native histograms, as the server prefers. The
     /// address with its port is on stderr. See docs/exports.md.
@@ -84,10 +84,11 @@ impl MonitoringArgs {
     pub(crate) fn to_spec(&self, environment: &OtlpEnvironment) -> Result<ExportSpec, Problems> {
         let mut problems = Problems::default();
         let prometheus = self.prometheus.as_deref().and_then(|text| {
-            let address = address(text);
+            let address = text.parse().map(|port: u16| (Ipv4Addr::LOCALHOST, port).into()).ok();
+            let address = address.or_else(|| control::address(text));
             if address.is_none() {
                 let message = format!("--prometheus: `{}` is not an address and a port", text.escape_debug());
-                let hint = "write 127.0.0.1:9464, or 127.0.0.1:0 for a free port";
+                let hint = "write 127.0.0.1:9464, or a port of that address; 0 is a free one";
                 problems.push(Problem::new(message).with_hint(hint));
             }
             address
@@ -209,6 +210,17 @@ mod tests {
     }
 
     #[test]
+    fn a_port_alone_is_one_of_loopback() {
+        let spec = |text: &str| args(Some(text), None, None).to_spec(&environment());
+        for (text, expected) in [("9464", "127.0.0.1:9464"), ("0", "127.0.0.1:0"), ("[::1]:80", "[::1]:80")] {
+            assert_eq!(spec(text).expect("it is sound").prometheus, expected.parse().ok(), "{text}");
+        }
+        for text in ["", "99999", ":80", "-1"] {
+            assert_eq!(spec(text).expect_err("it is none").len(), 1, "{text}");
+        }
+    }
+
+    #[test]
     fn the_environment_says_where_and_its_headers_go_nowhere_else() {
         let spec = |url: &str| args(None, Some(url), None).to_spec(&environment()).expect("it is sound").otlp;
         let of_environment = spec("").expect("it was asked for");
@@ -241,7 +253,7 @@ mod tests {
         let mut bad = environment();
         bad.resource = Some("secret".to_owned());
         bad.headers = Some("key=secret%G0".to_owned());
-        let problems = args(Some("9464"), Some(""), Some("10ms")).to_spec(&bad).expect_err("all is bad");
+        let problems = args(Some("nowhere"), Some(""), Some("10ms")).to_spec(&bad).expect_err("all is bad");
         assert_eq!(problems.len(), 4, "{problems:?}");
         assert!(!format!("{problems:?}").contains("secret%"), "{problems:?}");
         assert_eq!(args(None, None, None).to_spec(&environment()), Ok(ExportSpec::default()));

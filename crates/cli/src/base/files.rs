@@ -29,6 +29,8 @@ pub(crate) struct EndFile {
     pub(crate) append: bool,
     /// `true` if it is for its owner alone: it has tokens and the like.
     pub(crate) is_private: bool,
+    /// `true` if it takes the place of no other file.
+    pub(crate) is_new: bool,
 }
 
 impl EndFile {
@@ -47,7 +49,22 @@ impl EndFile {
             let hint = "name a file in a folder that exists and may be written";
             Failure::environment(problem.with_hint(hint))
         })?;
-        Ok(Self { path: path.to_owned(), append: false, is_private: false })
+        Ok(Self { path: path.to_owned(), append: false, is_private: false, is_new: false })
+    }
+
+    /// A file that a flag names, tried, which must not be there yet.
+    ///
+    /// # Errors
+    /// There is one, or it cannot be written.
+    pub(crate) fn fresh(flag: &str, path: &Path) -> Result<Self, Failure> {
+        let file = Self::new(flag, path)?;
+        // A link that leads nowhere is there, too.
+        if std::fs::symlink_metadata(path).is_ok() {
+            let problem = Problem::new(format!("{flag}: {} is there already", path.display()));
+            let hint = "name a file that is not: this one never takes the place of another";
+            return Err(Failure::environment(problem.with_hint(hint)));
+        }
+        Ok(Self { is_new: true, ..file })
     }
 
     /// The file for its owner alone.
@@ -57,11 +74,14 @@ impl EndFile {
 
     /// Writes it in one go.
     pub(crate) fn write(&self, content: &[u8]) -> Result<(), Problem> {
-        let written = match self.append {
-            // A full disk may report its error only with the last part.
-            true => open(&self.path, true)
-                .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_data_if_regular())),
-            false => replace(&self.path, content, self.is_private),
+        // A full disk may report its error only with the last part.
+        let into = |mut file: File| file.write_all(content).and_then(|()| file.sync_data_if_regular());
+        let written = if self.is_new {
+            OpenOptions::new().write(true).create_new(true).open(&self.path).and_then(into)
+        } else if self.append {
+            open(&self.path, true).and_then(into)
+        } else {
+            replace(&self.path, content, self.is_private)
         };
         written.map_err(|error| {
             let problem = Problem::new(format!("cannot write {}: {error}", self.path.display()));

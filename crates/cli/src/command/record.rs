@@ -113,7 +113,7 @@ fn finish(
     tell(&imported, false, false)?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     for body in &bodies {
-        let file = EndFile { path: folder.join(&body.name), append: false, is_private: true };
+        let file = EndFile { path: folder.join(&body.name), append: false, is_private: true, is_new: false };
         file.write(&body.content).map_err(Failure::environment)?;
     }
     plan.write(imported.document.to_yaml().as_bytes()).map_err(Failure::environment)?;
@@ -128,7 +128,7 @@ fn finish(
 /// Keeps a recording that is no plan beside where the plan would be.
 fn kept(plan: &Path, text: &str) -> Option<PathBuf> {
     let path = plan.with_extension("har");
-    let file = EndFile { path, append: false, is_private: true };
+    let file = EndFile { path, append: false, is_private: true, is_new: false };
     file.write(text.as_bytes()).ok()?;
     Some(file.path)
 }

@@ -183,7 +183,7 @@ mod tests {
         let failure = together(Ok(()), written).expect_err("one of them cannot be written");
         assert_eq!((failure.problems.len(), failure.exit), (1, Exit::Environment));
         assert_eq!(std::fs::read_to_string(&kept).expect("it was written"), "K6");
-        let more = EndFile { path: kept.clone(), append: true, is_private: false };
+        let more = EndFile { path: kept.clone(), append: true, is_private: false, is_new: false };
         more.write(b" and more").expect("it can be written");
         assert_eq!(std::fs::read_to_string(&kept).expect("it was written"), "K6 and more");
         std::fs::remove_dir_all(&folder).expect("it was made");

@@ -2,8 +2,9 @@
 
 pub(crate) mod calibration;
 mod charts;
+mod summary;
+mod summary_file;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_ic::answer::ReplicaStatus;
 use plimsoll_ic::{RootKey, Verifier};
@@ -19,19 +20,20 @@ use plimsoll_metrics::{Histogram, figure};
 use plimsoll_plan::{Plan, PlanPatch, Problem};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::result::StepResult;
-use plimsoll_report::{RunResult, SavedRun, Style};
+use plimsoll_report::{SavedRun, Style};
 use plimsoll_scenario::{Bodies, BodySupply, SuppliedBody};
 use plimsoll_workloads::canister::{
-    Api, CanisterLoad, CanisterNotes, CertificateSample, QUERY, SUBMIT, WAIT,
+    CanisterLoad, CanisterNotes, CertificateSample, FIRST_PRESIGNED, QUERY, SUBMIT, WAIT,
 };
 use serde_json::json;
 
-use crate::args::workload::canister::{CanisterArgs, VerifySpec};
+use crate::args::workload::canister::{CanisterArgs, ChartSize, VerifySpec};
 use crate::args::workload::crud::problem;
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::{messages, stdout};
+use crate::base::files::EndFile;
+use crate::base::{environment, messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::side_runs::SideRuns;
 use crate::workload::auxiliary_request::{answers_with, transport};
@@ -45,8 +47,6 @@ const LOOK: Nanos = Nanos::from_millis(500);
 const LONGEST_STATUS: usize = 1 << 20;
 /// Certificates that wait to be verified, at most: each has some kilobytes.
 const MOST_WAITING: usize = 4_096;
-/// The number of the first message that is made before the load.
-const STOCK: u64 = 1 << 63;
 /// Certificates that are shown of those that prove nothing.
 const EXAMPLES: usize = 5;
 
@@ -63,7 +63,7 @@ pub(crate) fn printed(args: &CanisterArgs) -> Result<PrintedPlan, Failure> {
         ("--root-key", args.has_root_key()),
         ("--summary-file", args.summary.summary_file.is_some()),
         ("--periodic-output", args.summary.periodic_output),
-        ("--chart-size", args.summary.chart_size.is_some()),
+        ("--chart-size", args.summary.chart_size != ChartSize::None),
     ];
     PrintedPlan::new(&args.run, (NAME, document.to_string()), |_| Ok(()), &beside)
 }
@@ -80,11 +80,16 @@ pub(crate) fn command(args: &CanisterArgs, look: Theme, style: &Style) -> Result
         return Err(Failure::usage(problem.with_hint("verify updates (-m Update), or leave it out")));
     }
     let patience = args.status_timeout().map_err(Failure::usage)?;
+    let say = messages::say(args.run.output.quiet);
+    args.notes().iter().for_each(|note| say(&format!("note: {note}")));
+    let summary_file = args.summary.summary_file.as_deref();
+    let summary_file = summary_file.map(|file| EndFile::fresh("--summary-file", file)).transpose()?;
     let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
     let text = document.to_string();
     let request = RunRequest::made(&args.run, NAME, text);
     // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
+    args.run.live.exports.to_spec(&environment::otlp()).map_err(Failure::usage)?;
     let flags = transport(&resolved.layered.patch);
     if let Some(patience) = patience {
         // Also with --quiet: a command that says nothing for a minute looks as if it hung.
@@ -92,13 +97,16 @@ pub(crate) fn command(args: &CanisterArgs, look: Theme, style: &Style) -> Result
         load.urls.iter().try_for_each(|url| until_healthy(url, &flags, patience, &*say))?;
     }
     let verifier = verify.map(|spec| verifier(&spec, &load, &flags)).transpose()?;
-    let mut workload = Calls { args, load: &load, verifier, notes: Arc::default(), checks: None };
+    let mut workload =
+        Calls { args, load: &load, summary_file, verifier, notes: Arc::default(), checks: None };
     run::carry_out(&request, &mut workload, look, style)
 }
 
 struct Calls<'a> {
     args: &'a CanisterArgs,
     load: &'a CanisterLoad,
+    /// The file for the summary, which is not there yet.
+    summary_file: Option<EndFile>,
     /// Verifier of certificates, and which share of them to verify; `None` if none are.
     verifier: Option<(Verifier, VerifySpec)>,
     /// Notes of the plan that is run.
@@ -129,8 +137,9 @@ impl Workload for Calls<'_> {
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
         let output = &self.args.run.output;
-        let mut text = summary(self.load, &run.result, &self.notes);
-        if let Some(size) = self.args.summary.chart_size {
+        let tally = summary::Tally::of(&run.result, self.load.api);
+        let mut text = summary::text(self.load, &run.result, &tally, &self.notes);
+        if let Some(cells) = self.args.summary.chart_size.cells() {
             let mut times = Histogram::new();
             let is_main = |step: &&StepResult| step.step == QUERY || step.step == WAIT || step.step == SUBMIT;
             for (step, saved) in run.result.by_step.iter().zip(&run.steps) {
@@ -138,19 +147,15 @@ impl Workload for Calls<'_> {
                     times.merge(&saved.response_time);
                 }
             }
-            text.push_str(&charts::charts(&times, size.cells()));
+            text.push_str(&charts::charts(&times, cells));
         }
         match output.format() {
             format if format.is_for_people() => stdout::to_stdout(|out| out.write_all(text.as_bytes()))?,
             _ => text.trim_end().lines().for_each(|line| messages::say(output.quiet)(line)),
         }
-        if let Some(file) = &self.args.summary.summary_file {
-            std::fs::write(file, &text).map_err(|error| {
-                let problem = Problem::new(format!("cannot write {}: {error}", file.display()));
-                Failure::environment(
-                    problem.with_hint("--summary-file names a file in a directory that exists"),
-                )
-            })?;
+        if let Some(file) = &self.summary_file {
+            let document = summary_file::document(run, &tally, &self.notes);
+            file.write(document.to_string().as_bytes()).map_err(Failure::environment)?;
         }
         let Some(checks) = self.checks.take() else { return Ok(Exit::Success) };
         let finding = checks.end(self.notes.skipped());
@@ -175,7 +180,7 @@ fn presign(plan: &mut Plan, count: u64, quiet: bool) {
         let numbers = count * thread / threads..count * (thread + 1) / threads;
         // Messages that are signed during the load have other numbers.
         numbers
-            .map(|number| maker.made(STOCK + number, clock::unix().0, &mut out))
+            .map(|number| maker.made(FIRST_PRESIGNED + number, clock::unix().0, &mut out))
             .collect::<Vec<SuppliedBody>>()
     };
     let made: Vec<SuppliedBody> = std::thread::scope(|scope| {
@@ -352,173 +357,4 @@ impl Checked {
             self.examples.push(format!("call {}: {why}", sample.id));
         }
     }
-}
-
-/// Codes for outcomes without a status of HTTP, as the Internet Computer's generator has them (22 is ours),
-/// and a status that says less than it seems.
-const CODES: [(u16, &str); 6] = [
-    (0, "not submitted: it was due, and never sent"),
-    (11, "sending failed: no connection, or it was lost"),
-    (22, "an invalid answer: it cannot be read, or belongs to another request"),
-    (33, "rejected by the replica or the canister"),
-    (44, "timed out before an answer"),
-    (202, "taken in, and its outcome was not known at the end"),
-];
-
-/// Number of calls by code: HTTP statuses, and [`CODES`].
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Outcomes(BTreeMap<u16, u64>);
-
-impl Outcomes {
-    fn add(&mut self, code: u16, count: u64) {
-        if count > 0 {
-            *self.0.entry(code).or_default() += count;
-        }
-    }
-
-    /// Takes requests away that were counted under a status, and were something else after all.
-    fn take(&mut self, statuses: [u16; 2], mut count: u64) {
-        for status in statuses {
-            if let Some(counted) = self.0.get_mut(&status) {
-                let taken = count.min(*counted);
-                (*counted, count) = (*counted - taken, count - taken);
-            }
-        }
-        self.0.retain(|_, count| *count > 0);
-    }
-
-    fn of(step: &StepResult) -> Self {
-        let mut outcomes = Self::default();
-        for (status, count) in &step.statuses {
-            outcomes.add(status.parse().unwrap_or_default(), *count);
-        }
-        let error = |class: ErrorClass| step.errors.get(class.name()).copied().unwrap_or_default();
-        let (rejected, garbage) = (error(ErrorClass::Rejected), error(ErrorClass::Check));
-        outcomes.take([200, 202], rejected + garbage);
-        let with_status = error(ErrorClass::Status4xx) + error(ErrorClass::Status5xx);
-        outcomes.add(11, step.failed.saturating_sub(rejected + garbage + with_status));
-        outcomes.add(22, garbage);
-        outcomes.add(33, rejected);
-        outcomes.add(44, step.timed_out + step.unanswered());
-        outcomes
-    }
-}
-
-/// Figures of a load in the form of the Internet Computer's generator.
-#[derive(Debug, Default)]
-struct Tally {
-    outcomes: Outcomes,
-    submit_failures: u64,
-    wait_failures: u64,
-    /// Calls that were answered.
-    answered: u64,
-    /// Calls that were begun.
-    calls: u64,
-}
-
-impl Tally {
-    fn of(result: &RunResult, api: Api) -> Self {
-        let step = |name: &str| result.by_step.iter().find(|step| step.step == name);
-        let mut tally = Self::default();
-        let error =
-            |step: &StepResult, class: ErrorClass| step.errors.get(class.name()).copied().unwrap_or_default();
-        let begun = |step: &StepResult| step.ok + step.failed + step.timed_out + step.unanswered();
-        let unsent = result.accounting.dropped + result.accounting.never_started;
-        if let Some(first) = step(QUERY).or_else(|| step(SUBMIT)) {
-            tally.outcomes = Outcomes::of(first);
-            tally.calls = begun(first);
-            tally.answered = first.ok;
-            // The call was submitted, but the answer was bad or missing. In version 2 the answer says only
-            // whether the call was accepted.
-            let answers = error(first, ErrorClass::Rejected) + error(first, ErrorClass::Check);
-            let waited = match (first.step == QUERY, api) {
-                (true, _) => answers + first.timed_out + first.unanswered(),
-                (false, Api::V2) => 0,
-                (false, Api::V3 | Api::V4) => answers,
-            };
-            let lost = first.failed + first.timed_out + first.unanswered();
-            tally.submit_failures = lost.saturating_sub(waited);
-            tally.wait_failures = waited;
-        }
-        if let Some(wait) = step(WAIT) {
-            // Acceptance of a call is not its outcome.
-            let submitted = tally.outcomes.0.remove(&202).unwrap_or_default();
-            for (code, count) in Outcomes::of(wait).0 {
-                tally.outcomes.add(code, count);
-            }
-            // The load may have ended before the outcome was asked for.
-            tally.outcomes.add(202, submitted.saturating_sub(begun(wait)));
-            tally.wait_failures += wait.failed + wait.timed_out + wait.unanswered();
-            tally.answered = tally.answered.saturating_sub(submitted) + wait.ok;
-        }
-        tally.submit_failures += unsent;
-        tally.outcomes.add(0, unsent);
-        tally
-    }
-}
-
-/// The lines that the Internet Computer's generator prints.
-fn summary(load: &CanisterLoad, result: &RunResult, notes: &CanisterNotes) -> String {
-    let tally = Tally::of(result, load.api);
-    let seconds = result.duration_s;
-    let achieved = if seconds > 0.0 { tally.answered as f64 / seconds } else { 0.0 };
-    let plain = |rate: f64| format!("{}", (rate * 100.0).round() / 100.0);
-    let requested = match result.rate.target_per_s {
-        Some(rate) => plain(rate),
-        None => "as many as are answered".to_owned(),
-    };
-    let mut text = format!("requested: {requested} - achieved: {}", plain(achieved));
-    // Writing to a string cannot fail.
-    if let Some(highest) = notes.highest() {
-        let _ = write!(text, ", Max counter value seen: {highest}");
-    }
-    let _ = write!(
-        text,
-        " - submit failures: {} - wait failures: {}\nSummary\n",
-        tally.submit_failures, tally.wait_failures
-    );
-    let parts: &[(&str, &str)] = match load.updates {
-        false => &[(QUERY, "")],
-        true => &[(SUBMIT, " (submit)"), (WAIT, " (wait)")],
-    };
-    for (name, label) in parts {
-        let Some(step) = result.by_step.iter().find(|step| step.step == *name) else { continue };
-        if step.ok + step.failed + step.timed_out == 0 {
-            continue;
-        }
-        let times = &step.response_time;
-        let ms = |time: Option<u64>| match time {
-            Some(ns) => format!("{:.6} ms", ns as f64 / 1e6),
-            None => "-".to_owned(),
-        };
-        let _ = write!(
-            text,
-            "  Average{label}:   {} (std: {})\n  Median{label}:    {}\n  Longest{label}:   {}\n  Shortest{label}:  {}\n",
-            ms(times.mean),
-            ms(times.stdev),
-            ms(times.p.p50),
-            ms(times.max),
-            ms(times.min),
-        );
-    }
-    // The content of replies is recorded where they are read: for a fleet, on the agents.
-    let replies = match result.agents.is_empty() {
-        true => format!("{} of replies, ", figure::bytes(notes.payload())),
-        false => String::new(),
-    };
-    let _ = write!(
-        text,
-        "  Requests:  {}\n  Data:      {replies}{} on the wire\n\nStatus codes:\n",
-        tally.calls,
-        figure::bytes(result.bytes.received),
-    );
-    for (code, count) in &tally.outcomes.0 {
-        let meaning = CODES.iter().find(|(known, _)| known == code).map(|(_, meaning)| *meaning);
-        let _ = match meaning {
-            Some(meaning) => writeln!(text, "  {code}: {count} ({meaning})"),
-            None => writeln!(text, "  {code}: {count}"),
-        };
-    }
-    text.push('\n');
-    text
 }

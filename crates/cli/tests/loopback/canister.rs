@@ -85,7 +85,7 @@ fn step<'r>(result: &'r Value, name: &str) -> &'r Value {
 #[test]
 fn queries_of_the_plain_sink_are_counted_with_its_counter() {
     let sink = Sink::start("");
-    for flags in ["", "--http2", "--nonce --payload-size 2KB", "--random-query-payload -t 2"] {
+    for flags in ["", "--http2", "--query-nonce --payload-size 2KB", "--random-query-payload -t 2"] {
         let finished = sink.load(&format!("-n 1 -r 400 {flags}"));
         assert!(verdict::ran(finished.code), "{flags}: {}", finished.stderr);
         let result = finished.result();
@@ -129,7 +129,16 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
         ("canister", "no replica is named"),
         ("canister 127.0.0.1:1", "`127.0.0.1:1` is not a URL of a replica"),
         ("canister http://127.0.0.1:1 --canister-id zzz", "--canister-id: `zzz` is not a principal"),
-        ("canister http://127.0.0.1:1 -m Counter", "`Counter` is not one of Query"),
+        ("canister http://127.0.0.1:1 -m Counter", "-m, --call: `Counter` is not one of Query"),
+        ("canister http://127.0.0.1:1 -p nowhere", "-p, --prometheus: `nowhere` is not an address"),
+        ("canister http://127.0.0.1:1 --pport nowhere", "--pport: `nowhere` is not an address"),
+        (
+            "canister http://127.0.0.1:1 -u --nonce 15-bytes-of-text",
+            "--nonce: a nonce has a text of at most 14",
+        ),
+        ("canister http://127.0.0.1:1 -u --query-nonce", "--query-nonce has no effect"),
+        (&format!("canister http://127.0.0.1:1 --summary-file {key}"), "is there already"),
+        (&format!("canister http://127.0.0.1:1 --summary-file {}", folder.file("none/a")), "cannot write"),
         ("canister http://127.0.0.1:1 -m QueryCounter --call-method read", "--call-method has no effect"),
         ("canister http://127.0.0.1:1 --payload 12x", "`12x` is not hexadecimal"),
         ("canister http://127.0.0.1:1 --payload-size 9MB", "an argument is at most 2 MiB"),
@@ -236,11 +245,48 @@ fn a_p256_key_signs_and_data_are_replies_beside_what_was_on_the_wire() {
 
 #[test]
 fn flags_of_the_generator_that_are_called_otherwise_have_a_hint() {
-    for (flag, hint) in [("--evaluate-max-rps", "`plimsoll find`"), ("--http2-only", "write --http2")] {
-        let refused = run(&format!("canister http://127.0.0.1:1 {flag}"));
+    for (flags, message, hint) in [
+        ("--evaluate-max-rps", "unknown flag `--evaluate-max-rps`", "`plimsoll find`"),
+        ("--http2-only true", "unknown flag `--http2-only`", "write --http2"),
+        ("--canister a.wasm", "--canister: nothing is installed", "--canister-id"),
+        ("--install-endpoint a", "--install-endpoint: nothing is installed", "--canister-id"),
+        (
+            "--pool-max-idle-per-host 9",
+            "unknown flag `--pool-max-idle-per-host`",
+            "the number of connections is -c",
+        ),
+        ("--pool-idle-timeout-secs 9", "unknown flag `--pool-idle-timeout-secs`", "--connection-inactivity"),
+        ("-m StateSyncA", "-m, --call: `StateSyncA` is not one of", "steps of a plan: --print-plan"),
+        ("-m cowsafetya", "-m, --call: `cowsafetya` is not one of", "steps of a plan: --print-plan"),
+    ] {
+        let refused = run(&format!("canister http://127.0.0.1:1 {flags}"));
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains(&format!("unknown flag `{flag}`")), "{}", refused.stderr);
-        assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+        let (error, told) = refused.stderr.split_once("\nhint: ").expect("a hint");
+        assert!(error.contains(message) && told.contains(hint), "{}", refused.stderr);
+    }
+}
+
+/// Symptom: `--nonce VALUE` was a flag without a value, and its value a URL.
+#[test]
+fn the_nonces_of_updates_are_those_of_the_generator_and_queries_have_none() {
+    let sink = Sink::start("--canister");
+    let finished = sink.load("-u --nonce abc --presign 10 --iterations 40 -c 4");
+    assert!(verdict::ran(finished.code), "{}", finished.stderr);
+    // Two messages that are the same would be one call, and count once.
+    assert_eq!(told(&finished.stderr, "Max counter value seen"), 40, "{}", finished.stderr);
+    let finished = sink.load("--nonce abc --iterations 4 -c 1");
+    assert!(verdict::ran(finished.code), "{}", finished.stderr);
+    assert!(finished.stderr.contains("note: --nonce is about updates"), "{}", finished.stderr);
+}
+
+/// Symptom: `-p 9090`, which is a port in the generator, was no address, but printed a plan.
+#[test]
+fn figures_for_prometheus_are_at_a_port_that_is_named_alone() {
+    let sink = Sink::start("");
+    for flag in ["-p", "--pport"] {
+        let finished = sink.load(&format!("{flag} 0 --iterations 4 -c 1"));
+        assert!(verdict::ran(finished.code), "{}", finished.stderr);
+        assert!(finished.stderr.contains("http://127.0.0.1:"), "{}", finished.stderr);
     }
 }
 
@@ -318,20 +364,63 @@ fn a_replica_that_is_not_healthy_yet_is_waited_for_and_one_that_never_is_is_told
 }
 
 #[test]
-fn an_unknown_canister_is_rejected_and_the_summary_goes_where_it_is_wanted() {
-    let folder = Folder::new();
+fn an_unknown_canister_is_rejected_and_charts_are_drawn_where_they_are_wanted() {
     let sink = Sink::start("--canister --canister-id rrkah-fqaaa-aaaaa-aaaaq-cai");
-    let file = folder.file("summary.txt");
-    let args = format!("--iterations 40 -c 2 --summary-file {file} --chart-size small");
-    let finished = sink.load(&args);
-    let summary = std::fs::read_to_string(&file).expect("the summary");
-    assert_eq!(codes(&summary), BTreeMap::from([(33, 40)]), "{summary}");
+    let args = "--iterations 40 -c 2 --chart-size small";
+    let finished = sink.load(args);
+    assert_eq!(codes(&finished.stderr), BTreeMap::from([(33, 40)]), "{}", finished.stderr);
     let result = finished.result();
     assert_eq!(result["errors"]["rejected"], 40, "{}", result["errors"]);
     let example = result["error_examples"]["rejected"].as_str().expect("one");
     assert!(example.contains("rejected with code 3 (IC0301): Canister "), "{example}");
     let finished = sink.load(&format!("{args} --canister-id rrkah-fqaaa-aaaaa-aaaaq-cai"));
-    let summary = std::fs::read_to_string(&file).expect("the summary");
-    assert_eq!(codes(&summary), BTreeMap::from([(200, 40)]), "{summary} {}", finished.stderr);
-    assert!(summary.contains("Histogram") && summary.contains('#'), "{summary}");
+    assert_eq!(codes(&finished.stderr), BTreeMap::from([(200, 40)]), "{}", finished.stderr);
+    assert!(finished.stderr.contains("Histogram") && finished.stderr.contains('#'), "{}", finished.stderr);
+    // The default of the generator, in its spelling.
+    let args = "--iterations 4 -c 1 --canister-id rrkah-fqaaa-aaaaa-aaaaq-cai --chart-size None";
+    let finished = sink.load(args);
+    assert!(verdict::ran(finished.code), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("Histogram"), "{}", finished.stderr);
+}
+
+/// Symptom: the summary took the place of another file, as text; the generator writes JSON to a new one.
+#[test]
+fn the_summary_is_the_json_of_the_generator_in_a_new_file() {
+    let folder = Folder::new();
+    let sink = Sink::start("--canister --accepted 50% --processing 20ms");
+    for (name, flags, steps) in [("query", "", &["query"][..]), ("update", "-u", &["submit", "wait"])] {
+        let file = folder.file(name);
+        let finished =
+            sink.load(&format!("{flags} --iterations 40 -c 2 --poll-every 5ms --summary-file {file}"));
+        assert!(verdict::ran(finished.code), "{}", finished.stderr);
+        let text = std::fs::read_to_string(&file).expect("the summary");
+        let entries: Vec<Value> = serde_json::from_str(&text).expect("it is JSON");
+        let named: Vec<_> = entries.iter().map(|entry| entry["step"].as_str().expect("a name")).collect();
+        assert_eq!(named, steps, "{text}");
+        let first = &entries[0];
+        assert_eq!((&first["count"], &first["status_counts"]["200"]), (&40.into(), &40.into()), "{text}");
+        assert_eq!(first["content_length"], 160, "{text}");
+        assert_eq!(first["percentiles"].as_array().map(Vec::len), Some(100), "{text}");
+        assert_eq!(first["latency_histogram"].as_array().map(Vec::len), Some(100), "{text}");
+        for time in ["average", "median", "max", "min", "stddev"] {
+            assert!(first[time]["nanos"].is_u64() && first[time]["secs"] == 0, "{time}: {text}");
+        }
+        let again = sink.load(&format!("{flags} --iterations 4 -c 1 --summary-file {file}"));
+        again.assert_refused(1, "is there already");
+        assert_eq!(std::fs::read_to_string(&file).expect("the summary"), text);
+    }
+}
+
+/// Symptom: the summary said 23,082/s and the report 21,376/s, since one of them counted answers that came
+/// after the end of the load.
+#[test]
+fn the_summary_and_the_report_achieve_the_same() {
+    let sink = Sink::start("--canister --delay constant:100ms");
+    let finished = sink.load("-n 1 -r 200 --no-status-check");
+    let result = finished.result();
+    let achieved = result["rate"]["achieved_per_s"].as_f64().expect("a rate");
+    assert!(achieved < 199.0, "some answers come after the end: {achieved}");
+    let (_, told) = finished.stderr.split_once("achieved: ").expect("a summary");
+    let told: f64 = told.split([',', ' ']).next().and_then(|rate| rate.parse().ok()).expect("a rate");
+    assert!((told - achieved).abs() < 0.01, "{told} in the summary, {achieved} in the report");
 }

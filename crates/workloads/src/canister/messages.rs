@@ -1,5 +1,6 @@
 //! Steps whose bodies are messages for canisters.
 
+use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -24,8 +25,11 @@ const LARGEST_ARG: u64 = 2 << 20;
 const MOST_SIGNERS: u64 = 64;
 /// Messages that are made and handed over at a time.
 const BATCH: usize = 32;
-/// Bytes of a nonce: eight that are the run's, and eight that are the message's.
-const NONCE: usize = 16;
+/// The number of the first message that is made before the load: those that are made during it begin with 0.
+pub const FIRST_PRESIGNED: u64 = 1 << 63;
+/// Bytes of the longest text of a nonce: replicas take nonces of 32 bytes, and around the text there are
+/// `inc `, a space, and a number of at most 13 characters.
+const LONGEST_NONCE_TEXT: usize = 14;
 
 /// Specification of the messages of a step: the call and its sender.
 #[derive(Clone, Debug)]
@@ -34,10 +38,44 @@ struct Messages {
     canister: Principal,
     method: String,
     argument: Argument,
-    nonce: bool,
+    nonce: Nonce,
     identity: Identity,
     expiry: Nanos,
     signers: usize,
+}
+
+/// The nonces of messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Nonce {
+    None,
+    /// Eight bytes that are the run's, and eight that are the message's.
+    Binary,
+    /// `inc TEXT NUMBER`, as the Internet Computer's generator writes them.
+    Text(String),
+}
+
+impl Nonce {
+    /// Writes the nonce of one message of a run. Returns `false` if messages have none.
+    fn write(&self, seed: u64, number: u64, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        match self {
+            Self::None => return false,
+            Self::Binary => {
+                out.extend_from_slice(&seed.to_be_bytes());
+                out.extend_from_slice(&number.to_be_bytes());
+            }
+            Self::Text(text) => {
+                // Numbers of messages that were made ahead are long: what tells them apart is a letter.
+                let (mark, number) = match number.checked_sub(FIRST_PRESIGNED) {
+                    Some(number) => ("p", number),
+                    None => ("", number),
+                };
+                // Writing to a vector cannot fail.
+                let _ = write!(out, "inc {text} {mark}{number}");
+            }
+        }
+        true
+    }
 }
 
 /// The argument of a call.
@@ -63,7 +101,8 @@ impl BodySource for Messages {
             stencil: Stencil::new(&self.identity, self.kind, &self.canister, &self.method, fixed),
             argument: vec![0; random_bytes],
             seed,
-            nonce: self.nonce,
+            nonce: self.nonce.clone(),
+            nonce_bytes: Vec::new(),
             asks: self.kind == Kind::Update,
             expiry: self.expiry,
             last: (RequestId::default(), 0),
@@ -93,7 +132,9 @@ struct Maker {
     /// Room for an argument that is drawn.
     argument: Vec<u8>,
     seed: u64,
-    nonce: bool,
+    nonce: Nonce,
+    /// Room for the nonce of a message.
+    nonce_bytes: Vec<u8>,
     /// Set for updates, whose status is queried afterwards.
     asks: bool,
     expiry: Nanos,
@@ -109,12 +150,10 @@ impl BodyMaker for Maker {
                 chunk.copy_from_slice(&random.bits().to_le_bytes()[..chunk.len()]);
             }
         }
-        let mut nonce = [0; NONCE];
-        nonce[..8].copy_from_slice(&self.seed.to_be_bytes());
-        nonce[8..].copy_from_slice(&number.to_be_bytes());
+        let has_nonce = self.nonce.write(self.seed, number, &mut self.nonce_bytes);
         let expires = unix_ns.saturating_add(self.expiry.0);
         out.clear();
-        let nonce = self.nonce.then_some(&nonce[..]);
+        let nonce = has_nonce.then_some(&*self.nonce_bytes);
         self.last = (self.stencil.write(&self.argument, nonce, expires, out), expires);
     }
 
@@ -226,6 +265,7 @@ fn messages(
     let canister = principal(&spec.id, context);
     let method = context.plain(method);
     let argument = argument(spec, context);
+    let nonce = nonce(spec, kind, context);
     let identity = identity(&spec.key, context);
     let expiry = context.read(&spec.expiry, parse_duration);
     let signers = context.read(&spec.signers, parse_count);
@@ -245,11 +285,30 @@ fn messages(
         canister: canister?,
         method: method?,
         argument: argument?,
-        nonce: spec.nonce.get().copied().unwrap_or(kind == Kind::Update),
+        nonce: nonce?,
         identity: identity?,
         expiry,
         signers: signers as usize,
     })
+}
+
+fn nonce(spec: &CanisterSpec, kind: Kind, context: &mut dyn BodyContext) -> Option<Nonce> {
+    let has_nonce = spec.nonce.get().copied().unwrap_or(kind == Kind::Update);
+    if spec.nonce_text.is_absent() {
+        return Some(if has_nonce { Nonce::Binary } else { Nonce::None });
+    }
+    let text = context.plain(&spec.nonce_text)?;
+    let place = spec.nonce_text.place();
+    if !has_nonce {
+        let problem = Problem::new("`nonce_text` has no effect: these messages have no nonce");
+        return context.fail_form(place, problem.with_hint("add `nonce: true`, or leave it out"));
+    }
+    if text.len() > LONGEST_NONCE_TEXT {
+        let problem = Problem::new(format!("a nonce has a text of at most {LONGEST_NONCE_TEXT} bytes"));
+        let hint = "replicas take nonces of 32 bytes, and each has a number, too";
+        return context.fail(place, problem.with_hint(hint));
+    }
+    Some(Nonce::Text(text))
 }
 
 fn argument(spec: &CanisterSpec, context: &mut dyn BodyContext) -> Option<Argument> {
@@ -317,6 +376,11 @@ impl Messages {
             Argument::Random(bytes) => format!("{bytes} random"),
         };
         let (sender, kind) = (identity.sender(), kind.request_type());
+        let nonce = match nonce {
+            Nonce::None => "false".to_owned(),
+            Nonce::Binary => "true".to_owned(),
+            Nonce::Text(text) => format!("{text:?}"),
+        };
         format!("{kind} {canister} {method:?} {argument} nonce {nonce} sender {sender} expiry {}", expiry.0)
     }
 }
@@ -337,4 +401,23 @@ fn parse_hex(text: &str) -> Result<Vec<u8>, String> {
     bytes.ok_or_else(|| {
         format!("`{text}` is not hexadecimal: write two digits for each byte, such as 4449444c0000")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Symptom: `--nonce VALUE` of the Internet Computer's generator was refused.
+    #[test]
+    fn nonces_are_those_of_the_generator_and_no_two_are_the_same_or_too_long() {
+        let mut out = Vec::new();
+        let mut written = |nonce: &Nonce, number| nonce.write(7, number, &mut out).then(|| out.clone());
+        assert_eq!(written(&Nonce::None, 3), None);
+        assert_eq!(written(&Nonce::Binary, 3).unwrap(), [0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 3]);
+        let longest = Nonce::Text("x".repeat(LONGEST_NONCE_TEXT));
+        let text = Nonce::Text("abc".to_owned());
+        assert_eq!(written(&text, 3).unwrap(), b"inc abc 3");
+        assert_eq!(written(&text, FIRST_PRESIGNED + 3).unwrap(), b"inc abc p3");
+        assert_eq!(written(&longest, FIRST_PRESIGNED + 999_999_999_999).unwrap().len(), 32);
+    }
 }

@@ -16,9 +16,10 @@ use crate::args::share::parse_percent;
 use crate::base::files::typed_text;
 
 /// Settings of the plan made from the flags, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 7] = [
+pub(crate) const SETTINGS: [(&str, &str); 8] = [
     ("arg", "--payload"),
     ("arg_size", "--payload-size"),
+    ("nonce_text", "--nonce"),
     ("key", "--pem-file"),
     ("expiry", "--expiry"),
     ("signers", "--signers"),
@@ -33,10 +34,12 @@ const SECONDS: f64 = 10.0;
 #[command(mut_arg("iterations", |arg| arg.short(None)))]
 #[command(mut_arg("max_concurrent_streams", |arg| arg.short(None)))]
 #[command(mut_arg("rate", |arg| arg.short('r').help("Calls per second, fractions allowed")))]
-#[command(mut_arg("prometheus", |arg| arg.short('p')))]
+#[command(mut_arg("prometheus", |arg| arg.short('p').alias("pport")))]
 pub(crate) struct CanisterArgs {
     #[command(flatten)]
     calls: CallArgs,
+    #[command(flatten)]
+    install: InstallArgs,
     #[command(flatten)]
     identity: IdentityArgs,
     #[command(flatten)]
@@ -77,9 +80,24 @@ struct CallArgs {
     /// Random bytes in each argument, new ones each time [default size: 256]
     #[arg(long, conflicts_with = "payload")]
     random_query_payload: bool,
+    /// Text in the nonces of updates: `inc VALUE 17` [default: bytes of the run and the message]
+    ///
+    /// That is how the Internet Computer's generator writes them. At most 14 bytes; queries have a nonce with
+    /// --query-nonce only.
+    #[arg(long, value_name = "VALUE")]
+    nonce: Option<String>,
     /// Give each query a nonce, as updates have, so that caches do not mix them up
     #[arg(long)]
-    nonce: bool,
+    query_nonce: bool,
+}
+
+/// Flags of the Internet Computer's generator with which it installs a canister.
+#[derive(Debug, Args)]
+struct InstallArgs {
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    canister: Option<String>,
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "")]
+    install_endpoint: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -142,15 +160,15 @@ struct ReplicaArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Summary")]
 pub(crate) struct SummaryArgs {
-    /// Write the summary to this file, too
+    /// Write the summary to this new file, as the JSON of the Internet Computer's generator
     #[arg(long, value_name = "FILE")]
     pub(crate) summary_file: Option<PathBuf>,
     /// Print the figures so far every second
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) periodic_output: bool,
     /// Draw percentiles and a histogram below the summary, in this size
-    #[arg(long, value_enum, value_name = "SIZE")]
-    pub(crate) chart_size: Option<ChartSize>,
+    #[arg(long, value_enum, ignore_case = true, value_name = "SIZE", default_value = "none")]
+    pub(crate) chart_size: ChartSize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -179,18 +197,21 @@ enum ApiName {
 /// Size of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ChartSize {
+    /// No charts.
+    None,
     Small,
     Medium,
     Large,
 }
 
 impl ChartSize {
-    /// Characters of the longest bar, and bars of a histogram.
-    pub(crate) const fn cells(self) -> (usize, usize) {
+    /// Characters of the longest bar, and bars of a histogram; `None` where nothing is drawn.
+    pub(crate) const fn cells(self) -> Option<(usize, usize)> {
         match self {
-            Self::Small => (30, 8),
-            Self::Medium => (50, 12),
-            Self::Large => (80, 20),
+            Self::None => None,
+            Self::Small => Some((30, 8)),
+            Self::Medium => Some((50, 12)),
+            Self::Large => Some((80, 20)),
         }
     }
 }
@@ -211,13 +232,27 @@ fn percent(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "write a share above 0 and at most 100%, such as 1%".to_owned())
 }
 
+impl InstallArgs {
+    fn refuse(&self) -> Result<(), Problem> {
+        let flags = [("--canister", &self.canister), ("--install-endpoint", &self.install_endpoint)];
+        let Some((flag, _)) = flags.into_iter().find(|(_, given)| given.is_some()) else { return Ok(()) };
+        let problem = Problem::new(format!("{flag}: nothing is installed here"));
+        Err(problem.with_hint("install the canister before the load, and name it with --canister-id"))
+    }
+}
+
 impl CanisterArgs {
     /// The workload that the flags describe.
     pub(crate) fn to_load(&self) -> Result<CanisterLoad, Problem> {
         let (calls, identity, replica) = (&self.calls, &self.identity, &self.replica);
+        self.install.refuse()?;
         let canister = principal("--canister-id", &calls.canister_id)?;
         self.check_identity()?;
-        let updates = calls.update || matches!(calls.call, CallName::Update | CallName::UpdateCounter);
+        let updates = self.updates();
+        if updates && calls.query_nonce {
+            let problem = Problem::new("--query-nonce has no effect: every update has a nonce");
+            return Err(problem.with_hint("leave it out; --nonce VALUE is text in the nonces"));
+        }
         let is_counter = matches!(calls.call, CallName::QueryCounter | CallName::UpdateCounter);
         if is_counter && calls.call_method.is_some() {
             let problem = Problem::new(
@@ -263,7 +298,8 @@ impl CanisterArgs {
             updates,
             method,
             argument,
-            nonce: (calls.nonce && !updates).then_some(true),
+            nonce: calls.query_nonce.then_some(true),
+            nonce_text: calls.nonce.clone().filter(|_| updates || calls.query_nonce),
             pem_file: identity.pem_file.as_ref().map(|path| path.display().to_string()),
             expiry: identity.expiry.clone(),
             signers: identity.signers,
@@ -273,6 +309,20 @@ impl CanisterArgs {
             poll_every: replica.poll_every.clone(),
             host: replica.host.clone(),
         })
+    }
+
+    /// Returns `true` if updates are called.
+    fn updates(&self) -> bool {
+        self.calls.update || matches!(self.calls.call, CallName::Update | CallName::UpdateCounter)
+    }
+
+    /// Returns notes on flags that have no effect, and none in the Internet Computer's generator either: its
+    /// command lines run as they are.
+    pub(crate) fn notes(&self) -> Option<&'static str> {
+        let idle = self.calls.nonce.is_some() && !self.calls.query_nonce && !self.updates();
+        idle.then_some(
+            "--nonce is about updates, and has no effect here: --query-nonce gives queries one, too",
+        )
     }
 
     /// Returns the time that replicas have to become healthy; `None` if their status is not checked.

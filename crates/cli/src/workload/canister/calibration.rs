@@ -100,6 +100,7 @@ impl Asking {
             method: if self == Self::Updates { "write" } else { "read" }.to_owned(),
             argument: Argument::Hex(String::new()),
             nonce: None,
+            nonce_text: None,
             pem_file: self.pem().map(|_| KEY.to_owned()),
             expiry: None,
             signers: 1,

@@ -16,7 +16,7 @@ use crate::base::failure::Failure;
 use crate::workload;
 
 /// A command line for each kind of load, without and with TLS where there is such a thing.
-const WORKLOADS: [&str; 28] = [
+const WORKLOADS: [&str; 29] = [
     "cache",
     "cache --mix get=9,put=1 --key zipf --keys 1000",
     "crud --leader http://127.0.0.1:1",
@@ -29,13 +29,14 @@ const WORKLOADS: [&str; 28] = [
     "ingest events --url http://127.0.0.1:1",
     "ingest unified --url http://127.0.0.1:1",
     "ingest --preset logs-50k --thresholds arc --url http://127.0.0.1:1",
+    "ingest unified --preset arc --url http://127.0.0.1:1",
     "llm http://127.0.0.1:1 --model m",
     "llm http://127.0.0.1:1/v1 --model m --api completions --input-tokens uniform:5,9 --goodput ttft<1s",
     "grpc 127.0.0.1:1 echo.v1.Echo/Say --proto PROTO",
     "grpc https://127.0.0.1:1 echo.v1.Echo/Say --proto PROTO --deadline 2s --data {\"text\":\"${sequence}\"}",
     "canister http://127.0.0.1:1",
     "canister https://127.0.0.1:1 --api v2 -n 2",
-    "canister http://127.0.0.1:1 -u --random-query-payload --call-method put",
+    "canister http://127.0.0.1:1 -u --random-query-payload --call-method put --nonce abc",
     "canister http://localhost:1,http://localhost:2 -m QueryCounter",
     "run http://127.0.0.1:1/a/${uuid}?c=$${d}#e",
     "run 127.0.0.1:1?c -X DELETE",
@@ -297,7 +298,8 @@ const OWN_FLAGS: [(&str, &[(&str, &str)]); 11] = [
             ("payload", "--payload 4449"),
             ("payload-size", "--payload-size 100"),
             ("random-query-payload", "--random-query-payload"),
-            ("nonce", "--nonce"),
+            ("nonce", "--update --nonce abc"),
+            ("query-nonce", "--query-nonce"),
             ("pem-file", "--pem-file KEY"),
             ("signers", "--pem-file KEY --signers 3"),
             ("presign", "--pem-file KEY --presign 40"),
@@ -317,7 +319,11 @@ const OWN_FLAGS: [(&str, &[(&str, &str)]); 11] = [
 ];
 
 /// Flags of workloads that have nothing to do with a printed plan, and why.
-const NOT_PRINTED: [(&str, &str); 11] = [
+const NOT_PRINTED: [(&str, &str); 15] = [
+    ("canister", "refused, with a hint"),
+    ("install-endpoint", "the same"),
+    ("columnar", "the default"),
+    ("throttle", "the same"),
     ("print-plan", "prints it"),
     ("sweep", "several plans, and refused beside --print-plan"),
     ("batch-rps", "refused, as `rps` is"),

@@ -34,6 +34,10 @@ pub struct CanisterSpec {
     /// Give each message a nonce, so that no two are the same. Default: true for updates.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub nonce: Field<bool>,
+    /// Text in the nonces, `inc TEXT 17`, as the Internet Computer's generator writes them: at most 14 bytes.
+    /// Default: 16 bytes of the run and the message.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub nonce_text: Field<Text>,
     /// A PEM file with the key that signs: Ed25519, secp256k1, P-256. Default: none; messages are anonymous.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub key: Field<Text>,
