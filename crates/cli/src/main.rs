@@ -51,7 +51,9 @@ fn main() -> ExitCode {
         Err(failure) => {
             streams::choose_color(color);
             let color = environment::color(color, std::io::stderr().is_terminal());
-            streams::to_stderr(&problems::render(&failure.problems, failure.source.as_deref(), color));
+            let typed = command_word::with_command(std::env::args_os().collect()).unwrap_or_default();
+            let problems = command_word::as_typed(&failure.problems, &typed);
+            streams::to_stderr(&problems::render(&problems, failure.source.as_deref(), color));
             failure.exit.into()
         }
     }

@@ -225,6 +225,15 @@ fn flags_of_other_tools() {
         &[URL, "--run-time", "10s"],
         &[URL, "--stage", "10s:50"],
         &[URL, "--summary-trend-stats", "p(99)"],
+        &[URL, "--input-file=urls.txt"],
+        &[URL, "-B", "unix:/run/app.sock"],
+        &["crud", "--mode", "perf-status"],
+        &["crud", "--mode", "perf-json"],
+        &["crud", "--mode", "perf-bytes"],
+        &["crud", "--mode", "perf-echo"],
+        &["crud", "--perf-path", "/perf/json"],
+        &["crud", "--perf-bytes", "1024"],
+        &["crud", "--accept-encoding", "gzip"],
     ]));
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use clap::CommandFactory as _;
-use plimsoll_plan::Problem;
+use plimsoll_plan::{Problem, Problems};
 use plimsoll_scenario::suggest;
 
 use crate::args::cli::Cli;
@@ -90,6 +90,49 @@ pub(crate) fn habit(args: &[OsString]) -> Option<String> {
     Some(format!(
         "-q {rate} is {rate}/s for the whole run; hey's -q is for each connection: -R {all} is that load"
     ))
+}
+
+/// Names the flags at the beginning of messages as they were typed: by an alias, and `-m, --streams` where
+/// the short name is on the command line and the long one is not.
+pub(crate) fn as_typed(problems: &Problems, args: &[OsString]) -> Problems {
+    let words: Vec<_> =
+        args.iter().skip(1).map(|arg| arg.to_string_lossy()).take_while(|arg| arg != "--").collect();
+    let root = Cli::command();
+    let mut command = &root;
+    for word in &words {
+        let Some(inner) = command.find_subcommand(&**word) else { break };
+        command = inner;
+    }
+    let mut renamed = Problems::default();
+    for problem in problems {
+        let message =
+            (problem.place.is_none()).then(|| typed_name(&problem.message, command, &words)).flatten();
+        let message = message.unwrap_or_else(|| problem.message.clone());
+        renamed.push(Problem { message, ..problem.clone() });
+    }
+    renamed
+}
+
+/// A message with the name of its flag as it was typed; `None` if the message has that already, or is about
+/// something else.
+fn typed_name(message: &str, command: &clap::Command, words: &[impl AsRef<str>]) -> Option<String> {
+    let rest = message.strip_prefix("--")?;
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(rest.len());
+    let (name, rest) = rest.split_at(end);
+    let is_typed = |long: &str| {
+        let mut values = words.iter().filter_map(|word| word.as_ref().strip_prefix("--")?.strip_prefix(long));
+        values.any(|value| value.is_empty() || value.starts_with('='))
+    };
+    let flag =
+        command.get_arguments().find(|flag| flag.get_long() == Some(name)).filter(|_| !is_typed(name))?;
+    if let Some(alias) = flag.get_all_aliases().unwrap_or_default().into_iter().find(|alias| is_typed(alias))
+    {
+        return Some(format!("--{alias}{rest}"));
+    }
+    let short = flag.get_short()?;
+    let typed =
+        words.iter().any(|word| word.as_ref().strip_prefix('-').is_some_and(|word| word.starts_with(short)));
+    typed.then(|| format!("-{short}, {message}"))
 }
 
 /// Number of commands at the end of the list that are for developers of the program, and not shown.

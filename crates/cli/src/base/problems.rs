@@ -98,9 +98,12 @@ pub(crate) fn from_clap(error: &clap::Error, args: &[OsString], makes_run: bool)
                 let name = flag().replace(['<', '>', '[', ']'], "");
                 let problem = Problem::new(format!("{name}: `{value}` is not one of {known}"));
                 match (&*name, &*value) {
-                    ("--mode", perf) if perf.starts_with("perf-") => problem.with_hint(
-                        "it asks one path again and again: `plimsoll run URL/status -n 20000 -c 64`",
-                    ),
+                    ("--mode", perf) if perf.starts_with("perf-") => problem.with_hint(perf_mode(perf)),
+                    ("--call", mix) if MIXES.iter().any(|known| known.eq_ignore_ascii_case(mix)) => {
+                        problem.with_hint(
+                            "a mix of calls is several steps of a plan: --print-plan writes one to begin with",
+                        )
+                    }
                     ("KIND", "demo") => problem.with_hint("write the flags of `ingest demo` behind `demo`"),
                     ("--output", _) => problem.with_hint(output_hint(&value, &known, makes_run)),
                     _ => problem,
@@ -217,6 +220,20 @@ fn is_import(error: &clap::Error) -> bool {
     usage.contains("plimsoll import")
 }
 
+/// Kinds of calls of the Internet Computer's generator that mix several methods.
+const MIXES: [&str; 2] = ["StateSyncA", "CowSafetyA"];
+
+/// What to write instead of a mode of Lithair's generator that asks one path again and again.
+fn perf_mode(mode: &str) -> String {
+    let request = match mode {
+        "perf-json" => "'URL/perf/json?bytes=1024'",
+        "perf-bytes" => "'URL/perf/bytes?n=1024'",
+        "perf-echo" => "URL/perf/echo -b @FILE",
+        _ => "URL/status",
+    };
+    format!("it asks one path again and again: `plimsoll run {request} -n 20000 -c 64`")
+}
+
 const EXAMPLE: &str = "write `plimsoll run http://127.0.0.1:8080/`";
 
 fn unknown_flag(flag: &str, suggested: Option<&str>) -> Problem {
@@ -274,7 +291,7 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--interval-between-ping-frames" => "the time between PINGs is --ping-interval",
         "--alpn-list" | "--npn-list" => "the protocols to offer are --alpn h2,http/1.1",
         "--wait-ongoing-requests-after-deadline" => "the wait for owed responses is --drain",
-        "-i" => {
+        "-i" | "--input-file" => {
             "h2load's `-i` is a list of URLs: write them one after another, or as steps of a plan; the number \
              of iterations is -n"
         }
@@ -283,7 +300,8 @@ fn foreign(flag: &str) -> Option<&'static str> {
             "--log FILE has a line for every request, --failed FILE both messages of those that failed"
         }
         "-B" | "--base-uri" => {
-            "URLs are written whole; in a plan, the paths of steps are put behind the URL of one of its `targets`"
+            "URLs are written whole, and h2load's `-B unix:PATH` is --unix-socket PATH; in a plan, the paths of \
+             steps are put behind the URL of one of its `targets`"
         }
         "--timing-script-file" => {
             "`plimsoll import har` keeps the gaps between the requests of a recording, --rate-file has a rate \
@@ -308,9 +326,18 @@ fn foreign(flag: &str) -> Option<&'static str> {
             "`plimsoll find` looks for the highest rate that holds: it takes a plan, which \
              --print-plan writes"
         }
-        "--columnar" => "batches are columnar unless --format says something else",
-        "--throttle" => "a rate is always kept: --rate",
-        "--http2-only" => "write --http2",
+        "--http2-only" => "write --http2, and for `false` nothing",
+        "--pool-max-idle-per-host" | "--pool-idle-timeout-secs" => {
+            "the number of connections is -c, the time without use --connection-inactivity"
+        }
+        "--perf-path" | "--perf-bytes" => {
+            "one path again and again is `plimsoll run 'URL/perf/json?bytes=1024' -n 20000 -c 64`"
+        }
+        "--accept-encoding" => "write -H 'Accept-Encoding: gzip'",
+        flag if is_of_unified(flag) => {
+            "`ingest unified` shares one --rate, --batch-size, --workers and --database among its kinds; for \
+             others, run `ingest metrics`, `ingest logs` and so on side by side"
+        }
         "--h1" => "write --http1.1, or nothing",
         "--h2" | "--h2c" => "write --http2",
         "--http3" | "--h3" => "HTTP/3 is not supported yet",
@@ -319,6 +346,15 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--summary-export" => "write --out k6=FILE",
         "--max-time" => "the limit for a response is --timeout, the length of the run --duration",
         _ => return None,
+    })
+}
+
+/// Returns `true` for the flags of Arc's script for all kinds of data at once: `--metrics-rps` and the like.
+fn is_of_unified(flag: &str) -> bool {
+    let words = flag.strip_prefix("--").and_then(|flag| flag.split_once('-'));
+    words.is_some_and(|(kind, what)| {
+        ["metrics", "logs", "traces", "events"].contains(&kind)
+            && ["rps", "batch", "workers", "database"].contains(&what)
     })
 }
 
