@@ -135,6 +135,8 @@ pub(crate) struct Draft {
     pub(crate) goes_on: bool,
     /// Index of its script.
     pub(crate) script: Option<u32>,
+    /// Records that it carries.
+    pub(crate) records: u32,
     /// Its place in the plan file.
     pub(crate) place: Option<Place>,
 }
@@ -179,6 +181,7 @@ impl Draft {
             deadline: None,
             goes_on: false,
             script: None,
+            records: 0,
             place: None,
         }
     }
@@ -333,6 +336,7 @@ impl Resolver<'_> {
             goes_on: draft.goes_on,
             make_script: with(|scripts, script| scripts.makes_requests(script)),
             check_script: with(|scripts, script| scripts.sees_responses(script)),
+            records: draft.records,
             away,
         });
     }

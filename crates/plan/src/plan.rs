@@ -186,7 +186,7 @@ impl Plan {
             true => 0,
             false => self.supplies[usize::from(supplied.supply)].records,
         };
-        self.steps.iter().map(|step| step.request.supply().map_or(0, of_supply)).collect()
+        self.steps.iter().map(|step| step.request.supply().map_or(step.records, of_supply)).collect()
     }
 
     /// Returns the seed for the bodies of a supply, by its position in [`supplies`](Self::supplies). Two
@@ -283,6 +283,9 @@ pub struct Step {
     pub make_script: Option<u32>,
     /// The script that judges its response.
     pub check_script: Option<u32>,
+    /// Records that each request carries by the plan's word, where its body is none of a supply; 0 for one
+    /// that carries none.
+    pub records: u32,
     /// Its request where its URL may be on another server than its target, which is known only when it is
     /// sent: the [leading variable](RequestTemplate::leading_variable) says it. Without such a variable, or
     /// where it always is a path of the target, it is `None`.

@@ -465,6 +465,9 @@ fn the_four_suites_run_end_to_end_and_leave_nothing_behind() {
         for run in runs {
             let ok = run["result"]["accounting"]["ok"].as_u64().expect("a count");
             assert!(ok > 0, "{suite}: {}", run["result"]["accounting"]);
+            let size = run["values"]["size"].as_str().map(|size| size.parse::<u64>().expect("a number"));
+            let records = size.map(|size| Value::from(size * ok));
+            assert_eq!(run["result"]["records"].get("acknowledged"), records.as_ref(), "{suite}");
             assert_eq!(
                 run["result"]["reconciliation"]["consistent"], true,
                 "{suite}: {}",

@@ -1,8 +1,8 @@
 //! Request steps.
 
 use plimsoll_core::Nanos;
-use plimsoll_scenario::{Dialect, Op, RequestTemplate, ResponseHandler, check_method, parse_header_in};
-use plimsoll_schedule::parse_duration;
+use plimsoll_scenario::{Body, Dialect, Op, RequestTemplate, ResponseHandler, check_method, parse_header_in};
+use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_wire::grpc::read_timeout;
 
 use super::known::{Known, Last};
@@ -19,6 +19,9 @@ use crate::{Place, Problem};
 
 /// Names and values of headers.
 pub(super) type Headers = Vec<(String, String)>;
+
+/// Records of a request, at most: the largest that fit into a body of 1 GiB, a byte for each.
+const MOST_RECORDS: u64 = 1 << 30;
 
 /// The destination of a request, and its path.
 struct Aim {
@@ -86,6 +89,8 @@ impl Compiler<'_, '_> {
         let collect = self.collections(request);
         let poll = self.poll(request, part, known);
         let stream = self.stream(request, body.as_ref().and_then(|body| body.stream));
+        let records = self
+            .records(request, body.as_ref().is_some_and(|body| matches!(body.body, Body::Supplied { .. })));
         let shown = aim.as_ref().map(|aim| aim.shown.as_str());
         let name = match (method.as_deref(), shown) {
             (method, Some(shown)) => self.step_name(spec, method, Some(shown), part),
@@ -128,6 +133,7 @@ impl Compiler<'_, '_> {
             timeout: timeout?,
             goes_on: goes_on?,
             script: script?,
+            records: records?,
             place,
             ..Draft::new(name, method, aim.path, body.body)
         };
@@ -141,6 +147,23 @@ impl Compiler<'_, '_> {
                 self.fail(spec.timeout.place(), Problem::new("a timeout must be above 0"))
             }
             timeout => timeout,
+        }
+    }
+
+    /// The records that each request carries; `has_own` if its body says it itself.
+    fn records(&mut self, request: &RequestStep, has_own: bool) -> Option<u32> {
+        let place = request.records.place();
+        if has_own && !request.records.is_absent() {
+            let problem = Problem::new("`records` has no effect: bodies of this kind say it themselves");
+            return self.form(place, problem.with_hint("leave it out"));
+        }
+        match self.read(&request.records, parse_count)? {
+            None => Some(0),
+            Some(records @ 1..=MOST_RECORDS) => Some(records as u32),
+            Some(_) => {
+                let problem = Problem::new(format!("a request carries 1 to {MOST_RECORDS} records"));
+                self.fail(place, problem.with_hint("leave it out where it carries none"))
+            }
         }
     }
 

@@ -102,7 +102,7 @@ pub enum StepKind {
 }
 
 /// All keys of steps, in the order in which they are written.
-const KEYS: [&str; 44] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
+const KEYS: [&str; 45] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
 
 const KEYS_BEFORE_BODY: [&str; 14] = [
     "name",
@@ -121,7 +121,8 @@ const KEYS_BEFORE_BODY: [&str; 14] = [
     "headers",
 ];
 
-const KEYS_AFTER_BODY: [&str; 21] = [
+const KEYS_AFTER_BODY: [&str; 22] = [
+    "records",
     "poll",
     "stream",
     "timeout",

@@ -17,6 +17,19 @@ fn one_request_is_the_fast_path() {
 }
 
 #[test]
+fn a_request_may_say_how_many_records_it_carries() {
+    let plan = plan(&steps("- {post: /bulk, body: '[{},{}]', records: 2}\n         - get: /a"));
+    assert_eq!(plan.records(), [2, 0]);
+    for (step, expected) in [
+        ("{post: /a, records: 0}", "a request carries 1 to"),
+        ("{post: /a, records: many}", "`many` is not a count"),
+    ] {
+        let messages = messages(&steps(&format!("- {step}"))).join(", ");
+        assert!(messages.contains(expected), "{step}: {messages}");
+    }
+}
+
+#[test]
 fn methods_and_names() {
     let plan = plan(&steps(
         "- get: /a

@@ -58,9 +58,12 @@ impl SuiteRun {
             return format!("{}, could not be made: {reason}", OutcomeResult::Fail.word());
         };
         let rate = result.rate.achieved_per_s.map(|rate| format!(", {}", figure::per_second(rate)));
+        let records =
+            records_per_s(result).map(|rate| format!(", {}", figure::per_second_of("records", rate)));
         let p99 = times(result).p.p99.map(|p99| format!(", p99 {}", figure::nanos_f64(p99 as f64)));
         let word = result.verdict.outcome.word();
-        format!("{word}{}{}", rate.unwrap_or_default(), p99.unwrap_or_default())
+        let [rate, records, p99] = [rate, records, p99].map(Option::unwrap_or_default);
+        format!("{word}{rate}{records}{p99}")
     }
 }
 
@@ -94,6 +97,17 @@ fn times(result: &RunResult) -> &Summary {
     }
 }
 
+/// Returns the acknowledged records per second, where requests carry records.
+fn records_per_s(result: &RunResult) -> Option<f64> {
+    result.records.as_ref()?.acknowledged_per_s
+}
+
+/// Returns `true` if requests carry records in any of the runs, which then differ by these and not by
+/// requests.
+fn have_records(runs: &[SuiteRun]) -> bool {
+    runs.iter().filter_map(|run| run.result.as_ref()).any(|result| result.records.is_some())
+}
+
 /// Returns the result of the checks of a run: `pass`, `INCONSISTENT`, or `-` where nothing was checked.
 fn checked(result: &RunResult) -> &'static str {
     match &result.reconciliation {
@@ -119,8 +133,12 @@ fn page(result: &SuiteResult, style: &Style) -> String {
     }
     page.blank();
     let mut heads: Vec<&str> = parameters.iter().map(String::as_str).collect();
-    heads.extend(["answered/s", "p50", "p95", "p99", "failed", "checks", "outcome"]);
-    let rows: Vec<Row> = (1..).zip(runs).map(|(number, run)| row(number, parameters, run)).collect();
+    let has_records = have_records(runs);
+    heads.push("answered/s");
+    heads.extend(has_records.then_some("records/s"));
+    heads.extend(["p50", "p95", "p99", "failed", "checks", "outcome"]);
+    let rows = (1..).zip(runs).map(|(number, run)| row(number, parameters, run, has_records));
+    let rows: Vec<Row> = rows.collect();
     page.table(&heads, &rows);
     for (number, run) in (1..).zip(runs) {
         if let Some((first, more)) = run.error.split_first() {
@@ -150,7 +168,7 @@ fn of_runs(runs: &[SuiteRun]) -> (OutcomeResult, String) {
     }
 }
 
-fn row(number: u32, parameters: &[String], run: &SuiteRun) -> Row {
+fn row(number: u32, parameters: &[String], run: &SuiteRun, has_records: bool) -> Row {
     let SuiteRun { values, result, .. } = run;
     let value = |name: &String| values.get(name).cloned().unwrap_or_default();
     let mut cells: Vec<String> = parameters.iter().map(value).collect();
@@ -159,14 +177,16 @@ fn row(number: u32, parameters: &[String], run: &SuiteRun) -> Row {
             let times = times(result);
             let time =
                 |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
-            cells.push(result.rate.achieved_per_s.map_or("-".to_owned(), figure::per_second));
+            let rate = |rate: Option<f64>| rate.map_or("-".to_owned(), figure::per_second);
+            cells.push(rate(result.rate.achieved_per_s));
+            cells.extend(has_records.then(|| rate(records_per_s(result))));
             cells.extend([times.p.p50, times.p.p95, times.p.p99].map(time));
             cells.push(figure::count(result.accounting.failed.saturating_add(result.accounting.timed_out)));
             cells.push(checked(result).to_owned());
             cells.push(result.verdict.outcome.word().to_owned());
         }
         None => {
-            cells.extend(["-"; 6].map(str::to_owned));
+            cells.extend(std::iter::repeat_n("-".to_owned(), 6 + usize::from(has_records)));
             cells.push(OutcomeResult::Fail.word().to_owned());
         }
     }
@@ -182,22 +202,24 @@ fn csv(result: &SuiteResult) -> String {
     for name in &result.parameters {
         text.push_str(&format!("{},", quoted(name)));
     }
-    text.push_str("run_id,achieved_per_s,p50_ns,p95_ns,p99_ns,ok,failed,timed_out,checks,valid,exit_code\n");
+    text.push_str("run_id,achieved_per_s,p50_ns,p95_ns,p99_ns,ok,failed,timed_out,checks,valid,exit_code");
+    text.push_str(",records_per_s\n");
     for SuiteRun { values, exit_code, result: run, .. } in &result.runs {
         for name in &result.parameters {
             text.push_str(&format!("{},", quoted(values.get(name).map_or("", String::as_str))));
         }
         let Some(run) = run else {
-            text.push_str(&format!(",,,,,,,,,,{exit_code}\n"));
+            text.push_str(&format!(",,,,,,,,,,{exit_code},\n"));
             continue;
         };
         let times = times(run);
         let time = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
         let [p50, p95, p99] = [times.p.p50, times.p.p95, times.p.p99].map(time);
-        let rate = run.rate.achieved_per_s.map(|rate| rate.to_string()).unwrap_or_default();
+        let [rate, records] = [run.rate.achieved_per_s, records_per_s(run)]
+            .map(|rate| rate.map(|rate| rate.to_string()).unwrap_or_default());
         let accounting = &run.accounting;
         text.push_str(&format!(
-            "{},{rate},{p50},{p95},{p99},{},{},{},{},{},{exit_code}\n",
+            "{},{rate},{p50},{p95},{p99},{},{},{},{},{},{exit_code},{records}\n",
             run.run.id,
             accounting.ok,
             accounting.failed,

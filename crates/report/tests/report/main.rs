@@ -14,7 +14,10 @@ mod slices;
 
 use plimsoll_metrics::{Model, Peer, Reason, ReasonCode, RunRecord};
 use plimsoll_report::result::Finding;
-use plimsoll_report::{Format, RunResult, Style, TrialFigures, render};
+use plimsoll_report::{
+    Format, RunResult, SUITE_SCHEMA_VERSION, Style, SuiteResult, SuiteRun, TableFormat, TrialFigures, render,
+    render_suite,
+};
 
 /// A terminal with everything but colour, which would hide the text in the snapshots.
 const TERMINAL: Style = Style { color: false, unicode: true, width: 100 };
@@ -38,6 +41,44 @@ fn text_of_a_run_beside_a_probe() {
     insta::assert_snapshot!(&text[from..]);
     let bias = &result.probe.expect("there is one").bias["50"];
     assert_eq!(bias.difference_ns, bias.load_ns as i64 - bias.probe_ns as i64);
+}
+
+/// Symptom: a suite of bulks of 1, 100 and 500 items compared requests, by which the largest was the slowest.
+#[test]
+fn runs_of_a_suite_are_compared_by_the_records_of_their_requests() {
+    let run = |size: &str, result: Option<RunResult>| SuiteRun {
+        values: [("size".to_owned(), size.to_owned())].into(),
+        exit_code: 0,
+        result,
+        error: Vec::new(),
+    };
+    let table = |runs: Vec<SuiteRun>, format| {
+        let result = SuiteResult {
+            schema_version: SUITE_SCHEMA_VERSION,
+            tool: fixture::open().tool,
+            cluster: "lithair".to_owned(),
+            suite: "bulk_vs_single".to_owned(),
+            parameters: vec!["size".to_owned()],
+            runs,
+            complete: true,
+        };
+        let mut out = Vec::new();
+        render_suite(&result, format, &TERMINAL, &mut out).expect("writing to memory does not fail");
+        String::from_utf8(out).expect("every format is UTF-8")
+    };
+    let runs = || vec![run("1000", Some(fixture::with_records())), run("1", None)];
+    let text = table(runs(), TableFormat::Text);
+    let head = text.lines().find(|line| line.contains("answered/s")).expect("a head");
+    let columns: Vec<&str> = head.split_whitespace().collect();
+    assert_eq!(columns[..4], ["size", "answered/s", "records/s", "p50"], "{text}");
+    let first = text.lines().find(|line| line.starts_with("run 1 ")).expect("a row");
+    let cells: Vec<&str> = first.split_whitespace().collect();
+    assert_eq!(cells[4], "1,000,000/s", "{text}");
+    let csv = table(runs(), TableFormat::Csv);
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{csv}");
+    assert_eq!((lines[0].last(), lines[1].last()), (Some(&"records_per_s"), Some(&"1000000")), "{csv}");
+    assert!(!table(vec![run("1", Some(fixture::open()))], TableFormat::Text).contains("records/s"));
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub struct RequestStep {
     pub body: BodySpec,
     /// Headers, beside those of the scenario. An empty value leaves one out.
     pub headers: Keyed<Field<Text>>,
+    /// Number of records that the request carries, such as the items of an array: the report counts these,
+    /// too. A `batch` has its own.
+    pub records: Field<Text>,
     /// Send the request again until its answer has come. All of that is one request with one response time
     /// and one time limit.
     pub poll: Field<PollSpec>,
@@ -36,6 +39,7 @@ pub struct RequestStep {
 
 part!(RequestStep {
     "headers": headers,
+    "records": records,
     "poll": poll,
     "stream": stream,
     "collect": collect,
