@@ -14,6 +14,8 @@ const LONGEST_PAYLOAD: u64 = 8 << 20;
 const PAYLOAD_HEAD: u64 = 13;
 /// Bytes of the longest key that has no length of its own: `key-` and a number of 64 bits.
 const LONGEST_KEY: u32 = 24;
+/// The step of a GET.
+pub const GET: &str = "get";
 /// Carbon's target of its average, in milliseconds.
 pub const CARBON_AVERAGE_MS: f64 = 1.0;
 /// Bytes of a value that say which key it belongs to, at most.
@@ -145,7 +147,7 @@ impl Operation {
     const fn name(self) -> &'static str {
         match self {
             Self::Put => "put",
-            Self::Get => "get",
+            Self::Get => GET,
             Self::Delete => "delete",
         }
     }

@@ -1,10 +1,11 @@
 //! `plimsoll cache`: load on a cache, as a plan made from a few flags.
 
+use plimsoll_metrics::figure;
 use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_report::comparison::Question;
 use plimsoll_report::result::Note;
-use plimsoll_report::{SavedRun, Style};
-use plimsoll_workloads::cache::{Api, CARBON_AVERAGE_MS, CacheLoad, Targets};
+use plimsoll_report::{RunResult, SavedRun, Style};
+use plimsoll_workloads::cache::{Api, CARBON_AVERAGE_MS, CacheLoad, GET, Targets};
 use serde_json::json;
 
 use crate::args::output::OutputFormat;
@@ -104,8 +105,32 @@ impl Workload for Average<'_> {
             }
             run.result.notes.push(Note { code: "average".to_owned(), text });
         }
+        let hits = hits(&run.result).map(|text| Note { code: "hits".to_owned(), text });
+        run.result.notes.extend(hits);
         Ok(Exit::Success)
     }
+}
+
+/// The values that were found, and those that were not, which are good answers of a cache, too: `80 hits, 20
+/// misses of 100 GETs (80 %)`; `None` without GETs.
+fn hits(result: &RunResult) -> Option<String> {
+    let gets = result.by_step.iter().filter(|step| step.step == GET);
+    let [hits, misses] = ["200", "404"].map(|status| {
+        let counts = gets.clone().filter_map(|step| step.statuses.get(status));
+        counts.fold(0_u64, |sum, count| sum.saturating_add(*count))
+    });
+    let all = hits.saturating_add(misses);
+    if all == 0 {
+        return None;
+    }
+    let share = figure::share(hits as f64 / all as f64);
+    let advice = if hits == 0 { "; values are stored by --mix put, or --mix put+get" } else { "" };
+    Some(format!(
+        "{} hits, {} misses of {} GETs ({share} hits){advice}",
+        figure::count(hits),
+        figure::count(misses),
+        figure::count(all)
+    ))
 }
 
 /// The wall time by the operations in milliseconds, which is the average as Carbon computes it, and the mean

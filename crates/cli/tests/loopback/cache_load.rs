@@ -63,6 +63,21 @@ fn weights_share_the_load_and_a_miss_is_an_answer() {
     assert!(count(&result, "/statuses/404") > 0, "{result:#}");
 }
 
+/// Symptom: a thousand misses were "1,000 ok", and nothing else, in the short report.
+#[test]
+fn hits_and_misses_are_in_the_short_report() {
+    let target = CacheTarget::start("");
+    let short = |args: &str| run(&format!("cache --server {} -c 2 {args}", target.frames)).stdout;
+    let missed = short("--mix get --requests 100");
+    let told =
+        "0 hits, 100 misses of 100 GETs (0.0 % hits); values are stored by --mix put, or --mix put+get";
+    assert!(missed.lines().any(|line| line == told), "{missed}");
+    let found = short("--requests 50");
+    assert!(found.lines().any(|line| line.starts_with("50 hits, 0 misses of 50 GETs (100")), "{found}");
+    let stored = short("--mix put --requests 50");
+    assert!(!stored.contains(" hits"), "{stored}");
+}
+
 #[test]
 fn lies_are_found_counted_and_shown_with_their_key() {
     for (lie, args) in [

@@ -336,6 +336,13 @@ fn writes_that_a_follower_redirects_are_told_what_to_do_about() {
         "{text}"
     );
     assert_eq!(notes("--follow-redirects=3"), [Value::Null; 0]);
+    // Symptom: the short report had 20 good requests, and no word of it.
+    let short = run(&format!("crud --leader {follower} --total 20 --concurrency 2"));
+    assert!(
+        short.stdout.contains("20 requests were redirected (307, 308): name the leader"),
+        "{}",
+        short.stdout
+    );
 }
 
 /// Three nodes of the reference cluster, of which some lie, under a mix of writes.

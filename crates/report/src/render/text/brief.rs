@@ -23,6 +23,8 @@ const THRESHOLDS: usize = 3;
 const FEWEST_DETAILS: usize = 4;
 /// Targets, and lines about the model, that are named.
 const NAMED: usize = 2;
+/// Codes of the notes that are shown: what the counts alone do not tell.
+const NOTES: [&str; 2] = ["hits", "redirects"];
 /// The percentiles that are shown.
 const SHOWN: [&str; 4] = ["50", "90", "99", "99.9"];
 
@@ -137,6 +139,9 @@ fn counts(page: &mut Page<'_>, result: &RunResult) {
         page.statement(Emphasis::Plain, &resent.text(), "");
     }
     page.statement(Emphasis::Plain, &rate_line(result), "");
+    for note in result.notes.iter().filter(|note| NOTES.contains(&&*note.code)) {
+        page.statement(Emphasis::Plain, &note.text, "");
+    }
 }
 
 /// Tokens and goodput.
