@@ -55,6 +55,12 @@ pub struct Summary {
 /// percentile, which takes ln(0.05) / ln(p / 100) independent ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
+    /// The percentile 10. Left away in results of earlier versions, and of phases.
+    #[serde(default, rename = "10", skip_serializing_if = "Option::is_none")]
+    pub p10: Option<u64>,
+    /// The percentile 25. Left away in results of earlier versions, and of phases.
+    #[serde(default, rename = "25", skip_serializing_if = "Option::is_none")]
+    pub p25: Option<u64>,
     /// The median.
     #[serde(rename = "50")]
     pub p50: Option<u64>,
@@ -78,7 +84,10 @@ pub struct Percentiles {
     pub p99_99: Option<u64>,
 }
 
-/// The percentiles of a [`Summary`], with their names in results.
+/// The percentiles below the median of a [`Summary`], with their names in results. They have no intervals.
+pub const LOW_PERCENTILES: [(&str, f64); 2] = [("10", 10.0), ("25", 25.0)];
+
+/// The percentiles of a [`Summary`] from the median on, with their names in results.
 pub const PERCENTILES: [(&str, f64); 7] =
     [("50", 50.0), ("75", 75.0), ("90", 90.0), ("95", 95.0), ("99", 99.0), ("99.9", 99.9), ("99.99", 99.99)];
 
@@ -89,7 +98,7 @@ impl Percentiles {
     }
 
     pub(crate) fn from_values([p50, p75, p90, p95, p99, p99_9, p99_99]: [Option<u64>; 7]) -> Self {
-        Self { p50, p75, p90, p95, p99, p99_9, p99_99 }
+        Self { p50, p75, p90, p95, p99, p99_9, p99_99, ..Self::default() }
     }
 }
 
@@ -104,8 +113,13 @@ pub(crate) fn missing(p: f64, count: u64) -> Option<String> {
 }
 
 impl Summary {
-    /// One of the [`PERCENTILES`] by its name; `None` as well if it has no value.
+    /// One of the [`PERCENTILES`] or [`LOW_PERCENTILES`] by its name; `None` as well if it has no value.
     pub(crate) fn percentile(&self, name: &str) -> Option<u64> {
+        match name {
+            "10" => return self.p.p10,
+            "25" => return self.p.p25,
+            _ => {}
+        }
         let place = PERCENTILES.iter().position(|(known, _)| *known == name)?;
         self.p.values()[place]
     }
@@ -131,6 +145,11 @@ impl Summary {
             at_least.extend(["mean".to_owned(), "max".to_owned()]);
         }
         let rounded = |value: f64| value.round() as u64;
+        // A lower bound is no less than the median but where most values are bounds.
+        let [p10, p25] = LOW_PERCENTILES.map(|(_, p)| {
+            let value = missing(p, count).is_none().then(|| occupied.percentile(p)).flatten()?;
+            (!histogram.is_at_least(value, censored)).then_some(value)
+        });
         Self {
             unit: "ns".to_owned(),
             count,
@@ -138,7 +157,7 @@ impl Summary {
             mean: histogram.mean().map(rounded),
             stdev: occupied.stdev().map(rounded),
             max: histogram.max(),
-            p: Percentiles::from_values(values),
+            p: Percentiles { p10, p25, ..Percentiles::from_values(values) },
             p_missing,
             interval: BTreeMap::new(),
             interval_missing: BTreeMap::new(),
@@ -220,6 +239,17 @@ mod tests {
         assert_eq!(empty.p, Percentiles::default());
         assert_eq!(empty.p_missing.len(), PERCENTILES.len());
         assert_eq!(empty.p_missing["50"], "no samples");
+    }
+
+    #[test]
+    fn low_percentiles_are_there_where_they_are_known() {
+        let summary = Summary::exact(&filled(1..=1_000));
+        assert_eq!((summary.percentile("10"), summary.percentile("25")), (Some(100), Some(250)));
+        assert_eq!(Summary::exact(&filled([7])).percentile("10"), None);
+        // Most requests were given up: their times are bounds.
+        let given_up =
+            Summary::new(&filled((0..100).chain(2_000..2_900)), Censored { count: 900, from: Nanos(2_000) });
+        assert_eq!((given_up.percentile("10"), given_up.percentile("25")), (Some(99), None));
     }
 
     #[test]

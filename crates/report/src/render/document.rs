@@ -23,7 +23,7 @@ use self::times::Distribution;
 use self::verdict::{Opening, ThresholdLine, Tile};
 use crate::build::assembly;
 use crate::contract::result::{Finding, RunResult};
-use crate::contract::summary::{PERCENTILES, Summary};
+use crate::contract::summary::{LOW_PERCENTILES, PERCENTILES, Summary};
 use crate::render::layout::Emphasis;
 
 /// Everything that is reported on a run.
@@ -488,7 +488,7 @@ pub(crate) fn length(value: f64, at: impl Into<String>) -> Span {
 
 /// A percentile, by its name in `p`, or `min`, `mean`, `stdev` or `max`, of the summary at this pointer.
 pub(crate) fn figure_of(summary: &Summary, at: &str, name: &str) -> Span {
-    let is_percentile = PERCENTILES.iter().any(|(known, _)| *known == name);
+    let is_percentile = PERCENTILES.iter().chain(&LOW_PERCENTILES).any(|(known, _)| *known == name);
     let key = if is_percentile { pointer(&["p", name]) } else { pointer(&[name]) };
     Span::figure(cell(summary, name), format!("{at}{key}"), Unit::Nanos)
 }

@@ -32,7 +32,11 @@ const GENERATORS: [Generator; 9] = [
     },
     Generator {
         name: "hey",
-        differs: "hey's `-q` is the rate of each of its `-c` workers; `-q` and `--rate` here are those of the whole run.",
+        differs: "hey's `-q` is the rate of each of its `-c` workers; `-q` and `--rate` here are those of the \
+                  whole run. `--long` has the rest of its figures: fastest (`min`), p10, p25, DNS+dialup \
+                  (`connect`, without names, which are resolved before the load), resp wait (`first byte`), \
+                  resp read (its mean) and the size of a response, with its head. Not measured is req write: \
+                  a request counts as sent with its first byte.",
         parts: &[
             ("-n 1000", "`-n 1000`"),
             ("-c 50", "`-c 50`"),

@@ -205,7 +205,12 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
     }
     let (sent, received) =
         (bytes(result.bytes.sent, "/bytes/sent"), bytes(result.bytes.received, "/bytes/received"));
-    facts.push(Fact::new("bytes", line![sent, " sent, ", received, " received"]).on(Shown::TextAndPage));
+    let responses = result.statuses.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
+    let each = match result.bytes.received.checked_div(responses) {
+        Some(each) => format!(" received, {} for each response with its head", figure::bytes(each)),
+        None => " received".to_owned(),
+    };
+    facts.push(Fact::new("bytes", line![sent, " sent, ", received, each]).on(Shown::TextAndPage));
     facts
 }
 

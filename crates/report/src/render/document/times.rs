@@ -2,18 +2,22 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_core::Nanos;
 use plimsoll_metrics::{Accounting, NeverGood, figure};
 
 use super::{Column, Line, Row, Shown, Table, cell, count, figure_of};
 use crate::build::distribution::{self, Bar};
 use crate::contract::interval::PercentileBounds;
 use crate::contract::result::{ModelKind, RunResult};
-use crate::contract::summary::{PERCENTILES, Summary};
+use crate::contract::summary::{LOW_PERCENTILES, PERCENTILES, Summary};
 
 /// Variance inflation from which on the dependence of samples is reported.
 const DEPENDENT: f64 = 2.0;
 /// Rows of the distribution at most: the number that keeps a text on one screen.
 const DISTRIBUTION_ROWS: usize = 12;
+
+/// Figures of the times that are not of every request.
+const OTHERS: [&str; 6] = ["min", "mean", "50", "90", "99", "max"];
 
 /// A time of the request: its name, its pointer in the result, and its figures.
 type Time<'a> = (&'static str, &'static str, &'a Summary);
@@ -48,14 +52,17 @@ pub(super) fn table(result: &RunResult) -> Table {
         let (one, other) = (interval(first.2, name), interval(second.2, name));
         Row { cells: vec![label.into(), of(first), one, of(second), other, of(lag)], shown }
     };
-    let percentiles = PERCENTILES.iter().map(|(name, _)| row(format!("p{name}"), name, Shown::Everywhere));
+    let percentile = |shown| move |(name, _): &(&'static str, f64)| (*name, shown);
+    let low = LOW_PERCENTILES.iter().map(percentile(Shown::TextAndPage));
+    let percentiles = low.chain(PERCENTILES.iter().map(percentile(Shown::Everywhere)));
+    let percentiles = percentiles.map(|(name, shown)| row(format!("p{name}"), name, shown));
     let others = [
         ("max", Shown::Everywhere),
         ("mean", Shown::Everywhere),
         ("stdev", Shown::TextAndPage),
-        ("min", Shown::Page),
     ];
     let others = others.map(|(name, shown)| row(name.to_owned(), name, shown));
+    let least = row("min".to_owned(), "min", Shown::TextAndPage);
     let column = |title: String, shown| Column { title, shown };
     Table {
         caption: "Percentiles".to_owned(),
@@ -67,12 +74,12 @@ pub(super) fn table(result: &RunResult) -> Table {
             column("95 % interval".to_owned(), Shown::Page),
             column(format!("{}{star}", lag.0), Shown::Everywhere),
         ],
-        rows: percentiles.chain(others).collect(),
+        rows: std::iter::once(least).chain(percentiles).chain(others).collect(),
         hint: String::new(),
     }
 }
 
-/// Times that are not of every request.
+/// Times that are not of every request, or are a part of its service time.
 pub(super) fn others(result: &RunResult) -> Table {
     let times = [
         ("first byte", "/first_byte_time", Some(&result.first_byte_time)),
@@ -84,11 +91,27 @@ pub(super) fn others(result: &RunResult) -> Table {
     let known = times.into_iter().filter_map(|(label, at, summary)| Some((label, at, summary?)));
     let rows = known.filter(|(_, _, summary)| summary.count > 0).map(|(label, at, summary)| {
         let mut row = vec![label.into(), count(summary.count, format!("{at}/count")).into()];
-        row.extend(["50", "90", "99", "max"].map(|name| Line::from(figure_of(summary, at, name))));
+        row.extend(OTHERS.map(|name| Line::from(figure_of(summary, at, name))));
         row
     });
-    let heads = ["", "count", "p50", "p90", "p99", "max"].map(|title| (title, Shown::TextAndPage));
+    let mut rows: Vec<Vec<Line>> = rows.collect();
+    // Behind the first byte.
+    rows.splice(rows.len().min(1)..rows.len().min(1), reading(result));
+    let heads =
+        ["", "count", "min", "mean", "p50", "p90", "p99", "max"].map(|title| (title, Shown::TextAndPage));
     Table::new("Other times", heads, rows)
+}
+
+/// The time from the first byte of a response to its last: its mean, which is what the means of the two times
+/// differ by, where both are of the same requests.
+fn reading(result: &RunResult) -> Option<Vec<Line>> {
+    let (whole, first) = (&result.service_time, &result.first_byte_time);
+    let is_same = whole.count == first.count && whole.censored == 0;
+    let mean = whole.mean.zip(first.mean).filter(|_| is_same)?;
+    let mean = figure::nanos(Nanos(mean.0.saturating_sub(mean.1)));
+    let cells = OTHERS.map(|name| Line::from(if name == "mean" { mean.as_str() } else { "" }));
+    let known = ["response read".into(), count(whole.count, "/service_time/count").into()];
+    Some(known.into_iter().chain(cells).collect())
 }
 
 /// The values of the time that the model is about, in ranges.
