@@ -13,6 +13,9 @@ use super::service::{ID_DIGITS, digits, first_length};
 /// The CBOR body of the Internet Computer's load sink, up to the four bytes of the counter: a definite map of
 /// two text keys, without the self-describing tag; 32 bytes with the counter.
 const COUNTER_BODY: &[u8; 28] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
+/// The counter as JSON, up to its digits and behind them: filled with white space to the length of the CBOR,
+/// so that no figure of bytes depends on who asks.
+const JSON_BODY: (&[u8; 11], &[u8; 2]) = (b"{\"counter\":", b"}\n");
 /// The JSON body of a resource, before and after its id.
 const RESOURCE_BODY: (&[u8; 7], &[u8; 2]) = (b"{\"id\":\"", b"\"}");
 /// The message of gRPC with a number, a field of eight bytes, up to that: its prefix, and the field's key.
@@ -50,6 +53,8 @@ pub(crate) enum FormBody {
     Empty,
     /// Ends with the number of the request.
     Counter,
+    /// The same as JSON.
+    CounterJson,
     /// A message of gRPC with the number of the request.
     Number,
     /// Names the id of the resource.
@@ -64,7 +69,7 @@ impl FormBody {
     fn len(&self) -> usize {
         match self {
             Self::Empty | Self::Given => 0,
-            Self::Counter => COUNTER_BODY.len() + size_of::<u32>(),
+            Self::Counter | Self::CounterJson => COUNTER_BODY.len() + size_of::<u32>(),
             Self::Number => NUMBER_BODY.len() + size_of::<u64>(),
             Self::Resource => RESOURCE_BODY.0.len() + ID_DIGITS + RESOURCE_BODY.1.len(),
             Self::Inline(bytes) | Self::Shared(bytes) => bytes.len(),
@@ -85,11 +90,27 @@ impl FormBody {
             Self::Inline(bytes) | Self::Shared(bytes) => return bytes,
             // The counter of the original has 32 bits and wraps.
             Self::Counter => put(&[COUNTER_BODY, &(token as u32).to_le_bytes()]),
+            Self::CounterJson => *room = counter_as_json(token as u32),
             Self::Number => put(&[NUMBER_BODY, &token.to_le_bytes()]),
             Self::Resource => put(&[RESOURCE_BODY.0, &digits(token), RESOURCE_BODY.1]),
         }
         &room[..self.len()]
     }
+}
+
+/// The counter as JSON. It ends with the end of a line, for terminals.
+fn counter_as_json(counter: u32) -> Room {
+    let (before, behind) = JSON_BODY;
+    let mut room = [b' '; size_of::<Room>()];
+    room[..before.len()].copy_from_slice(before);
+    // Ten digits at most: they fit, and writing into the room does not fail.
+    let mut digits = &mut room[before.len()..];
+    let _ = write!(digits, "{counter}");
+    let digits = digits.len();
+    let end = room.len() - behind.len();
+    room[end..].copy_from_slice(behind);
+    debug_assert!(digits >= behind.len());
+    room
 }
 
 /// The parts of a form.
@@ -414,6 +435,19 @@ mod tests {
             0x65, b'r', b'e', b'p', b'l', b'y', 0xa1, 0x63, b'a', b'r', b'g', 0x44, 4, 3, 2, 1,
         ];
         assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn the_counter_is_json_of_the_same_length() {
+        for (token, counter) in [(0, 0), (7, 7), (u64::from(u32::MAX), u32::MAX), ((1 << 32) + 5, 5)] {
+            let (head, body) = written(&form(200, FormBody::CounterJson), token, false);
+            assert!(head.contains("content-length: 32\r\n"), "{head}");
+            let text = String::from_utf8(body).unwrap();
+            assert!(
+                text.starts_with(&format!("{{\"counter\":{counter} ")) && text.ends_with(" }\n"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -228,6 +228,7 @@ impl RequestHandler {
         }
         let table = &self.setup.forms.table;
         let ask = match table.grpc() {
+            None if table.is_for_person(request.method, request.target, request.accept) => Ask::Person,
             None => table.ask(request.method, request.target, body, None),
             // gRPC is spoken over HTTP/2 alone.
             Some(_) => Ask::Usual,
@@ -302,13 +303,20 @@ impl RequestHandler {
         if !request.whole || server.is_replying(stream) || watches() {
             return self.take_part(server, state, at, request);
         }
+        let is_person = || {
+            let accept = request.accept.map(|accept| server.text(accept));
+            forms.table.is_for_person(server.text(request.method), server.text(request.path), accept)
+        };
         if !self.at_once || state.mute {
             state.outstanding += 1;
             let to = Address { stream, head_only, persistence: Persistence::Keep };
             let id = request.id.filter(|_| self.logs).map(|id| server.text(id).into());
             let (path, content) = (server.text(request.path), server.text(request.content));
             let status = request.status.map(|status| server.text(status));
-            let ask = forms.table.ask(server.text(request.method), path, content, status).into_owned();
+            let ask = match is_person() {
+                true => Ask::Person,
+                false => forms.table.ask(server.text(request.method), path, content, status).into_owned(),
+            };
             let timeout = request.timeout.filter(|_| forms.table.grpc().is_some());
             let timeout = timeout.and_then(|timeout| read_timeout(server.text(timeout)));
             let deadline = timeout.map_or(Nanos::MAX, |timeout| Nanos(at.0.saturating_add(timeout)));
@@ -325,7 +333,10 @@ impl RequestHandler {
             self.body.extend_from_slice(server.text(request.content));
         }
         let status = request.status.map(|status| server.text(status));
-        let ask = forms.table.ask(server.text(request.method), &self.path, &self.body, status);
+        let ask = match is_person() {
+            true => Ask::Person,
+            false => forms.table.ask(server.text(request.method), &self.path, &self.body, status),
+        };
         let number = self.setup.count();
         let answer = forms.table.answer(&ask, number, self.thread);
         let sent = answer.write_http2(server, stream, head_only, &forms.book, &mut self.out);

@@ -111,6 +111,8 @@ fn is_code(status: u16) -> bool {
 pub(crate) enum Ask<'a> {
     /// The usual reply of the service.
     Usual,
+    /// The usual reply, for a person.
+    Person,
     /// Something with a resource.
     Resource(ResourceRequest<'a>),
     /// A request to a replica.
@@ -126,6 +128,7 @@ impl Ask<'_> {
     pub(crate) fn into_owned(self) -> Ask<'static> {
         match self {
             Self::Usual => Ask::Usual,
+            Self::Person => Ask::Person,
             Self::Resource(request) => Ask::Resource(request.into_owned()),
             Self::Canister(request) => Ask::Canister(request),
             Self::Grpc(call) => Ask::Grpc(call.into_owned()),
@@ -137,7 +140,8 @@ impl Ask<'_> {
 /// Replies of a service, and the other parts of it that the threads of a sink share.
 #[derive(Debug)]
 pub(crate) enum ReplyTable {
-    Usual(EncodedReply),
+    /// One reply, and perhaps another one for persons.
+    Usual(EncodedReply, Option<Box<EncodedReply>>),
     Crud(Box<CrudForms>),
     Canister(Box<CanisterForms>),
     Grpc(Box<GrpcForms>),
@@ -152,7 +156,7 @@ impl ReplyTable {
         let table = match &options.service {
             Service::Reply(reply) => {
                 let (form, faults) = reply.encoded(statuses, book);
-                return (Self::Usual(form), faults);
+                return (Self::Usual(form, reply.for_persons(book).map(Box::new)), faults);
             }
             Service::Crud(crud) => Self::Crud(Box::new(CrudForms::new(crud, options.threads, book))),
             Service::Canister(canister) => Self::Canister(Box::new(CanisterForms::new(canister, book))),
@@ -169,7 +173,7 @@ impl ReplyTable {
 
     /// Returns `true` if the answer depends on the request.
     pub(crate) const fn are_many(&self) -> bool {
-        !matches!(self, Self::Usual(_))
+        !matches!(self, Self::Usual(..))
     }
 
     /// Returns `true` if the service looks into the bodies of requests.
@@ -211,7 +215,7 @@ impl ReplyTable {
     ) -> Ask<'a> {
         match self {
             Self::Grpc(forms) => Ask::Grpc(forms.ask(target, body, status)),
-            Self::Usual(_) | Self::WebSocket(..) => Ask::Usual,
+            Self::Usual(..) | Self::WebSocket(..) => Ask::Usual,
             Self::Crud(_) => Ask::Resource(ResourceRequest::read(method, target)),
             Self::Canister(forms) => {
                 let path = path_of(target);
@@ -220,11 +224,19 @@ impl ReplyTable {
         }
     }
 
+    /// Returns `true` if the reply for a request with this `accept` is the one for persons.
+    #[inline]
+    pub(crate) fn is_for_person(&self, method: &[u8], target: &[u8], accept: Option<&[u8]>) -> bool {
+        let Some(accept) = accept else { return false };
+        matches!(self, Self::Usual(_, Some(_))) && plain::wants_json(method, target, accept)
+    }
+
     /// Carries out request `number`, which `thread` serves, and returns its answer.
     #[inline]
     pub(crate) fn answer<'a>(&'a self, ask: &'a Ask<'_>, number: u64, thread: u32) -> Answer<'a> {
         match (self, ask) {
-            (Self::Usual(form) | Self::WebSocket(_, form), _) => Answer::plain(form, number),
+            (Self::Usual(_, Some(form)), Ask::Person) => Answer::plain(form, number),
+            (Self::Usual(form, _) | Self::WebSocket(_, form), _) => Answer::plain(form, number),
             (Self::Crud(crud), Ask::Resource(request)) => crud.answer(request, thread),
             (Self::Crud(crud), _) => Answer::plain(&crud.nowhere, 0),
             // The state of the thread answers requests to canisters.
@@ -237,7 +249,7 @@ impl ReplyTable {
     /// The longest reply.
     pub(crate) const fn largest(&self) -> &EncodedReply {
         match self {
-            Self::Usual(form) | Self::WebSocket(_, form) => form,
+            Self::Usual(form, _) | Self::WebSocket(_, form) => form,
             Self::Crud(crud) => crud.largest(),
             Self::Canister(forms) => &forms.usual,
             Self::Grpc(forms) => &forms.good,
@@ -255,7 +267,7 @@ impl ReplyTable {
     pub(crate) fn resources(&self) -> u64 {
         match self {
             Self::Crud(crud) => crud.resources(),
-            Self::Usual(_) | Self::Canister(_) | Self::Grpc(_) | Self::WebSocket(..) => 0,
+            Self::Usual(..) | Self::Canister(_) | Self::Grpc(_) | Self::WebSocket(..) => 0,
         }
     }
 }
@@ -273,7 +285,7 @@ impl ThreadState {
         if let ReplyTable::Canister(forms) = table {
             let asked = gathered.iter().filter_map(|due| match &due.arrival.ask {
                 Ask::Canister(asked) => Some((&**asked, due)),
-                Ask::Usual | Ask::Resource(_) | Ask::Grpc(_) | Ask::WebSocket(_) => None,
+                Ask::Usual | Ask::Person | Ask::Resource(_) | Ask::Grpc(_) | Ask::WebSocket(_) => None,
             });
             self.signer.certify(&forms.subnet, seed, asked);
         }

@@ -17,6 +17,7 @@ pub(crate) const GET: &[u8] = b"GET /any?x=1 HTTP/1.1\r\nhost: sink\r\n\r\n";
 
 on_every_backend! {
     counts_from_zero_in_exact_cbor,
+    tells_persons_in_json,
     accepts_any_method_target_and_body,
     keeps_the_order_of_pipelined_requests,
     closes_when_asked_and_says_so,
@@ -63,6 +64,39 @@ fn closed_load(client: &mut Client, to: &Endpoint, connections: usize, requests:
         if answered < requests {
             let patience = client.now() + Nanos::from_secs(1);
             client.pump(patience);
+        }
+    }
+}
+
+/// Symptom: the answer to somebody's first curl was CBOR.
+fn tells_persons_in_json(backend: KernelBackend) {
+    let paced = SinkOptions { delay: Delay::Constant(Nanos::from_millis(1)), ..plain() };
+    let fixed = replying(Reply { body: Body::Cbor, ..Reply::default() });
+    for (options, tells) in [(plain(), true), (paced, true), (fixed, false)] {
+        let sink = start(options, backend);
+        let mut client = Client::new();
+        let conn = client.connect(sink.endpoint());
+        for (number, (line, accept, json)) in [
+            ("GET /", "accept: */*\r\n", true),
+            ("POST /a", "Accept: application/json\r\n", true),
+            ("GET /", "", false),
+            ("POST /a", "accept: */*\r\n", false),
+            ("GET /", "accept: application/cbor\r\n", false),
+            ("GET /api/v2/status", "accept: */*\r\n", false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            client.send(conn, format!("{line} HTTP/1.1\r\nhost: a\r\n{accept}\r\n").as_bytes());
+            let response = client.response(conn);
+            if json && tells {
+                let text = String::from_utf8(response.body).unwrap();
+                assert!(response.head.contains("content-type: application/json\r\n"), "{}", response.head);
+                assert!(text.len() == 32 && text.starts_with(&format!("{{\"counter\":{number} ")), "{text}");
+            } else {
+                assert!(response.head.contains("content-type: application/cbor\r\n"), "{}", response.head);
+                assert_eq!(response.counter(), number as u32, "{line} {accept}");
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::sink::{assert_identity, plain, replying, start};
 
 on_every_backend! {
     counts_streams_in_exact_cbor,
+    tells_persons_in_json,
     accepts_any_method_path_and_body,
     tells_the_protocols_apart_however_the_preface_comes,
     negotiates_by_alpn,
@@ -48,6 +49,24 @@ fn wait_for_count(client: &mut Client, sink: &Sink, count: u64) {
     while sink.counter() < count {
         let soon = client.now() + Nanos::from_millis(1);
         client.pump(soon);
+    }
+}
+
+fn tells_persons_in_json(backend: KernelBackend) {
+    for delay in [Delay::None, Delay::Constant(Nanos::from_millis(1))] {
+        let sink = start(SinkOptions { delay, ..plain() }, backend);
+        let mut client = Client::new();
+        let mut streams = connect(&mut client, &sink);
+        for (path, accept, content_type) in [
+            ("/", "*/*", "application/json"),
+            ("/", "application/cbor", "application/cbor"),
+            ("/api/v3/canister/a/query", "*/*", "application/cbor"),
+        ] {
+            let extra = Extra { fields: &[("accept", accept)], ..Extra::default() };
+            let request = streams.request("GET", path, extra);
+            let reply = streams.reply(&mut client, request);
+            assert_eq!((reply.field("content-type"), reply.body.len()), (Some(content_type), 32), "{accept}");
+        }
     }
 }
 

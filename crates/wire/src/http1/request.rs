@@ -31,6 +31,8 @@ pub struct Request<'a> {
     pub expects_continue: bool,
     /// Value of the header field `x-plimsoll-id`.
     pub id: Option<&'a [u8]>,
+    /// Value of the first header field `accept`.
+    pub accept: Option<&'a [u8]>,
 }
 
 impl<'a> Request<'a> {
@@ -215,6 +217,7 @@ pub(super) struct RequestHead {
     method: Span,
     target: Span,
     id: Option<Span>,
+    accept: Option<Span>,
     framing: Framing,
     fields: usize,
     version_minor: u8,
@@ -236,6 +239,7 @@ impl Default for RequestHead {
             method: Span::default(),
             target: Span::default(),
             id: None,
+            accept: None,
             framing: Framing::Length(0),
             fields: 0,
             version_minor: 1,
@@ -260,7 +264,8 @@ impl RequestHead {
             let version_minor = request.version.unwrap_or(0);
             let method = request.method.unwrap_or("").as_bytes();
             let target = request.path.unwrap_or("").as_bytes();
-            let id = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(ID_HEADER));
+            let named = |name| request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+            let [id, accept] = [ID_HEADER, "accept"].map(named);
             let expects_continue = request.headers.iter().any(|header| {
                 header.name.eq_ignore_ascii_case("expect")
                     && list(header.value).any(|one| one.eq_ignore_ascii_case(b"100-continue"))
@@ -269,6 +274,7 @@ impl RequestHead {
                 method: Span::of(method, bytes),
                 target: Span::of(target, bytes),
                 id: id.map(|header| Span::of(header.value, bytes)),
+                accept: accept.map(|header| Span::of(header.value, bytes)),
                 framing: Self::framing_of(&fields, version_minor)?,
                 fields: request.headers.len(),
                 version_minor,
@@ -306,6 +312,7 @@ impl RequestHead {
             body_bytes,
             expects_continue: self.expects_continue,
             id: self.id.map(|id| id.of_head(head)),
+            accept: self.accept.map(|accept| accept.of_head(head)),
         }
     }
 }

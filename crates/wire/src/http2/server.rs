@@ -118,6 +118,8 @@ pub struct Request {
     pub protocol: Option<Span>,
     /// Value of the first field `sec-websocket-protocol`.
     pub subprotocols: Option<Span>,
+    /// Value of the first field `accept`.
+    pub accept: Option<Span>,
     /// `false` if more of its content, or its end, is still to come: then the request is handed over again.
     /// The request may be answered before its end.
     pub whole: bool,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::{BackendChoice, Files, Problems, parse_backend, parse_size};
@@ -65,12 +65,26 @@ struct ReplyArgs {
     /// Body of this many bytes instead of the counter
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     body_size: Option<String>,
+    /// Reply with the CBOR of the counter to everyone, and not with JSON to persons
+    ///
+    /// Without it, GET and HEAD with an `accept` that does not name application/cbor get {"counter":7} of the
+    /// same length, as does `accept: application/json`. Load generators mostly send no `accept`, and paths
+    /// below /api/v always get CBOR.
+    #[arg(long, value_enum, value_name = "BODY", conflicts_with_all = ["body_size", "content_type"])]
+    body: Option<BodyName>,
     /// Content type of every reply [default: application/cbor, with --body-size application/octet-stream]
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
     /// Send bodies in pieces, such as 1KiB/10ms: one KiB every 10 ms
     #[arg(long, value_name = "BYTES/TIME")]
     slow_data: Option<String>,
+}
+
+/// Body that is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum BodyName {
+    /// The counter as the Internet Computer's load sink gives it.
+    Cbor,
 }
 
 #[derive(Debug, Args)]
@@ -210,6 +224,9 @@ impl ReplyArgs {
         let mut reply = Reply::default();
         if let Some(status) = reader.read("--status", &self.status, parse_status) {
             reply.status = status;
+        }
+        if let Some(BodyName::Cbor) = self.body {
+            reply.body = Body::Cbor;
         }
         if let Some(size) = reader.maybe("--body-size", self.body_size.as_ref(), parse_size) {
             reply.body = Body::Bytes(size);

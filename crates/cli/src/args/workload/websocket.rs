@@ -107,7 +107,7 @@ pub(crate) struct WebSocketServiceArgs {
     ///
     /// Upgrades and messages are both requests, for delays, faults and the log. A status of --fail refuses an
     /// upgrade, and closes with 1011 in place of answering a message.
-    #[arg(long, conflicts_with_all = ["status", "body_size", "content_type", "slow_data", "grpc"])]
+    #[arg(long, conflicts_with_all = ["status", "body", "body_size", "content_type", "slow_data", "grpc"])]
     websocket: bool,
     /// Send each message to all clients, and not only back. Needs one thread
     #[arg(long, requires = "websocket")]

@@ -40,7 +40,7 @@ impl Reply {
             "the content type must be printable ASCII",
         );
         require(
-            self.status != 204 || self.body == Body::Counter,
+            self.status != 204 || self.body.is_counter(),
             "a reply with status 204 has no body: leave out the body and its size, or take another status",
         );
         let is_bodiless = self.status == 204 || self.body.is_empty();
@@ -65,20 +65,33 @@ pub enum Body {
     /// The answer of the Internet Computer's load sink: the CBOR map `{status: "replied", reply: {arg: <4
     /// bytes>}}` of 32 bytes, `arg` being the number of the request, from 0 over all threads, little-endian,
     /// modulo 2^32.
+    ///
+    /// A person gets the same number as JSON of that length, `{"counter":7}` and white space: `GET` and `HEAD`
+    /// with an `accept` that does not name `application/cbor`, as browsers and curl send it, and all methods
+    /// whose `accept` names `application/json`. The paths of the Internet Computer's API always get CBOR.
     Counter,
+    /// That CBOR, whoever asks.
+    Cbor,
     /// This many bytes of no meaning.
     Bytes(u64),
     /// These bytes.
     Fixed(Arc<[u8]>),
 }
 
+/// Where paths of the Internet Computer's API begin, up to their version.
+const API: &[u8] = b"/api/v";
+
 /// Content types that a reply has where none was asked for.
 const USUAL_TYPES: [&str; 2] = ["application/cbor", "application/octet-stream"];
 
 impl Body {
+    fn is_counter(&self) -> bool {
+        matches!(self, Self::Counter | Self::Cbor)
+    }
+
     fn is_empty(&self) -> bool {
         match self {
-            Self::Counter => false,
+            Self::Counter | Self::Cbor => false,
             Self::Bytes(length) => *length == 0,
             Self::Fixed(bytes) => bytes.is_empty(),
         }
@@ -101,7 +114,25 @@ impl SlowData {
     }
 }
 
+/// Returns `true` if who sends this request, which has an `accept`, is told the counter as JSON, not CBOR.
+pub(super) fn wants_json(method: &[u8], target: &[u8], accept: &[u8]) -> bool {
+    let names = |name: &str| {
+        let mut all = accept.windows(name.len());
+        all.any(|part| part.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    let is_read = || matches!(method, b"GET" | b"HEAD") && !names("application/cbor");
+    !target.starts_with(API) && (names("application/json") || is_read())
+}
+
 impl Reply {
+    /// Encodes the reply for persons, with its own status; `None` if it is the same for all.
+    pub(super) fn for_persons(&self, book: &mut HeaderBlockCache) -> Option<EncodedReply> {
+        let is_usual = self.content_type == Self::default().content_type;
+        let (content_type, body) = ("application/json", FormBody::CounterJson);
+        (self.body == Body::Counter && is_usual)
+            .then(|| EncodedReply::new(Draft { content_type, body, ..Draft::new(self.status) }, book))
+    }
+
     /// Encodes the reply with its own status, and with each of these. All of them share the bytes of the
     /// body.
     pub(super) fn encoded(
@@ -118,7 +149,7 @@ impl Reply {
 /// The bytes of a body that is always the same.
 fn fixed_bytes(body: &Body) -> Option<Arc<[u8]>> {
     match body {
-        Body::Counter => None,
+        Body::Counter | Body::Cbor => None,
         Body::Bytes(length) => Some(vec![b'x'; *length as usize].into()),
         Body::Fixed(bytes) => Some(Arc::clone(bytes)),
     }
@@ -144,6 +175,25 @@ mod tests {
         let slow = SlowData { bytes: 10, every: Nanos(5) };
         for (length, span) in [(0, 0), (1, 0), (10, 0), (11, 5), (20, 5), (21, 10)] {
             assert_eq!(slow.span(length), Nanos(span), "{length}");
+        }
+    }
+
+    #[test]
+    fn persons_are_told_by_what_they_accept() {
+        let all = "text/html, */*;q=0.8";
+        for (method, target, accept, json) in [
+            ("GET", "/", "*/*", true),
+            ("GET", "/a?b", all, true),
+            ("HEAD", "/", "*/*", true),
+            ("GET", "/", "application/cbor", false),
+            ("GET", "/", "*/*, Application/CBOR", false),
+            ("POST", "/", "*/*", false),
+            ("POST", "/", "application/json", true),
+            ("GET", "/api/v2/status", all, false),
+            ("POST", "/api/v3/a/query", "application/json", false),
+        ] {
+            let told = wants_json(method.as_bytes(), target.as_bytes(), accept.as_bytes());
+            assert_eq!(told, json, "{method} {target} {accept}");
         }
     }
 

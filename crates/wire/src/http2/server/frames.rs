@@ -438,6 +438,7 @@ fn hand_over(stream: u32, head: &RequestHead, body_bytes: u64, text: &mut Vec<u8
         timeout: head.timeout.map(|timeout| timeout.shifted(at)),
         protocol: head.protocol.map(|protocol| protocol.shifted(at)),
         subprotocols: head.subprotocols.map(|subprotocols| subprotocols.shifted(at)),
+        accept: head.accept.map(|accept| accept.shifted(at)),
         whole: true,
         head_request: head.head_request,
         body_bytes,

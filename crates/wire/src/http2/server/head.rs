@@ -35,6 +35,7 @@ pub(super) struct RequestHead {
     /// The value of `:protocol` (RFC 8441 section 4).
     pub(super) protocol: Option<Span>,
     pub(super) subprotocols: Option<Span>,
+    pub(super) accept: Option<Span>,
     pub(super) content_length: Option<u64>,
     pub(super) head_request: bool,
     /// A CONNECT request. Without a protocol it is valid, but there is nothing that it could be connected to.
@@ -61,6 +62,7 @@ impl Clone for RequestHead {
         self.timeout = other.timeout;
         self.protocol = other.protocol;
         self.subprotocols = other.subprotocols;
+        self.accept = other.accept;
         self.content_length = other.content_length;
         self.head_request = other.head_request;
         self.connect = other.connect;
@@ -183,6 +185,7 @@ impl HeadReader {
             SUBPROTOCOL_HEADER if self.head.subprotocols.is_none() => {
                 self.head.subprotocols = Some(self.head.put(value));
             }
+            b"accept" if self.head.accept.is_none() => self.head.accept = Some(self.head.put(value)),
             ID_HEADER if self.head.id.is_none() => self.head.id = Some(self.head.put(value)),
             _ => {}
         }

@@ -18,7 +18,7 @@ pub(crate) struct CanisterServiceArgs {
     /// argument back.
     #[arg(
         long,
-        conflicts_with_all = ["status", "body_size", "content_type", "slow_data", "grpc", "websocket"]
+        conflicts_with_all = ["status", "body", "body_size", "content_type", "slow_data", "grpc", "websocket"]
     )]
     canister: bool,
     /// Know this canister only, and reject calls of others

@@ -20,7 +20,7 @@ pub(crate) struct GrpcServiceArgs {
     /// It has a service of its own, `plimsoll.sink.v1.Sink`, with a method of each kind, and the standard
     /// ones for health and reflection. A call whose metadata have `x-plimsoll-status: 14` fails with that
     /// code.
-    #[arg(long, conflicts_with_all = ["status", "body_size", "content_type", "slow_data"])]
+    #[arg(long, conflicts_with_all = ["status", "body", "body_size", "content_type", "slow_data"])]
     grpc: bool,
     /// File with further services, as protobuf writes it: reflection lists them, and their streaming methods
     /// answer with streams; repeatable
