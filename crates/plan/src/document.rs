@@ -353,7 +353,8 @@ pub struct DataSpec {
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub order: Field<Text>,
     /// Take rows from this many equal parts in turn, as if each of as many clients had its own: the first row
-    /// of each, then the second of each. Goes with the order `sequential`.
+    /// of each, then the second of each. Each part begins again behind its own last row. Goes with the order
+    /// `sequential`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub slices: Field<Text>,
     /// After the last row: `wrap` (default), `stop` or `fail`.

@@ -94,7 +94,9 @@ pub enum Order {
     /// Each once, in a random order that the seed of the plan chooses. After the end it is the same again.
     Shuffled,
     /// From this many parts of equal length in turn, at least 1: the first row of each, then the second of
-    /// each. If the rows do not divide evenly, the first parts have one more.
+    /// each. If the rows do not divide evenly, the first parts have one more. With [`AtEnd::Wrap`] each part
+    /// begins again behind its own last row, so that every n-th row stays one of the same part. There are no
+    /// more parts than rows.
     Slices(u32),
 }
 
