@@ -108,9 +108,10 @@ impl Importer<'_> {
                 self.bind(&table.at, &mut variables, name.to_owned(), per_request(names));
             }
         }
-        if !split && !sources.is_empty() && self.clients != self.threads {
+        if !split && !sources.is_empty() && self.clients > 1 {
             let becomes = format!(
-                "each of the {} threads has all of the data, not each of the {} clients",
+                "each of the {} threads goes through all of the data from the first row on; there, each of \
+                 the {} clients does, from a row at random",
                 self.threads, self.clients
             );
             self.findings.note(scenario.place("user-id-range-slicing"), "false", becomes);
@@ -201,18 +202,26 @@ impl Importer<'_> {
         }
         let name = self.names.take(wish);
         let mut data = DataSpec::default();
-        let end = end.to_string();
+        let (rows, end) = (end - start, end.to_string());
         data.range = vec![text(format!("{start:0width$}", width = end.len())), text(end)];
-        self.share(&mut data, split);
+        self.share(&mut data, split, rows, at);
         self.document.data.push(name.as_str(), data);
         Some(name)
     }
 
-    /// Sets which client gets which rows: each client its own part, or every client all of them.
-    fn share(&self, data: &mut DataSpec, split: bool) {
+    /// Sets which client gets which of `rows` rows: each client its own part, or every client all of them.
+    fn share(&mut self, data: &mut DataSpec, split: bool, rows: u64, at: &str) {
         data.share = text(if split { "split" } else { "whole" });
         if split && self.clients > 1 {
             data.slices = text(self.clients.min(u64::from(u32::MAX)).to_string());
+            if rows < self.clients {
+                let becomes = format!(
+                    "there are {} clients, each with values of its own, and {rows} values: they share them; \
+                     there, the program refuses the file",
+                    self.clients
+                );
+                self.findings.note(at, "", becomes);
+            }
         }
     }
 
@@ -240,7 +249,7 @@ impl Importer<'_> {
         };
         let source = self.names.clone().take(file.rsplit('/').next().and_then(|n| n.split('.').next())?);
         let mut data = DataSpec::default();
-        self.share(&mut data, split);
+        self.share(&mut data, split, table.rows.len() as u64, at);
         let mut names = self.names.clone();
         let source = unused(&self.document, source);
         if table.is_regular() && table.columns.iter().all(|column| names.take_exactly(column)) {

@@ -68,6 +68,8 @@ impl Importer<'_> {
         let requests = shares.iter().map(|share| u128::from(share.weight)).sum();
         let mean = Ratio::new(requests, 1)?.divided_by(sum)?;
         if shares.len() > 1 {
+            // The program draws each scenario at random.
+            self.settings.deal = text("shuffled");
             let written: Option<Vec<Ratio>> = match of_requests {
                 true => shares.iter().map(|share| ratio(share, 1)).collect(),
                 false => Some(iterations),

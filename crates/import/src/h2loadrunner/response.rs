@@ -11,6 +11,9 @@ use crate::source::Object;
 /// Statuses that a response can end with (RFC 9110 section 15; those below are interim).
 const STATUSES: std::ops::RangeInclusive<u16> = 200..=599;
 
+/// Statuses that are a success where the file expects none.
+const GOOD: [&str; 2] = ["2xx", "3xx"];
+
 /// Comparison of a text with an expected value.
 enum Compared<'v> {
     Equal(&'v str),
@@ -40,15 +43,14 @@ impl Importer<'_> {
             }
             None => {
                 let mut expect = ExpectSpec::default();
-                let accepted = match u16::try_from(status) {
-                    Ok(0) => "2xx".to_owned(),
-                    Ok(status) if STATUSES.contains(&status) => status.to_string(),
+                expect.status = match u16::try_from(status) {
+                    Ok(0) => GOOD.map(text).to_vec(),
+                    Ok(status) if STATUSES.contains(&status) => vec![text(status.to_string())],
                     _ => {
                         self.findings.problem(&at, format!("`{status}` is not a status"));
                         return;
                     }
                 };
-                expect.status = vec![text(accepted)];
                 expect
             }
         };
@@ -68,7 +70,13 @@ impl Importer<'_> {
             let Some(compared) = compared else { continue };
             if name == ":status" {
                 let known = statuses.unwrap_or_else(|| STATUSES.collect());
-                statuses = Some(self.statuses(&rule.at, known, &compared));
+                let left = matching(&known, &compared);
+                if left.is_empty() {
+                    let becomes = "no status from 200 to 599 matches: every request fails, as there";
+                    self.findings.note(rule.place("input"), compared.input(), becomes);
+                    self.add(&mut expect.headers, name.to_owned(), compared, &rule.at);
+                }
+                statuses = Some(if left.is_empty() { known } else { left });
             } else if draft::is_token(name) {
                 self.add(&mut expect.headers, name.to_ascii_lowercase(), compared, &rule.at);
             } else {
@@ -86,6 +94,9 @@ impl Importer<'_> {
                 expect.body.push(Field::new(compared.spec()));
             } else {
                 self.check_pointer(&rule.place("JsonPointer"), pointer);
+                if !matches!(compared, Compared::Whole(_)) && is_of_another_form(compared.input()) {
+                    self.findings.note(rule.place("input"), compared.input(), OTHER_FORM);
+                }
                 self.add(&mut expect.json, pointer.to_owned(), compared, &rule.at);
             }
         }
@@ -153,15 +164,6 @@ impl Importer<'_> {
         matches.push(name, Field::new(compared.spec()));
     }
 
-    /// Returns the statuses of `known` that match. Reports a problem if there are none.
-    fn statuses(&mut self, at: &str, known: Vec<u16>, compared: &Compared<'_>) -> Vec<u16> {
-        let left: Vec<u16> = known.into_iter().filter(|status| compared.holds(&status.to_string())).collect();
-        if left.is_empty() {
-            self.findings.problem(at, "no status from 200 to 599 matches");
-        }
-        left
-    }
-
     /// Which values the requests of a scenario take, each under its variable, which is known from then on.
     pub(super) fn pickers(
         &mut self,
@@ -210,10 +212,12 @@ impl Importer<'_> {
             Some("Request-Header") => extract.request_header = text(source.trim().to_ascii_lowercase()),
             Some("Json-Pointer-In-Request-Payload") => {
                 self.check_pointer(&at, source);
+                self.findings.note(at, source, OTHER_FORM);
                 extract.request_json = text(source);
             }
             Some("Json-Pointer-In-Response-Payload") => {
                 self.check_pointer(&at, source);
+                self.findings.note(at, source, OTHER_FORM);
                 extract.json = text(source);
             }
             other => {
@@ -264,6 +268,15 @@ impl Compared<'_> {
         spec
     }
 
+    fn input(&self) -> &str {
+        let (Self::Equal(input)
+        | Self::Start(input)
+        | Self::End(input)
+        | Self::Part(input)
+        | Self::Whole(input)) = self;
+        input
+    }
+
     fn holds(&self, value: &str) -> bool {
         match self {
             Self::Equal(input) => value == *input,
@@ -273,6 +286,21 @@ impl Compared<'_> {
             Self::Whole(input) => Regex::new(&whole(input)).is_ok_and(|regex| regex.is_match(value)),
         }
     }
+}
+
+/// The statuses of `known` that match.
+fn matching(known: &[u16], compared: &Compared<'_>) -> Vec<u16> {
+    known.iter().copied().filter(|status| compared.holds(&status.to_string())).collect()
+}
+
+/// Meaning of values in JSON that are neither texts, booleans nor whole numbers from 0 on.
+const OTHER_FORM: &str = "a value in JSON is as the body has it: there, a fraction has six decimals (12.500000), an \
+                          object is written anew without blanks, and a list, null or a number below 0 is empty";
+
+/// Returns `true` if a text to compare with a value in JSON looks like one that has another form there.
+fn is_of_another_form(input: &str) -> bool {
+    let is_number = input.parse::<f64>().is_ok_and(f64::is_finite);
+    input.starts_with(['{', '[']) || input == "null" || is_number && input.parse::<u64>().is_err()
 }
 
 /// The expression for the whole value instead of any part of it.
@@ -304,8 +332,8 @@ mod tests {
     #[test]
     fn statuses_are_written_in_short() {
         let matching = |compared: Compared<'_>| {
-            let all: Vec<u16> = STATUSES.filter(|status| compared.holds(&status.to_string())).collect();
-            ranges(&all).join(" ")
+            let all: Vec<u16> = STATUSES.collect();
+            ranges(&matching(&all, &compared)).join(" ")
         };
         assert_eq!(matching(Compared::Equal("201")), "201");
         assert_eq!(matching(Compared::Start("2")), "2xx");
@@ -316,5 +344,15 @@ mod tests {
         // The whole value has to match.
         assert_eq!(matching(Compared::Whole("20")), "");
         assert_eq!(matching(Compared::Whole(".*")), "200-599");
+    }
+
+    #[test]
+    fn values_in_json_that_the_program_writes_otherwise_are_known() {
+        for other in ["12.5", "-1", "1e3", "{}", "[1]", "null"] {
+            assert!(is_of_another_form(other), "{other}");
+        }
+        for same in ["", "0", "12", "true", "http", "12.5 EUR", "NaN", "inf"] {
+            assert!(!is_of_another_form(same), "{same}");
+        }
     }
 }

@@ -321,13 +321,20 @@ impl Importer<'_> {
         if let Some(interval) = self.time(top, "statistics-interval", 1) {
             self.settings.interval = interval;
         }
-        for (key, setting) in [
-            ("statistics-file", &mut self.settings.stats),
-            ("log-file", &mut self.settings.log),
-            ("failed-request-log-file", &mut self.settings.failed),
+        const ROWS: &str =
+            "rows are of scenarios and of all together, with other columns: there, of each request";
+        const LINES: &str = "lines have other fields; a file that ends in .tsv has those of there: when the request \
+                             was sent, its status and its time, in microseconds";
+        for (key, setting, becomes) in [
+            ("statistics-file", &mut self.settings.stats, ROWS),
+            ("log-file", &mut self.settings.log, LINES),
+            ("failed-request-log-file", &mut self.settings.failed, ""),
         ] {
             if let Some(file) = top.filled(key, &mut self.findings) {
                 *setting = text(file);
+                if !becomes.is_empty() && !(key == "log-file" && has_tabs(file)) {
+                    self.findings.note(top.place(key), file, becomes);
+                }
             }
         }
         if let Some(port) = top.count("builtin-server-listening-port", &mut self.findings) {
@@ -341,6 +348,11 @@ impl Importer<'_> {
             self.settings.control_h2loadrunner = Field::new(true);
         }
     }
+}
+
+/// Returns `true` if the log of a file of this name has the lines of the program.
+fn has_tabs(file: &str) -> bool {
+    file.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("tsv"))
 }
 
 /// Returns `true` if all ciphers of an OpenSSL list are among those that are offered in any case.

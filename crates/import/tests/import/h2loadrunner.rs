@@ -351,6 +351,114 @@ fn every_client_has_a_slice_of_the_data() {
     assert!(!imported(&with(value, "/clients", json!(1))).contains("slices"));
 }
 
+/// What differs from the program with data is told: it refuses fewer values than clients, and begins whole
+/// data at random.
+#[test]
+fn data_that_go_to_other_clients_are_told() {
+    let range =
+        |end: u64| json!([{"variable-name": "v", "variable-range-start": 0, "variable-range-end": end}]);
+    let of = |clients: u64, end: u64, slicing: bool| {
+        let value = with(defaults(), "/clients", json!(clients));
+        let value = with(value, "/Scenarios/0/range-based-variables", range(end));
+        imported(&with(value, "/Scenarios/0/user-id-range-slicing", json!(slicing)))
+    };
+    for (clients, end, slicing, note) in [
+        (3, 3, true, None),
+        (1, 1, false, None),
+        (
+            3,
+            2,
+            true,
+            Some("range-based-variables/0: there are 3 clients, each with values of its own, and 2 values"),
+        ),
+        (
+            2,
+            9,
+            false,
+            Some("user-id-range-slicing: `false`: each of the 1 threads goes through all of the data"),
+        ),
+    ] {
+        let text = of(clients, end, slicing);
+        assert_eq!(text.contains("note:"), note.is_some(), "{text}");
+        assert!(text.contains(note.unwrap_or_default()), "{text}");
+    }
+    let value = with(defaults(), "/clients", json!(2));
+    let value = with(value, "/Scenarios/0/user-variables-input-file", json!("one.csv"));
+    assert!(imported(&value).contains("there are 2 clients"), "{}", imported(&value));
+}
+
+/// The program calls every status below 400 a success, and draws each scenario by its weight.
+#[test]
+fn successes_and_scenarios_are_those_of_the_program() {
+    let text = imported(&with(defaults(), "/Scenarios/0/Requests/0/expected-status-code", json!(0)));
+    assert!(text.contains("- \"2xx\"\n") && text.contains("- \"3xx\"\n") && !text.contains("deal:"), "{text}");
+    let mut two = defaults();
+    let scenarios = two["Scenarios"].as_array_mut().expect("a list");
+    scenarios.push(json!({"name": "two", "Requests": [{"uri": {"input": "/2"}, "method": "GET"}]}));
+    assert!(imported(&two).contains("deal: shuffled\n"), "{}", imported(&two));
+}
+
+/// Symptom: an error of the import, where the program sends 20 requests of which none is a success.
+#[test]
+fn a_match_of_the_status_that_never_holds_is_taken_over_and_told() {
+    let matching = |rules: Value| {
+        let value = with(defaults(), "/Scenarios/0/Requests/0/response-match", json!({"headers": rules}));
+        imported(&value)
+    };
+    let rule = |kind: &str, input: &str| json!({"header-name": ":status", "matchType": kind, "input": input});
+    let text = matching(json!([rule("RegexMatch", "2")]));
+    let note = "response-match/headers/0/input: `2`: no status from 200 to 599 matches: every request fails";
+    assert!(text.contains(note) && text.contains("\":status\":\n") && text.contains("regex: ^(?:2)$"), "{text}");
+    // Two that exclude each other.
+    let text = matching(json!([rule("EqualsTo", "200"), rule("EqualsTo", "201")]));
+    assert!(text.contains("headers/1/input: `201`: no status") && text.contains("equals: 201"), "{text}");
+    assert!(text.contains("- 200\n") || text.contains("- \"200\"\n"), "{text}");
+    // The whole value has to match there, too.
+    assert!(!matching(json!([rule("RegexMatch", "2..")])).contains("note:"));
+}
+
+/// Values that the program writes in another form, in comparisons and where they are picked.
+#[test]
+fn values_in_json_that_the_program_writes_otherwise_are_told() {
+    let compared = |input: &str| {
+        let rule = json!([{"JsonPointer": "/a", "matchType": "EqualsTo", "input": input}]);
+        let at = "/Scenarios/0/Requests/0/response-match";
+        imported(&with(defaults(), at, json!({"headers": [], "payload": rule})))
+    };
+    for (input, told) in [("12.5", true), ("12.500000", true), ("{}", true), ("12", false), ("http", false)] {
+        let text = compared(input);
+        assert_eq!(text.contains("a fraction has six decimals (12.500000)"), told, "{input}: {text}");
+    }
+    for (place, told) in [
+        ("Json-Pointer-In-Response-Payload", true),
+        ("Json-Pointer-In-Request-Payload", true),
+        ("Response-Header", false),
+    ] {
+        let picker = json!([{"where-to-pickup-from": place, "source": "/a", "save-to-variable": "v"}]);
+        let picker = match told {
+            true => picker,
+            false => json!([{"where-to-pickup-from": place, "source": "a", "save-to-variable": "v"}]),
+        };
+        let text = imported(&with(defaults(), "/Scenarios/0/Requests/0/value-pickers", picker));
+        assert_eq!(text.contains("value-pickers/0/source: "), told, "{text}");
+    }
+}
+
+#[test]
+fn files_of_the_program_that_have_another_form_are_told() {
+    for (key, note) in [
+        ("log-file", "a file that ends in .tsv has those of there"),
+        ("statistics-file", "rows are of scenarios and of all together"),
+    ] {
+        let text = imported(&with(defaults(), &format!("/{key}"), json!("f.csv")));
+        assert!(text.contains(&format!("note: /{key}: `f.csv`: ")) && text.contains(note), "{text}");
+    }
+    for (key, file) in [("/failed-request-log-file", "f.txt"), ("/log-file", "f.tsv")] {
+        let text = imported(&with(defaults(), key, json!(file)));
+        assert!(!text.contains("note:") && text.contains(file), "{text}");
+    }
+}
+
 #[test]
 fn a_script_that_is_no_lua_is_left_out() {
     for script in ["function make_request(", "return 5"] {
