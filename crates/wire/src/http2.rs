@@ -33,7 +33,8 @@ mod window;
 
 pub use block_cache::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing};
 pub use client::{
-    Captured, Client, ClientOptions, Event, LONGEST_KEPT_BODY, LONGEST_QUOTE, Response, StreamFailure, Submit,
+    Captured, Client, ClientOptions, Event, LONGEST_KEPT_BODY, LONGEST_QUOTE, Response, StreamFailure,
+    Submit, Traffic,
 };
 pub use error::{ConnectionError, ErrorCode};
 pub use frame::PREFACE;

@@ -191,6 +191,19 @@ pub struct Response {
     pub interim: u32,
 }
 
+/// Bytes of the messages on a connection, without the heads of frames and padding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Header blocks of requests, compressed.
+    pub heads_sent: u64,
+    /// Header blocks of responses, compressed: interim and final heads, and trailers.
+    pub heads_received: u64,
+    /// Names and values of the fields in the blocks of responses, uncompressed.
+    pub fields_received: u64,
+    /// Content of responses.
+    pub content_received: u64,
+}
+
 /// One connection, seen from the client: requests in, responses out, up to a limit at the same time.
 ///
 /// Call [`start`](Self::start) once, first. Then, in any order: [`submit`](Self::submit) while there is
@@ -226,6 +239,8 @@ pub struct Client {
     captured: CapturedFields,
     /// Tickets whose response began in this `receive`.
     begun: Vec<u32>,
+    /// Bytes since the last [`take_traffic`](Self::take_traffic).
+    traffic: Traffic,
 
     budget: Budget,
     /// Pings without an answer.
@@ -260,6 +275,7 @@ impl Client {
             memo: HeadMemo::default(),
             captured: CapturedFields::default(),
             begun: Vec::new(),
+            traffic: Traffic::default(),
             budget: Budget::new(),
             pings: 0,
             awaits_ack: true,
@@ -439,7 +455,8 @@ impl Client {
         self.next_stream += 2;
         let ticket = self.streams.insert(id);
         let indexing = &mut self.indexing;
-        put_headers(out, id, no_body, self.peer.max_frame_size, |out| head(indexing, out));
+        let block = put_headers(out, id, no_body, self.peer.max_frame_size, |out| head(indexing, out));
+        self.traffic.heads_sent += block as u64;
         if self.slots.len() <= ticket as usize {
             self.slots.push(Stream::vacant());
         }
@@ -535,6 +552,11 @@ impl Client {
     #[inline]
     pub fn reuse(&mut self, ticket: u32) {
         self.streams.reuse(ticket);
+    }
+
+    /// Bytes of the messages since the last call, or since the start.
+    pub fn take_traffic(&mut self) -> Traffic {
+        std::mem::take(&mut self.traffic)
     }
 
     /// Ends a stream. Its ticket stays taken.

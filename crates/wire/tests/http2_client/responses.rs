@@ -1,9 +1,9 @@
 //! Responses that are all right, and their counts.
 
-use plimsoll_wire::http2::{Event, Response};
+use plimsoll_wire::http2::{Event, Indexing, Response, Traffic};
 
 use crate::http2_client::frames::*;
-use crate::http2_client::link::{CAPTURED, GET, HEAD, Link, responses};
+use crate::http2_client::link::{CAPTURED, GET, HEAD, Link, request_head, responses};
 
 /// Bytes of a frame's head.
 const FRAME: u64 = 9;
@@ -101,6 +101,50 @@ fn interim_responses_are_counted_and_not_remembered() {
     let response = read(GET, &bytes);
     assert_eq!((response.status, response.interim, response.body_bytes), (200, 2, 1));
     assert_eq!(response.wire_bytes, bytes.len() as u64);
+}
+
+/// Blocks count as they came and as they mean, whether they were decoded or recalled; what is not of a response
+/// to an open request does not count.
+#[test]
+fn bytes_of_heads_and_content_are_counted_until_they_are_taken() {
+    let fields = [(":status", "200"), ("server", "script")];
+    let trailers = [("grpc-status", "0")];
+    let interim = [(":status", "103"), ("link", "</style.css>")];
+    let one = [headers(1, 0, &interim), headers(1, 0, &fields), data(1, 0, b"hello")].concat();
+    let rest = [data(1, 0, b"!"), headers(1, END_STREAM, &trailers)].concat();
+    let bytes_of = |fields: &[(&str, &str)]| -> u64 {
+        fields.iter().map(|(name, value)| (name.len() + value.len()) as u64).sum()
+    };
+    let mut request = Vec::new();
+    request_head(&mut Indexing::default(), &mut request);
+    let mut link = Link::with_requests(&[GET, CAPTURED]);
+    let sent = Traffic { heads_sent: 2 * request.len() as u64, ..Traffic::default() };
+    assert_eq!(link.client.take_traffic(), sent);
+    link.take(&one);
+    link.take(&rest);
+    let all = [&interim[..], &fields, &trailers];
+    let came = Traffic {
+        heads_sent: 0,
+        heads_received: all.iter().map(|fields| block(fields).len() as u64).sum(),
+        fields_received: all.iter().map(|fields| bytes_of(fields)).sum(),
+        content_received: 6,
+    };
+    assert_eq!(link.client.take_traffic(), came);
+    // The same blocks again, of a request that keeps the fields.
+    link.take(&[headers(3, 0, &fields), headers(3, END_STREAM, &trailers)].concat());
+    let again = Traffic {
+        heads_received: came.heads_received - block(&interim).len() as u64,
+        fields_received: came.fields_received - bytes_of(&interim),
+        content_received: 0,
+        ..came
+    };
+    assert_eq!(link.client.take_traffic(), again);
+    // Nobody waits for the answer to a request that was given up.
+    let ticket = link.submit(GET);
+    link.client.cancel(ticket, &mut link.out);
+    link.client.take_traffic();
+    link.take(&headers(5, END_STREAM, &fields));
+    assert_eq!(link.client.take_traffic(), Traffic::default());
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub struct Captured {
 #[derive(Debug, Default)]
 pub(super) struct KnownBlock {
     pub(super) head: Option<ResponseHead>,
+    /// Bytes of the names and values of its fields, if it has no head.
+    pub(super) trailer_bytes: u32,
     /// Its fields, if they were captured.
     pub(super) fields: Option<CapturedFields>,
 }

@@ -221,6 +221,7 @@ impl Client {
         let stream = &mut self.slots[ticket as usize];
         stream.count_frame(head.length);
         stream.body_bytes += u64::from(content);
+        self.traffic.content_received += u64::from(content);
         if !stream.has_head() {
             self.malformed(ticket, "DATA before the head of the response", sinks);
         } else if !stream.receive_window.take(head.length) {
@@ -336,6 +337,9 @@ impl Client {
             }
             None => self.decode_head(ticket, block, sinks)?,
         };
+        if let Ok(head) = head {
+            self.count_block(block, head.field_bytes);
+        }
         match head {
             Ok(head) if head.status < 200 => self.interim_head(ticket, end, sinks),
             Ok(head) => {
@@ -367,7 +371,7 @@ impl Client {
             // An interim head would replace a final one, which is the useful one.
             Ok(head) if head.status >= 200 => {
                 let fields = capture.then(|| self.captured.since(mark));
-                self.remember(block, epoch, Some(head), fields);
+                self.remember(block, epoch, Ok(head), fields);
                 if let Some(fields) = fields {
                     sinks.events.push(Event::Head { ticket, fields });
                 }
@@ -394,13 +398,21 @@ impl Client {
         Some(taken)
     }
 
-    /// Remembers a block that was decoded from this epoch on, with its fields if they were captured.
-    fn remember(&mut self, block: &[u8], epoch: u64, head: Option<ResponseHead>, fields: Option<Captured>) {
+    /// Remembers a block that was decoded from this epoch on, with its fields if they were captured: a head,
+    /// or trailers with so many bytes of names and values.
+    fn remember(
+        &mut self,
+        block: &[u8],
+        epoch: u64,
+        head: Result<ResponseHead, u32>,
+        fields: Option<Captured>,
+    ) {
         if epoch != self.decoder.epoch() {
             return;
         }
         self.memo.remember(block, epoch, |known| {
-            known.head = head;
+            known.head = head.ok();
+            known.trailer_bytes = head.err().unwrap_or_default();
             match fields {
                 Some(fields) => self.captured.copy_to(fields, known.fields.get_or_insert_default()),
                 None => known.fields = None,
@@ -428,10 +440,13 @@ impl Client {
     ) -> Result<(), ConnectionError> {
         let capture = self.slots[ticket as usize].capture;
         let (epoch, mark) = (self.decoder.epoch(), self.captured.mark());
-        let decoded = match self.recall(block, capture, |known| known.head.is_none().then_some(())) {
-            Some(()) => Ok(()),
+        let known = |known: &KnownBlock| known.head.is_none().then_some(known.trailer_bytes);
+        let decoded = match self.recall(block, capture, known) {
+            Some(bytes) => Ok(bytes),
             None => {
+                let mut bytes = 0;
                 let keep = |name: &[u8], value: &[u8]| {
+                    bytes += (name.len() + value.len()) as u32;
                     if capture {
                         self.captured.push(name, value);
                     }
@@ -439,22 +454,30 @@ impl Client {
                 let decoded = decode_trailers(&mut self.decoder, &self.options.limits, block, keep)?;
                 if decoded.is_ok() {
                     let fields = capture.then(|| self.captured.since(mark));
-                    self.remember(block, epoch, None, fields);
+                    self.remember(block, epoch, Err(bytes), fields);
                 }
-                decoded
+                decoded.map(|()| bytes)
             }
         };
         match decoded {
-            Ok(()) if end => {
+            Ok(bytes) if end => {
+                self.count_block(block, bytes);
                 if self.captured.mark() > mark {
                     sinks.events.push(Event::Head { ticket, fields: self.captured.since(mark) });
                 }
                 self.complete(ticket, sinks);
             }
-            Ok(()) => self.malformed(ticket, "a second head, or trailers that do not end the stream", sinks),
+            Ok(_) => self.malformed(ticket, "a second head, or trailers that do not end the stream", sinks),
             Err(fault) => self.head_fault(ticket, fault, sinks),
         }
         Ok(())
+    }
+
+    /// Counts a header block of a response with so many bytes of names and values.
+    #[inline]
+    fn count_block(&mut self, block: &[u8], field_bytes: u32) {
+        self.traffic.heads_received += block.len() as u64;
+        self.traffic.fields_received += u64::from(field_bytes);
     }
 
     fn head_fault(&mut self, ticket: u32, fault: HeadFault, sinks: &mut Sinks<'_>) {

@@ -13,6 +13,8 @@ pub(super) struct ResponseHead {
     /// From 100 to 999, but never 101.
     pub(super) status: u16,
     pub(super) content_length: Option<u64>,
+    /// Bytes of the names and values of its fields.
+    pub(super) field_bytes: u32,
 }
 
 /// Decodes the block of a response head. With `captured` its fields, but not `:status`, are added there.
@@ -22,7 +24,14 @@ pub(super) fn decode_head(
     block: &[u8],
     captured: Option<&mut CapturedFields>,
 ) -> Result<Result<ResponseHead, HeadFault>, ConnectionError> {
-    let mut reader = HeadReader { status: None, content_length: None, regular: false, fault: None, captured };
+    let mut reader = HeadReader {
+        status: None,
+        content_length: None,
+        regular: false,
+        field_bytes: 0,
+        fault: None,
+        captured,
+    };
     let large = decode(decoder, limits, block, |name, value| reader.field(name, value))?;
     Ok(if large { Err(HeadFault::TooLarge) } else { reader.finish().map_err(HeadFault::Malformed) })
 }
@@ -33,6 +42,7 @@ struct HeadReader<'c> {
     content_length: Option<u64>,
     /// Set once a field came that is not a pseudo-header field.
     regular: bool,
+    field_bytes: u32,
     fault: Option<&'static str>,
     captured: Option<&'c mut CapturedFields>,
 }
@@ -43,6 +53,7 @@ impl HeadReader<'_> {
         if self.fault.is_some() {
             return;
         }
+        self.field_bytes += (name.len() + value.len()) as u32;
         let taken = if let [b':', ..] = name { self.pseudo(name, value) } else { self.regular(name, value) };
         self.fault = taken.err();
     }
@@ -83,7 +94,10 @@ impl HeadReader<'_> {
             (None, None) => Err("no :status"),
             // RFC 9113 section 8.6: HTTP/2 has no upgrade.
             (None, Some(101)) => Err("status 101"),
-            (None, Some(status)) => Ok(ResponseHead { status, content_length: self.content_length }),
+            (None, Some(status)) => {
+                let Self { content_length, field_bytes, .. } = self;
+                Ok(ResponseHead { status, content_length, field_bytes })
+            }
         }
     }
 }
