@@ -261,6 +261,8 @@ pub(crate) struct Conn {
     pub(crate) ping: Nanos,
     /// Requests sent on it.
     pub(crate) served: u64,
+    /// Those of them that belong to runs before this one.
+    pub(crate) served_before: u64,
     /// Set once a whole response has come on it.
     pub(crate) answered: bool,
     /// HTTP/2: set while the server allows no streams on it.
@@ -416,6 +418,7 @@ impl Conn {
             heard: Nanos::ZERO,
             ping: Nanos::MAX,
             served: 0,
+            served_before: 0,
             answered: false,
             barred: false,
             fills: false,

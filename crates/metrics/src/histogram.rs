@@ -446,6 +446,17 @@ impl Occupied {
     pub fn stdev(&self) -> Option<f64> {
         stdev_of(self.count, || self.buckets.iter().copied())
     }
+
+    /// Share of the values that differ from their mean by one [standard deviation](Self::stdev) at most, as
+    /// h2load's `+/- sd` has it. The values of a bucket count where its middle lies.
+    pub fn within_stdev(&self) -> Option<f64> {
+        let stdev = self.stdev()?;
+        let mean = mean_of(self.count, self.buckets.iter().copied());
+        // A sum of rounded terms: without room for its last bits, equal values would lie beside their mean.
+        let reach = stdev + mean.abs() * f64::EPSILON * 8.0;
+        let near = self.buckets.iter().filter(|bucket| (bucket.middle() - mean).abs() <= reach);
+        Some(near.map(|bucket| bucket.count).sum::<u64>() as f64 / self.count as f64)
+    }
 }
 
 /// Figures of a histogram that are exact although its values are kept in buckets.
@@ -472,16 +483,25 @@ pub struct Bucket {
     pub count: u64,
 }
 
+impl Bucket {
+    fn middle(&self) -> f64 {
+        (self.lowest as f64 + self.highest as f64) / 2.0
+    }
+}
+
+/// The mean of values in buckets, from the buckets' middles.
+fn mean_of(total: u64, buckets: impl Iterator<Item = Bucket>) -> f64 {
+    buckets.map(|bucket| bucket.middle() * bucket.count as f64).sum::<f64>() / total as f64
+}
+
 /// The deviation of values in buckets from their mean, both from the buckets' middles.
 fn stdev_of<I: Iterator<Item = Bucket>>(total: u64, buckets: impl Fn() -> I) -> Option<f64> {
     if total == 0 {
         return None;
     }
-    let count = total as f64;
-    let middle = |bucket: &Bucket| (bucket.lowest as f64 + bucket.highest as f64) / 2.0;
-    let mean = buckets().map(|bucket| middle(&bucket) * bucket.count as f64).sum::<f64>() / count;
-    let squares: f64 = buckets().map(|bucket| (middle(&bucket) - mean).powi(2) * bucket.count as f64).sum();
-    Some((squares / count).sqrt())
+    let mean = mean_of(total, buckets());
+    let squares: f64 = buckets().map(|bucket| (bucket.middle() - mean).powi(2) * bucket.count as f64).sum();
+    Some((squares / total as f64).sqrt())
 }
 
 /// The rank of the percentile `p` among `total` values, from 1.

@@ -42,11 +42,11 @@ pub use pace::{Pace, RateUnit};
 pub use plimsoll_statistics::samples_needed;
 pub use record::{
     AcceptQueue, Accounting, AddressChange, AnswerPause, AnswerTimes, Cell, Censored, ConnectionRecord,
-    CoreUse, ErrorExample, FileUse, FoundBy, GroupLimits, HelperCpu, Http2Record, Interval, IterationRecord,
-    LogRecord, LongCalls, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model, NetworkUse,
-    OtherUse, OwnSegments, Peer, PhaseMerger, PhaseRecord, ProcessEvent, ProcessUse, RateChange, RunRecord,
-    Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, TIMED_OUT, TargetProcess, ThreadUse,
-    Throttling, WatchedProcess, WatchedUse, WebSocketRecord, WorkerRecord,
+    CoreUse, ErrorExample, FileUse, FoundBy, GroupLimits, HelperCpu, Http2Record, Http2Traffic, Interval,
+    IterationRecord, LogRecord, LongCalls, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model,
+    NetworkUse, OtherUse, OwnSegments, Peer, PhaseMerger, PhaseRecord, ProcessEvent, ProcessUse, RATE_UNITS,
+    RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord, TIMED_OUT,
+    TargetProcess, ThreadUse, Throttling, WatchedProcess, WatchedUse, WebSocketRecord, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer, Timeline, TimelineDownsampler};

@@ -16,7 +16,7 @@ use plimsoll_core::{ErrorClass, ErrorCounts, Nanos, Outcome};
 
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::answers::{AnswerPause, AnswerTimes};
-pub use self::connection::{AddressChange, ConnectionRecord, Http2Record};
+pub use self::connection::{AddressChange, ConnectionRecord, Http2Record, Http2Traffic, RATE_UNITS};
 pub use self::machine::{
     AcceptQueue, CoreUse, GroupLimits, MachineFacts, MachineInterval, MachineRecord, NetworkUse, OtherUse,
     OwnSegments, ProcessUse, TargetProcess, ThreadUse, Throttling,

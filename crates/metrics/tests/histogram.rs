@@ -164,6 +164,26 @@ fn values_beyond_a_day_are_counted_and_marked() {
     assert_eq!(only.percentile(50.0), Some(u64::MAX));
 }
 
+/// As h2load counts them: the mean, more or less one standard deviation, both included.
+#[test]
+fn values_within_a_deviation_of_the_mean() {
+    for (values, share) in [
+        (&[][..], None),
+        (&[7], Some(1.0)),
+        (&[7; 5], Some(1.0)),
+        // Both lie exactly one deviation beside the mean.
+        (&[10, 20], Some(1.0)),
+        (&[1, 2, 3, 4, 100], Some(0.8)),
+        // 1 and 9 are 4 beside 5, the deviation is 3.27.
+        (&[1, 5, 9], Some(1.0 / 3.0)),
+    ] {
+        assert_eq!(recorded(values).occupied().within_stdev(), share, "{values:?}");
+    }
+    // Buckets are wide here, and have their values in the middle.
+    let large = recorded(&[1_000_000_007; 3]);
+    assert_eq!(large.occupied().within_stdev(), Some(1.0));
+}
+
 #[test]
 fn an_empty_histogram_has_no_figures() {
     let histogram = Histogram::new();

@@ -19,6 +19,7 @@ pub mod suite;
 pub mod summary;
 pub mod sweep;
 pub(crate) mod timestamp;
+pub mod traffic;
 pub mod trial;
 pub mod watched;
 

@@ -39,7 +39,7 @@ pub use contract::timestamp::rfc3339;
 pub use contract::trial::{self, TrialFigures};
 pub use contract::{
     SCHEMA_VERSION, agent, event_streams, example, interval, machine, phase, probe, reconciliation, records,
-    schema_result, slices, slow, watched,
+    schema_result, slices, slow, traffic, watched,
 };
 pub use render::format::{Format, NoHistograms, TableFormat};
 pub use render::html;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, Chunk, Close, ConnId, Endpoint};
+use plimsoll_metrics::{Http2Traffic, RATE_UNITS};
 use plimsoll_plan::Protocol;
 use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
@@ -151,6 +152,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Frees the slot. The requests on it must have been dealt with.
     pub(super) fn release(&mut self, slot: u32, close: Option<Close>) {
         self.unlink_websocket(slot, ErrorClass::WebSocketClosed);
+        self.count_traffic(slot);
         let conn = &mut self.conns[slot as usize];
         if let Some(how) = close {
             self.io.close(conn.id, how);
@@ -394,6 +396,31 @@ impl<B: Backend> Worker<'_, B> {
         };
         conn.state = State::Greeting;
         self.write_control(slot);
+    }
+
+    /// Counts the bytes of the messages on a connection that has ended, or whose run has.
+    pub(super) fn count_traffic(&mut self, slot: u32) {
+        let Client::Http2(client) = &mut self.conns[slot as usize].client else { return };
+        let http2::Traffic { heads_sent, heads_received, fields_received, content_received } =
+            client.take_traffic();
+        let traffic = Http2Traffic { heads_sent, heads_received, fields_received, content_received };
+        self.records.measured.connections.http2.traffic.merge(&traffic);
+    }
+
+    /// At the end of a run at `end`: counts the messages of the connections that are open, and how many requests
+    /// each of them has taken per second.
+    pub(super) fn count_open(&mut self, end: Nanos) {
+        let keeps = self.plan.connections.keep_alive;
+        for slot in 0..self.conns.len() {
+            let conn = &self.conns[slot];
+            let (requests, time) = (conn.served - conn.served_before, end.since(conn.since));
+            if keeps && conn.state.is_established() && time > Nanos::ZERO {
+                let units = u128::from(requests) * u128::from(RATE_UNITS) * u128::from(Nanos::from_secs(1).0);
+                let rate = u64::try_from(units / u128::from(time.0)).unwrap_or(u64::MAX);
+                self.records.measured.connections.request_rates.record(rate);
+            }
+            self.count_traffic(slot as u32);
+        }
     }
 
     /// Ready for requests: sends those that were waiting for it.

@@ -494,6 +494,7 @@ impl<B: Backend> Worker<'_, B> {
         self.records.worker.wall = window;
         self.records.worker.shared_wakeups = self.pacer.napped().min(window);
         let pacing_budget = self.pacer.budget();
+        self.count_open(self.clock.end.min(now));
         let mut connections = std::mem::take(&mut self.records.measured.connections);
         self.state_limits(&mut connections);
         self.exchanges.log.flush();

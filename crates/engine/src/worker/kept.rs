@@ -57,8 +57,16 @@ impl<B: Backend> Worker<'_, B> {
                 self.conns.resize_with(slot + 1, Conn::free);
             }
             // Timers, lists and flushes are those of another worker.
-            self.conns[slot] =
-                Conn { armed: Nanos::MAX, listed: false, mark: (0, 0), fills: false, barred: false, ..conn };
+            self.conns[slot] = Conn {
+                armed: Nanos::MAX,
+                listed: false,
+                mark: (0, 0),
+                fills: false,
+                barred: false,
+                since: now,
+                served_before: conn.served,
+                ..conn
+            };
             self.put_into_service(slot as u32, now);
         }
         self.flush();

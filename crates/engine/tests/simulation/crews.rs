@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_engine::{Backends, Control, Crew, TargetAddress};
-use plimsoll_metrics::{Log, RunRecord};
+use plimsoll_metrics::{Log, RATE_UNITS, RunRecord};
 use plimsoll_plan::Plan;
 use plimsoll_testkit::{Behaviour, Faults, Law, SimOpen, SimOptions, TruthLog};
 
@@ -50,6 +50,16 @@ fn idle_connections_serve_the_next_run() {
             assert_eq!(record.connections.peak_open, 6);
             assert_eq!(record.connections.connect_time.count(), record.connections.opened);
             assert!(record.peers.iter().all(|peer| !peer.protocol.is_empty()));
+            // Each has a sixth of the rate in this run, whichever it had served in others.
+            let rates = &record.connections.request_rates;
+            assert_eq!(rates.count(), 6);
+            let rate = rates.mean().expect("there are six") / RATE_UNITS as f64;
+            assert!((rate - 2000.0 / 6.0).abs() < 0.05 * rate, "{rate}");
+            // 400 answers of the same fields in each run.
+            let traffic = record.connections.http2.traffic;
+            assert_eq!(traffic.fields_received, records[0].connections.http2.traffic.fields_received);
+            assert_eq!(traffic.fields_received > 0, !protocol.is_empty());
+            assert!(traffic.heads_received <= traffic.fields_received);
         }
     }
 }

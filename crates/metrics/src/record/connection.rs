@@ -27,6 +27,9 @@ pub struct AddressChange {
     pub error: Option<String>,
 }
 
+/// Units of [`ConnectionRecord::request_rates`] in one request per second.
+pub const RATE_UNITS: u64 = 1_000;
+
 /// Counts and times of connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionRecord {
@@ -62,6 +65,10 @@ pub struct ConnectionRecord {
     pub connect_time: Histogram,
     /// TLS handshake time, after the connect.
     pub tls_time: Histogram,
+    /// Requests per second, in [thousandths](RATE_UNITS), that each connection that was open at the end has taken
+    /// since it was established. None if connections are used for one request.
+    #[serde(default)]
+    pub request_rates: Histogram,
     /// TLS sessions that were resumed.
     pub tls_resumed: u64,
     /// Remedy against the first TLS fault that has one.
@@ -89,7 +96,7 @@ impl ConnectionRecord {
     #[must_use]
     pub fn counts(&self) -> Self {
         let Http2Record { connections, stream_limit, streams_asked, cancelled, .. } = self.http2;
-        let Http2Record { barred, blocked_while_barred, .. } = self.http2;
+        let Http2Record { barred, blocked_while_barred, traffic, .. } = self.http2;
         let counted = Http2Record {
             connections,
             stream_limit,
@@ -97,11 +104,12 @@ impl ConnectionRecord {
             cancelled,
             barred,
             blocked_while_barred,
+            traffic,
             ..Http2Record::default()
         };
-        let (connect_time, tls_time, tls_hint) = (Histogram::new(), Histogram::new(), self.tls_hint.clone());
-        let address_changes = Vec::new();
-        Self { address_changes, connect_time, tls_time, tls_hint, http2: counted, ..*self }
+        let (connect_time, tls_time, request_rates) = Default::default();
+        let (address_changes, tls_hint) = (Vec::new(), self.tls_hint.clone());
+        Self { address_changes, connect_time, tls_time, request_rates, tls_hint, http2: counted, ..*self }
     }
 
     /// Adds another worker's connections; limits and peaks add up too.
@@ -119,6 +127,7 @@ impl ConnectionRecord {
         self.limit += other.limit;
         self.connect_time.merge(&other.connect_time);
         self.tls_time.merge(&other.tls_time);
+        self.request_rates.merge(&other.request_rates);
         self.tls_resumed += other.tls_resumed;
         self.tls_hint = self.tls_hint.take().or_else(|| other.tls_hint.clone());
         self.blocked += other.blocked;
@@ -159,8 +168,42 @@ pub struct Http2Record {
     pub violations: BTreeMap<Cow<'static, str>, u64>,
     /// Streams that were given up by RST_STREAM with CANCEL, because their request had timed out.
     pub cancelled: u64,
+    /// Bytes of messages.
+    #[serde(default)]
+    pub traffic: Http2Traffic,
     /// Round trips of PING frames.
     pub ping_time: Histogram,
+}
+
+/// Bytes of the messages on connections that spoke HTTP/2, without the heads of frames and padding. Counted
+/// when a connection ends, or the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Http2Traffic {
+    /// Header blocks of requests, compressed.
+    pub heads_sent: u64,
+    /// Header blocks of responses, compressed.
+    pub heads_received: u64,
+    /// Names and values of the fields in the blocks of responses, uncompressed.
+    pub fields_received: u64,
+    /// Content of responses.
+    pub content_received: u64,
+}
+
+impl Http2Traffic {
+    /// Adds those of another connection. They may be those of a file: a sum that no run can have is the largest
+    /// number.
+    pub const fn merge(&mut self, other: &Self) {
+        self.heads_sent = self.heads_sent.saturating_add(other.heads_sent);
+        self.heads_received = self.heads_received.saturating_add(other.heads_received);
+        self.fields_received = self.fields_received.saturating_add(other.fields_received);
+        self.content_received = self.content_received.saturating_add(other.content_received);
+    }
+
+    /// Part of the fields of responses that compression has saved, from 0 to 1; `None` without any.
+    pub fn saved(&self) -> Option<f64> {
+        let (sent, plain) = (self.heads_received as f64, self.fields_received as f64);
+        (plain > 0.0).then(|| 1.0 - sent / plain)
+    }
 }
 
 impl Http2Record {
@@ -197,6 +240,7 @@ impl Http2Record {
             }
         }
         self.cancelled += other.cancelled;
+        self.traffic.merge(&other.traffic);
         self.ping_time.merge(&other.ping_time);
     }
 }
@@ -219,8 +263,15 @@ mod tests {
             go_aways: [("NO_ERROR".into(), 1)].into(),
             violations: [("PROTOCOL_ERROR".into(), 1)].into(),
             cancelled: 3,
+            traffic: Http2Traffic {
+                heads_sent: 4,
+                heads_received: 10,
+                fields_received: 40,
+                content_received: 7,
+            },
             ping_time,
         };
+        assert_eq!((one.traffic.saved(), Http2Traffic::default().saved()), (Some(0.75), None));
         let other = Http2Record {
             connections: 1,
             stream_limit: Some(32),
@@ -237,7 +288,8 @@ mod tests {
         assert_eq!((merged.connections, merged.cancelled, merged.ping_time.count()), (3, 3, 1));
         assert_eq!(merged.resets, [("CANCEL".into(), 5), ("REFUSED_STREAM".into(), 2)].into());
         assert_eq!(merged.binding_limit(), Some(32));
-        merged.merge(&Http2Record::default());
+        merged.merge(&Http2Record { traffic: one.traffic, ..Http2Record::default() });
+        assert_eq!((merged.traffic.heads_sent, merged.traffic.content_received), (8, 14));
         assert_eq!((merged.stream_limit, merged.streams_asked), (Some(32), 50));
         assert!(!merged.is_empty());
     }

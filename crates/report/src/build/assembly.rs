@@ -32,6 +32,7 @@ use crate::contract::result::{
 use crate::contract::slices::SlicesResult;
 use crate::contract::slow::SlowClientsResult;
 use crate::contract::summary::{Summary, missing};
+use crate::contract::traffic::{Http2TrafficResult, RateSpread};
 use crate::contract::watched::{TrendsResult, WatchedResult};
 use crate::contract::{SCHEMA_VERSION, timestamp};
 
@@ -420,6 +421,7 @@ impl Connections {
             tls_resumed: connections.tls_resumed,
             blocked_s: connections.blocked.as_secs_f64(),
             blocked_at_limit_s: connections.blocked_at_limit.as_secs_f64(),
+            requests_per_s: RateSpread::new(&connections.request_rates),
         }
     }
 }
@@ -441,6 +443,7 @@ impl Http2Result {
             go_aways: by_code(&record.go_aways),
             violations: by_code(&record.violations),
             cancelled: record.cancelled,
+            traffic: Http2TrafficResult::new(&record.traffic),
             ping_time: Summary::exact(&record.ping_time),
         })
     }

@@ -28,6 +28,7 @@ use crate::contract::records::RecordsResult;
 use crate::contract::slices::SlicesResult;
 use crate::contract::slow::SlowClientsResult;
 use crate::contract::summary::Summary;
+use crate::contract::traffic::{Http2TrafficResult, RateSpread};
 use crate::contract::watched::{TrendsResult, WatchedResult};
 
 /// The result of one run.
@@ -608,6 +609,10 @@ pub struct Connections {
     pub blocked_s: f64,
     /// Part of it for which the limit of connections was reached.
     pub blocked_at_limit_s: f64,
+    /// Requests per second that each connection that was open at the end of the load has taken since it was
+    /// established. Left away if there are none, and if connections are used for one request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_s: Option<RateSpread>,
 }
 
 /// Events on connections that spoke HTTP/2 (RFC 9113) in the whole run, warm-up included. Error codes are
@@ -638,6 +643,9 @@ pub struct Http2Result {
     pub violations: BTreeMap<String, u64>,
     /// Streams given up by the generator because their request had timed out.
     pub cancelled: u64,
+    /// Bytes of messages, and what compression saved. Left away if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Http2TrafficResult>,
     /// Round trips of PING frames, warm-up included.
     pub ping_time: Summary,
 }

@@ -24,6 +24,10 @@ pub struct Summary {
     pub mean: Option<u64>,
     /// The standard deviation.
     pub stdev: Option<u64>,
+    /// Share of the values, from 0 to 1, that differ from the mean by one standard deviation at most. Left away
+    /// without values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_stdev: Option<f64>,
     /// The largest value, exactly.
     pub max: Option<u64>,
     /// Percentiles.
@@ -156,6 +160,7 @@ impl Summary {
             min: histogram.min(),
             mean: histogram.mean().map(rounded),
             stdev: occupied.stdev().map(rounded),
+            within_stdev: occupied.within_stdev(),
             max: histogram.max(),
             p: Percentiles { p10, p25, ..Percentiles::from_values(values) },
             p_missing,

@@ -153,6 +153,10 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     sum.tls_resumed = sum.tls_resumed.saturating_add(more.tls_resumed);
     sum.blocked_s += more.blocked_s;
     sum.blocked_at_limit_s += more.blocked_at_limit_s;
+    sum.requests_per_s = match (sum.requests_per_s, more.requests_per_s) {
+        (Some(mine), Some(theirs)) => Some(mine.merged(&theirs)),
+        (mine, theirs) => mine.or(theirs),
+    };
     if let (Some(sum), Some(more)) = (&mut mine.http2, &theirs.http2) {
         sum.connections = sum.connections.saturating_add(more.connections);
         sum.stream_limit = sum.stream_limit.into_iter().chain(more.stream_limit).min();
@@ -163,6 +167,10 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
         add_map(&mut sum.go_aways, &more.go_aways);
         add_map(&mut sum.violations, &more.violations);
         sum.cancelled = sum.cancelled.saturating_add(more.cancelled);
+        sum.traffic = match (sum.traffic, more.traffic) {
+            (Some(mine), Some(theirs)) => mine.merged(&theirs),
+            (mine, theirs) => mine.or(theirs),
+        };
     } else if mine.http2.is_none() {
         mine.http2.clone_from(&theirs.http2);
     }

@@ -34,6 +34,11 @@ const CONTRACT: &str = "
     iterations.started iterations.completed iterations.failed iterations.unfinished
     http2.connections http2.streams_asked http2.stream_limit http2.resets.REFUSED_STREAM
     http2.go_aways.NO_ERROR http2.violations.PROTOCOL_ERROR http2.cancelled http2.ping_time.p.50
+    http2.traffic.heads_sent_bytes http2.traffic.heads_received_bytes http2.traffic.fields_received_bytes
+    http2.traffic.heads_saved_share http2.traffic.content_received_bytes
+    connections.requests_per_s.connections connections.requests_per_s.min connections.requests_per_s.mean
+    connections.requests_per_s.stdev connections.requests_per_s.within_stdev connections.requests_per_s.max
+    response_time.within_stdev service_time.within_stdev
     by_step[].scenario by_step[].step by_step[].statuses.200 by_step[].errors.status_5xx
     intervals[].at_s intervals[].started intervals[].ok intervals[].failed intervals[].achieved_per_s
     intervals[].response_time.p.50

@@ -3,11 +3,11 @@
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::{
     AcceptQueue, Accounting, CoreUse, FileUse, FoundBy, Gauges, GroupLimits, Histogram, Http2Record,
-    Interval, IntervalMerger, IterationRecord, LogRecord, MachineFacts, MachineInterval, Model, NetworkUse,
-    Outline, OwnSegments, Peer, PhaseMerger, PhaseOutline, ProcessEvent, ProcessUse, RateChange, Recorder,
-    RunRecord, Sample, ScenarioOutline, Slicer, Stall, SteeredBy, Steering, StepRecord, TargetProcess,
-    ThreadUse, Threshold, ThresholdSpec, ThresholdWatch, Throttling, TimelineDownsampler, WatchedProcess,
-    WatchedUse, WorkerRecord, judge,
+    Http2Traffic, Interval, IntervalMerger, IterationRecord, LogRecord, MachineFacts, MachineInterval, Model,
+    NetworkUse, Outline, OwnSegments, Peer, PhaseMerger, PhaseOutline, ProcessEvent, ProcessUse, RateChange,
+    Recorder, RunRecord, Sample, ScenarioOutline, Slicer, Stall, SteeredBy, Steering, StepRecord,
+    TargetProcess, ThreadUse, Threshold, ThresholdSpec, ThresholdWatch, Throttling, TimelineDownsampler,
+    WatchedProcess, WatchedUse, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 
@@ -597,8 +597,17 @@ pub(crate) fn http2() -> RunResult {
         go_aways: [("NO_ERROR".into(), 7), ("ENHANCE_YOUR_CALM".into(), 1)].into(),
         violations: [("FLOW_CONTROL_ERROR".into(), 1), ("PROTOCOL_ERROR".into(), 2)].into(),
         cancelled: 1_234,
+        traffic: Http2Traffic {
+            heads_sent: 210_000,
+            heads_received: 95_000,
+            fields_received: 1_900_000,
+            content_received: 5_400_000,
+        },
         ping_time,
     };
+    for rate in [196_000, 199_500, 200_000, 204_500] {
+        record.connections.request_rates.record(rate);
+    }
     record.error_examples =
         [("extraction".to_owned(), "the response has no header location".to_owned())].into();
     let mut context = context(OPEN);

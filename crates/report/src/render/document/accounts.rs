@@ -205,12 +205,16 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
     }
     let (sent, received) =
         (bytes(result.bytes.sent, "/bytes/sent"), bytes(result.bytes.received, "/bytes/received"));
+    let mut line = line![sent, " sent, ", received, " received"];
+    if result.duration_s > 0.0 {
+        let per_second = (result.bytes.received as f64 / result.duration_s) as u64;
+        line.push(format!(", {}/s", figure::bytes(per_second)));
+    }
     let responses = result.statuses.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
-    let each = match result.bytes.received.checked_div(responses) {
-        Some(each) => format!(" received, {} for each response with its head", figure::bytes(each)),
-        None => " received".to_owned(),
-    };
-    facts.push(Fact::new("bytes", line![sent, " sent, ", received, each]).on(Shown::TextAndPage));
+    if let Some(each) = result.bytes.received.checked_div(responses) {
+        line.push(format!(", {} for each response with its head", figure::bytes(each)));
+    }
+    facts.push(Fact::new("bytes", line).on(Shown::TextAndPage));
     facts
 }
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use plimsoll_metrics::figure;
 
 use super::accounts::CHANGES_SHOWN;
-use super::{Fact, Line, Shown, Span, Table, count, length, line, pointer};
+use super::{Fact, Line, Shown, Span, Table, bytes, count, length, line, per_second, pointer, share};
 use crate::contract::result::{AddressChangeResult, Http2Result, RunResult};
+use crate::contract::traffic::{Http2TrafficResult, RateSpread};
 use crate::render::layout::Emphasis;
 
 /// The name of HTTP/1.1 among the protocols.
@@ -91,6 +92,7 @@ pub(super) fn connections(result: &RunResult) -> Vec<Fact> {
         line.push(" of it at the limit");
     }
     let mut facts = vec![Fact::new("connections", line)];
+    facts.extend(connections.requests_per_s.as_ref().map(rates));
     let changes = &connections.address_changes;
     let more = changes.len().saturating_sub(CHANGES_SHOWN);
     let more = (more > 0).then(|| format!("and {more} more"));
@@ -101,6 +103,50 @@ pub(super) fn connections(result: &RunResult) -> Vec<Fact> {
         result.websocket.iter().flat_map(|record| super::websocket::facts(record, result.duration_s)),
     );
     facts
+}
+
+/// Requests per second of single connections.
+fn rates(rates: &RateSpread) -> Fact {
+    let at = |key: &str| format!("/connections/requests_per_s/{key}");
+    let rate = |value: f64, key: &str| per_second(Some(value), at(key));
+    let mut line = line![rate(rates.mean, "mean"), " on a connection in the mean"];
+    if rates.connections > 1 {
+        line.push(", ± ");
+        line.push(rate(rates.stdev, "stdev"));
+        if let Some(within) = rates.within_stdev {
+            line.push(" for ");
+            line.push(share(within, at("within_stdev")));
+            line.push(" of them");
+        }
+        line.push(", from ");
+        line.push(rate(rates.min, "min"));
+        line.push(" to ");
+        line.push(rate(rates.max, "max"));
+    }
+    Fact::new("", line).on(Shown::TextAndPage)
+}
+
+/// Bytes of the messages on HTTP/2.
+fn traffic(traffic: &Http2TrafficResult) -> Fact {
+    let counted = |value: u64, key: &str| bytes(value, format!("/http2/traffic/{key}"));
+    let mut line = line![
+        "header blocks: ",
+        counted(traffic.heads_sent_bytes, "heads_sent_bytes"),
+        " sent, ",
+        counted(traffic.heads_received_bytes, "heads_received_bytes"),
+        " received",
+    ];
+    if let Some(saved) = traffic.heads_saved_share {
+        line.push(" (compression saved ");
+        line.push(share(saved, "/http2/traffic/heads_saved_share"));
+        line.push(" of ");
+        line.push(counted(traffic.fields_received_bytes, "fields_received_bytes"));
+        line.push(")");
+    }
+    line.push("; content: ");
+    line.push(counted(traffic.content_received_bytes, "content_received_bytes"));
+    line.push(" received");
+    Fact::new("", line).on(Shown::TextAndPage)
 }
 
 /// Limits, resets and violations of HTTP/2.
@@ -123,6 +169,7 @@ fn http2(http2: &Http2Result) -> Vec<Fact> {
         }
     };
     let mut facts = vec![Fact::new("HTTP/2", limit)];
+    facts.extend(http2.traffic.as_ref().map(traffic));
     if !http2.violations.is_empty() {
         let violated = Span::emphasised(Emphasis::Bad, "server violated the protocol");
         facts.push(Fact::new("", line![violated, format!(": {}", by_code(&http2.violations))]));

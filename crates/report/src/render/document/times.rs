@@ -56,8 +56,16 @@ pub(super) fn table(result: &RunResult) -> Table {
     let low = LOW_PERCENTILES.iter().map(percentile(Shown::TextAndPage));
     let percentiles = low.chain(PERCENTILES.iter().map(percentile(Shown::Everywhere)));
     let percentiles = percentiles.map(|(name, shown)| row(format!("p{name}"), name, shown));
-    let others = [("max", Shown::Everywhere), ("mean", Shown::Everywhere), ("stdev", Shown::TextAndPage)];
-    let others = others.map(|(name, shown)| row(name.to_owned(), name, shown));
+    let others = [
+        ("max", Shown::Everywhere),
+        ("mean", Shown::Everywhere),
+        ("stdev", Shown::TextAndPage),
+        ("within_stdev", Shown::TextAndPage),
+    ];
+    let others = others.map(|(name, shown)| {
+        let label = if name == "within_stdev" { "± stdev" } else { name };
+        row(label.to_owned(), name, shown)
+    });
     let least = row("min".to_owned(), "min", Shown::TextAndPage);
     let column = |title: String, shown| Column { title, shown };
     Table {
