@@ -44,7 +44,7 @@ const DEFAULT_REDIRECTS: u32 = 10;
 const HEAD_BYTES: std::ops::RangeInclusive<u64> = 1024..=16 * 1024 * 1024;
 
 /// Endings of files that a plan may have replaced: those of sources, programs and plans are not among them.
-const OUTPUT_ENDINGS: [&str; 6] = ["csv", "json", "jsonl", "ndjson", "log", "txt"];
+const OUTPUT_ENDINGS: [&str; 7] = ["csv", "tsv", "json", "jsonl", "ndjson", "log", "txt"];
 
 impl Plan {
     /// Parses and checks everything that was typed, fills in the defaults, and compiles the requests.

@@ -684,7 +684,7 @@ settings! {
             /// nanoseconds as they are in the report; a percentile with too few values is empty. Without
             /// those of the warm-up, the rows add up to the accounts of the run.
             stats: Value = flag().value("FILE"),
-            /// Write one line per request: CSV to FILE.csv, else lines of JSON
+            /// Write one line per request: CSV to FILE.csv, h2load's lines to FILE.tsv, else lines of JSON
             log: Value = flag().value("FILE"),
             /// Write when each event of a stream came, one line per response: CSV to FILE.csv, else lines
             /// of JSON

@@ -131,11 +131,32 @@ fn parse_limit(text: &str) -> Result<u64, Problem> {
         .ok_or_else(|| Problem::new(format!("--failed-limit: `{text}` is not a number above 0")))
 }
 
+/// The form of a line, by the ending of the file's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Csv,
+    Json,
+    /// Of h2load's `--log-file`, for its readers: when the request was sent, its status and its time, in
+    /// microseconds.
+    Tabs,
+}
+
+impl Form {
+    fn of(path: &Path) -> Self {
+        let is = |ending: &str| path.extension().is_some_and(|known| known.eq_ignore_ascii_case(ending));
+        match () {
+            () if is_csv(path) => Self::Csv,
+            () if is("tsv") => Self::Tabs,
+            () => Self::Json,
+        }
+    }
+}
+
 /// One file. A failure to write it is reported once.
 struct Sink {
     file: Option<RecordFile>,
     path: PathBuf,
-    is_csv: bool,
+    form: Form,
     /// Records that did not reach the file.
     lost: u64,
 }
@@ -143,7 +164,7 @@ struct Sink {
 impl Sink {
     fn new(file: RecordFile) -> Self {
         let path = file.path().to_owned();
-        Self { is_csv: is_csv(&path), path, file: Some(file), lost: 0 }
+        Self { form: Form::of(&path), path, file: Some(file), lost: 0 }
     }
 
     /// Writes this number of records with `write`.
@@ -188,11 +209,11 @@ impl Writer {
             match batch {
                 LogBatch::Entries(entries) => {
                     if let Some(sink) = &mut self.entries {
-                        let (outline, csv) = (&self.outline, sink.is_csv);
+                        let (outline, form) = (&self.outline, sink.form);
                         sink.write(entries.len() as u64, |file| {
                             entries.iter().try_for_each(|entry| {
                                 record.clear();
-                                write_entry(&mut record, outline, entry, csv)?;
+                                write_entry(&mut record, outline, entry, form)?;
                                 file.write(&record)
                             })
                         });
@@ -200,7 +221,7 @@ impl Writer {
                 }
                 LogBatch::Streams(streams) => {
                     if let Some(sink) = &mut self.streams {
-                        let (outline, csv) = (&self.outline, sink.is_csv);
+                        let (outline, csv) = (&self.outline, sink.form == Form::Csv);
                         sink.write(streams.len() as u64, |file| {
                             streams.iter().try_for_each(|stream| {
                                 record.clear();
@@ -248,9 +269,25 @@ const fn outcome(entry: &LogEntry) -> &'static str {
     }
 }
 
-fn write_entry(out: &mut impl Write, outline: &Outline, entry: &LogEntry, csv: bool) -> std::io::Result<()> {
+/// The line of a request as h2load writes it: -1 is the status of one without a whole answer.
+fn write_tabs(out: &mut impl Write, entry: &LogEntry) -> std::io::Result<()> {
+    const MICROSECOND: u64 = 1_000;
+    let time = entry.service_time.unwrap_or(entry.response_time);
+    let sent = entry.unix + entry.response_time.since(time);
+    let status = match entry.outcome {
+        Outcome::TimedOut => -1,
+        _ if entry.status == 0 => -1,
+        _ => i32::from(entry.status),
+    };
+    writeln!(out, "{}\t{status}\t{}", sent.0 / MICROSECOND, time.0 / MICROSECOND)
+}
+
+fn write_entry(out: &mut impl Write, outline: &Outline, entry: &LogEntry, form: Form) -> std::io::Result<()> {
+    if form == Form::Tabs {
+        return write_tabs(out, entry);
+    }
     let (scenario, step) = names(outline, entry);
-    if csv {
+    if form == Form::Csv {
         let service = entry.service_time.map_or(String::new(), |time| time.0.to_string());
         return writeln!(
             out,
@@ -422,8 +459,9 @@ mod tests {
         let unsent =
             LogEntry { outcome: Outcome::TimedOut, status: 0, service_time: None, step: 0, ..entry() };
         for entry in [entry(), unsent] {
-            write_entry(&mut out, &outline(), &entry, true).unwrap();
-            write_entry(&mut out, &outline(), &entry, false).unwrap();
+            for form in [Form::Csv, Form::Json, Form::Tabs] {
+                write_entry(&mut out, &outline(), &entry, form).unwrap();
+            }
         }
         let mut response = Message::new(b"HTTP/1.1 503 Busy\r\nSet-Cookie: topsecret", b"later", 99);
         response.cut = 7;
