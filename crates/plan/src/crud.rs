@@ -85,10 +85,14 @@ impl Resolver<'_> {
         let mut alone = true;
         // A plan's scenarios have requests to count, too.
         let scenarios = patch.document.as_ref().is_some_and(|loaded| !loaded.document.scenarios.is_empty());
+        let total = total_rate(patch).map(|total| format!(": write `--rate {total}`")).unwrap_or_default();
         for (given, hint) in [
             (
                 if scenarios { &None } else { &patch.rps },
-                "it is per connection, and goes with --crud-create-method and the like; the total rate is --rate",
+                &*format!(
+                    "it is per connection, and goes with --crud-create-method and the like; the total rate is --rate\
+                     {total}"
+                ),
             ),
             (
                 &patch.stream_timeout_interval_ms,
@@ -201,6 +205,12 @@ impl Resolver<'_> {
             format!("{}: `{}` occurs in the path of no URL and in no data file", given.by, given.text);
         self.fail(Problem::new(message).with_hint("it is replaced there, case-sensitively, and nowhere else"))
     }
+}
+
+/// The rate of all connections, if there is a whole number of them and of requests per second on each.
+fn total_rate(patch: &PlanPatch) -> Option<u64> {
+    let number = |given: &Option<RawValue>| given.as_ref()?.text.parse::<u64>().ok();
+    number(&patch.rps)?.checked_mul(number(&patch.connections)?)
 }
 
 impl Crud {

@@ -204,6 +204,7 @@ fn crud() {
     let with = |first: &[&'static str], rest: &[&'static str]| [first, rest].concat();
     insta::assert_snapshot!(shown_all(&[
         &[URL, "--rps", "100"],
+        &[URL, "--rps", "100", "--connections", "50"],
         &[URL, "--stream-timeout-interval-ms", "2000"],
         &with(&CREATE, &["--rps", "100", "--rate", "5"]),
         &with(&CREATE, &["--rps", "100", "--stages", "1s@5"]),
