@@ -407,8 +407,8 @@ impl<B: Backend> Worker<'_, B> {
         self.records.measured.connections.http2.traffic.merge(&traffic);
     }
 
-    /// At the end of a run at `end`: counts the messages of the connections that are open, and how many requests
-    /// each of them has taken per second.
+    /// At the end of a run at `end`: counts the messages of the connections that are open, and how many
+    /// requests each of them has taken per second.
     pub(super) fn count_open(&mut self, end: Nanos) {
         let keeps = self.plan.connections.keep_alive;
         for slot in 0..self.conns.len() {

@@ -65,8 +65,8 @@ pub struct ConnectionRecord {
     pub connect_time: Histogram,
     /// TLS handshake time, after the connect.
     pub tls_time: Histogram,
-    /// Requests per second, in [thousandths](RATE_UNITS), that each connection that was open at the end has taken
-    /// since it was established. None if connections are used for one request.
+    /// Requests per second, in [thousandths](RATE_UNITS), that each connection that was open at the end
+    /// has taken since it was established. None if connections are used for one request.
     #[serde(default)]
     pub request_rates: Histogram,
     /// TLS sessions that were resumed.
@@ -190,8 +190,8 @@ pub struct Http2Traffic {
 }
 
 impl Http2Traffic {
-    /// Adds those of another connection. They may be those of a file: a sum that no run can have is the largest
-    /// number.
+    /// Adds those of another connection. They may be those of a file: a sum that no run can have is the
+    /// largest number.
     pub const fn merge(&mut self, other: &Self) {
         self.heads_sent = self.heads_sent.saturating_add(other.heads_sent);
         self.heads_received = self.heads_received.saturating_add(other.heads_received);

@@ -24,8 +24,8 @@ pub struct Summary {
     pub mean: Option<u64>,
     /// The standard deviation.
     pub stdev: Option<u64>,
-    /// Share of the values, from 0 to 1, that differ from the mean by one standard deviation at most. Left away
-    /// without values.
+    /// Share of the values, from 0 to 1, that differ from the mean by one standard deviation at most.
+    /// Left away without values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_stdev: Option<f64>,
     /// The largest value, exactly.

@@ -60,8 +60,8 @@ pub struct RateSpread {
     pub mean: f64,
     /// The standard deviation.
     pub stdev: f64,
-    /// Share of the connections, from 0 to 1, that differ from the mean by one standard deviation at most; null
-    /// if runs were merged.
+    /// Share of the connections, from 0 to 1, that differ from the mean by one standard deviation at
+    /// most; null if runs were merged.
     pub within_stdev: Option<f64>,
     /// The fastest.
     pub max: f64,

@@ -486,8 +486,8 @@ pub(crate) fn length(value: f64, at: impl Into<String>) -> Span {
     Span::figure(text, at, Unit::Seconds)
 }
 
-/// A percentile, by its name in `p`, or `min`, `mean`, `stdev`, `within_stdev` or `max`, of the summary at this
-/// pointer.
+/// A percentile, by its name in `p`, or `min`, `mean`, `stdev`, `within_stdev` or `max`, of the summary
+/// at this pointer.
 pub(crate) fn figure_of(summary: &Summary, at: &str, name: &str) -> Span {
     if name == "within_stdev" {
         let text = summary.within_stdev.map_or("-".to_owned(), figure::share);

@@ -214,6 +214,7 @@ impl<'a> Page<'a> {
                 c if self.style.unicode || c.is_ascii() => out.push(c),
                 'µ' => out.push('u'),
                 '≥' => out.push_str(">="),
+                '±' => out.push_str("+-"),
                 '–' | '·' => out.push('-'),
                 '…' => out.push_str("..."),
                 '█' => out.push('#'),

@@ -44,7 +44,7 @@ fn agents_are_merged_and_each_has_its_line() {
     assert_eq!(result.agents.len(), 3);
     assert_eq!(result.agents[1].started, one.result.accounting.started);
     let text = text(&merged);
-    for part in ["3 agents", "agent-2", "2/3", "-1.50 ms ? 80.0 us", "within 120 us of the common instant"] {
+    for part in ["3 agents", "agent-2", "2/3", "-1.50 ms +- 80.0 us", "within 120 us of the common instant"] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
     assert_eq!(SavedRun::from_bytes(&merged.to_bytes().unwrap()).unwrap(), merged);

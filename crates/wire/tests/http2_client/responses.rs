@@ -103,8 +103,8 @@ fn interim_responses_are_counted_and_not_remembered() {
     assert_eq!(response.wire_bytes, bytes.len() as u64);
 }
 
-/// Blocks count as they came and as they mean, whether they were decoded or recalled; what is not of a response
-/// to an open request does not count.
+/// Blocks count as they came and as they mean, whether they were decoded or recalled; what is not of a
+/// response to an open request does not count.
 #[test]
 fn bytes_of_heads_and_content_are_counted_until_they_are_taken() {
     let fields = [(":status", "200"), ("server", "script")];
