@@ -1,11 +1,12 @@
 //! The configurations of h2loadrunner that the crate `import` is tested with, run as they are against the
 //! built-in servers.
 
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
 use plimsoll_testkit::machine;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 mod mock;
 
@@ -147,6 +148,26 @@ fn files_are_written_beside_the_configuration() {
     assert_eq!(rows("failed.txt"), 0);
 }
 
+/// A name that ends in .tsv gives the log of the program: microseconds since 1970, the status and
+/// microseconds, with tabs.
+#[test]
+fn a_log_may_have_the_lines_of_the_program() {
+    let folder = copied();
+    changed(&folder, "data_get", |value| value["log-file"] = "requests.tsv".into());
+    let (_, asked) = mocked_in(&folder, "changed", 204, "-n 20");
+    let text = std::fs::read_to_string(folder.path().join("requests.tsv")).expect("it was written");
+    let rows: Vec<Vec<u64>> = text
+        .lines()
+        .map(|line| line.split('\t').map(|value| value.parse().expect("a number")).collect())
+        .collect();
+    assert_eq!(rows.len(), asked.len());
+    for row in rows {
+        // This century, and less than the timeout.
+        let [sent, 200, time] = row[..] else { panic!("{text}") };
+        assert!(sent > 1_600_000_000_000_000 && time < 5_000_000, "{text}");
+    }
+}
+
 /// The file has the rate of every client, as the configuration has.
 #[test]
 fn a_feed_file_has_requests_of_every_client() {
@@ -191,8 +212,13 @@ fn values_that_are_not_there_are_failures() {
 
 /// Runs a configuration against a server with the right answers: the result, and the requests that came.
 fn mocked(name: &str, patched: u16, flags: &str) -> (Value, Vec<Asked>) {
-    let (folder, mock) = (copied(), Mock::start(patched));
-    let result = start(&folder, name, &mock.endpoint, flags).result();
+    mocked_in(&copied(), name, patched, flags)
+}
+
+/// [`mocked`] for a configuration in this folder.
+fn mocked_in(folder: &Folder, name: &str, patched: u16, flags: &str) -> (Value, Vec<Asked>) {
+    let mock = Mock::start(patched);
+    let result = start(folder, name, &mock.endpoint, flags).result();
     assert_balance(&result);
     let asked = mock.asked();
     assert_eq!(asked.len() as u64, delivered(&result), "{name}: {}", result["accounting"]);
@@ -293,24 +319,155 @@ fn variables_of_all_kinds() {
     assert_resources_are_deleted(&asked);
 }
 
+/// A configuration of these copied ones, changed and written under another name.
+fn changed(folder: &Folder, name: &str, change: impl FnOnce(&mut Value)) {
+    let text = std::fs::read_to_string(folder.path().join(format!("{name}.json"))).expect("it is there");
+    let mut value: Value = serde_json::from_str(&text).expect("JSON");
+    change(&mut value);
+    folder.write("changed.json", value.to_string());
+}
+
+/// A request as a user sends it: method, path, cookie, a header and the body.
+type Sent = (String, String, String, String, String);
+
+fn sent(asked: &Asked) -> Sent {
+    let header = |name| asked.header(name).to_owned();
+    (asked.method.clone(), asked.path.clone(), header("cookie"), header("x-id"), asked.body.clone())
+}
+
+/// Every request of every user, as the program sends it: the column of the k-th request is k modulo the
+/// values of the row, a range wins over a column, and cookies are those of the user until they are
+/// cleared.
+#[test]
+fn contents_are_those_of_the_program_request_by_request() {
+    const USERS: usize = 60;
+    let folder = copied();
+    changed(&folder, "variables", |value| {
+        let request = |uri: (&str, &str), method: &str, payload: &str| {
+            json!({
+                "uri": {"typeOfAction": uri.0, "input": uri.1}, "method": method, "payload": payload,
+                "additonalHeaders": ["x-id: ${suci}"]
+            })
+        };
+        let mut last = request(("sameWithLastOne", ""), "DELETE", "");
+        last["clear-old-cookies"] = true.into();
+        value["Scenarios"][0]["Requests"] = json!([
+            request(("input", "/users/${imsi}/${imei}"), "POST", "${supi} ${suci}"),
+            request(("fromResponseHeader", "location"), "PATCH", "${suci} x-ID"),
+            request(("sameWithLastOne", ""), "PUT", "${suci}"),
+            last,
+        ]);
+    });
+    let rows = |name: &str| -> Vec<Vec<String>> {
+        let text = std::fs::read_to_string(folder.path().join(name)).expect("it is there");
+        let row = |line: &str| line.split(',').map(str::to_owned).collect();
+        text.lines().skip(1).map(row).collect()
+    };
+    let (ids, supis) = (rows("id.csv"), rows("var.csv"));
+    let (result, asked) = mocked_in(&folder, "changed", 204, &format!("-n {USERS}"));
+    assert_eq!(account(&result, "ok"), 4 * USERS as u64, "{}", result["errors"]);
+    for user in 0..USERS {
+        let path = format!("/users/{user:05}/{:04}", 1 + user);
+        let of_user: Vec<_> = asked.iter().filter(|asked| asked.path.starts_with(&path)).map(sent).collect();
+        let number = of_user[1].1.rsplit('/').next().expect("a number");
+        let (resource, cookie) = (format!("{path}/{number}"), format!("session={number}"));
+        let (row, supi) = (&ids[user % ids.len()], &supis[user % supis.len()][1]);
+        let id = |request: usize| row[request % row.len()].clone();
+        let (post, patch) = (format!("{supi} {}", id(0)), format!("{} x{}", id(1), id(1)));
+        let step = |method: &str, path: &str, cookie: &str, request: usize, body: &str| -> Sent {
+            (method.to_owned(), path.to_owned(), cookie.to_owned(), id(request), body.to_owned())
+        };
+        let expected = [
+            step("POST", &path, "", 0, &post),
+            step("PATCH", &resource, &cookie, 1, &patch),
+            step("PUT", &resource, &cookie, 2, &id(2)),
+            step("DELETE", &resource, "", 3, ""),
+        ];
+        assert_eq!(of_user, expected, "user {user}");
+    }
+}
+
+/// Each of three clients goes through its own part of ten ids, again and again. (Seen: all ten in turn,
+/// so that parts of different lengths went to other clients from the second round on.)
+#[test]
+fn clients_keep_their_parts_of_the_ids() {
+    let folder = copied();
+    changed(&folder, "data_get", |value| {
+        (value["clients"], value["request-per-second"]) = (3.into(), 24.into());
+        let scenario = &mut value["Scenarios"][0];
+        (scenario["user-id-range-start"], scenario["user-id-range-end"]) = (0.into(), 10.into());
+        scenario["user-id-range-slicing"] = true.into();
+        scenario["Requests"][0]["uri"]["input"] = "/users/-USER_ID".into();
+    });
+    let (_, asked) = mocked_in(&folder, "changed", 204, "-d 1s");
+    let mut paths: Vec<_> = asked.into_iter().map(|asked| asked.path).collect();
+    paths.sort_unstable();
+    let parts = [0..4, 4..7, 7..10];
+    let of_part = |part: Range<u32>| part.cycle().take(24);
+    let mut expected: Vec<_> =
+        parts.into_iter().flat_map(of_part).map(|id| format!("/users/{id:02}")).collect();
+    expected.sort_unstable();
+    assert_eq!(paths, expected);
+}
+
+/// Nothing of an expression that matches no status is good, and everything is sent. (Seen: an error.)
+#[test]
+fn a_status_that_matches_nothing_fails_every_request() {
+    let folder = copied();
+    changed(&folder, "data_get", |value| {
+        let rule = json!({"header-name": ":status", "matchType": "RegexMatch", "input": "2"});
+        value["Scenarios"][0]["Requests"][0]["response-match"]["headers"] = json!([rule]);
+    });
+    let (result, asked) = mocked_in(&folder, "changed", 204, "-n 20");
+    assert_eq!((account(&result, "ok"), errors(&result, "check"), asked.len()), (0, 20, 20));
+}
+
+/// The examples that the program ships, in our words: every key at its value, and nothing to be told.
+#[test]
+fn every_shipped_example_is_taken_over_without_a_note() {
+    let folder = copied();
+    for name in ["subscriptions_with_scripts", "subscribe_update_delete", "data_get", "variables"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(["import", "h2loadrunner", "--strict", &format!("{name}.json")]);
+        command.current_dir(folder.path());
+        let finished = Process::try_start(&mut command).expect("the program was built").finish();
+        assert_eq!((finished.code, &*finished.stderr), (Some(0), ""), "{name}");
+    }
+}
+
+/// What compression saved is told, and how many requests each client has sent.
+#[test]
+fn traffic_and_rates_of_clients_are_in_the_result() {
+    let (result, asked) = mocked("subscriptions_with_scripts", 204, "-d 1s");
+    let traffic = &result["http2"]["traffic"];
+    let bytes = |key: &str| traffic[key].as_u64().unwrap_or_else(|| panic!("{traffic}"));
+    // The answer to a POST has a body of 18 bytes, the others have none.
+    assert_eq!(bytes("content_received_bytes"), 18 * of_method(&asked, "POST").len() as u64);
+    assert!(bytes("heads_received_bytes") < bytes("fields_received_bytes"), "{traffic}");
+    let saved = traffic["heads_saved_share"].as_f64().expect("a share");
+    assert!(saved > 0.0 && saved < 1.0, "{traffic}");
+    assert!(bytes("heads_sent_bytes") > 0, "{traffic}");
+    let rates = &result["connections"]["requests_per_s"];
+    let rate = |key: &str| rates[key].as_f64().unwrap_or_else(|| panic!("{rates}"));
+    assert_eq!(rates["connections"], 2);
+    assert!(rate("min") <= rate("mean") && rate("mean") <= rate("max") && rate("max") < 110.0, "{rates}");
+    assert!(rate("min") > 50.0, "{rates}");
+}
+
 /// A scenario that joins later changes whose requests they are, and not how many. (Seen: 700 in place of 600,
 /// of which 247 in the first second.)
 #[test]
 fn requests_are_paced_while_a_scenario_waits_for_its_start() {
     let folder = copied();
-    let text =
-        std::fs::read_to_string(folder.path().join("subscribe_update_delete.json")).expect("it is there");
-    let mut value: Value = serde_json::from_str(&text).expect("JSON");
-    let scenarios = value["Scenarios"].as_array_mut().expect("a list");
-    let mut late = scenarios[0].clone();
-    late["name"] = "late".into();
-    late["interval-to-wait-before-start"] = 1000.into();
-    late["Requests"].as_array_mut().expect("a list").truncate(1);
-    scenarios.push(late);
-    folder.write("late.json", value.to_string());
-    let mock = Mock::start(200);
-    let result = start(&folder, "late", &mock.endpoint, "-d 3s").result();
-    assert_balance(&result);
-    assert_eq!((account(&result, "scheduled"), mock.asked().len()), (600, 600), "{}", result["accounting"]);
+    changed(&folder, "subscribe_update_delete", |value| {
+        let scenarios = value["Scenarios"].as_array_mut().expect("a list");
+        let mut late = scenarios[0].clone();
+        late["name"] = "late".into();
+        late["interval-to-wait-before-start"] = 1000.into();
+        late["Requests"].as_array_mut().expect("a list").truncate(1);
+        scenarios.push(late);
+    });
+    let (result, asked) = mocked_in(&folder, "changed", 200, "-d 3s");
+    assert_eq!((account(&result, "scheduled"), asked.len()), (600, 600), "{}", result["accounting"]);
     assert_eq!(result["rate"]["target_per_s"], 200.0);
 }

@@ -44,7 +44,7 @@ fn plans_go_to_stdout_and_notes_to_stderr() {
         &["import", "curl", "--", "-X", "PUT", "http://127.0.0.1:1/"],
         &["import", "curl", "--strict", "curl -s http://127.0.0.1:1/"],
         &["import", "h2loadrunner", "basic_get.json"],
-        &["import", "h2loadrunner", "feed_file.json", "--strict"],
+        &["import", "h2loadrunner", "data_get.json", "--strict"],
         &["import", "h2loadrunner", "missing.json"],
         &["import", "h2loadrunner", "users.csv"],
         &["import", "har", "basic_get.json", "--only", "h", "--no-think"],

@@ -29,8 +29,9 @@ impl Asked {
     }
 }
 
-/// A server that answers a POST with 201, the location of a resource of its own and a small JSON body, a
-/// PATCH as it is told, a DELETE with 204 and a GET with 200. It ends with this.
+/// A server that answers a POST with 201, the location of a resource of its own, a cookie with its number
+/// and a small JSON body, a PATCH as it is told, a DELETE with 204 and others with 200. It ends with
+/// this.
 pub(crate) struct Mock {
     runtime: Option<Runtime>,
     pub(crate) endpoint: String,
@@ -91,7 +92,10 @@ async fn answer(
         asked.len()
     };
     let response = match head.method {
-        Method::POST => Response::builder().status(201).header("location", format!("{path}/{number}")),
+        Method::POST => Response::builder()
+            .status(201)
+            .header("location", format!("{path}/{number}"))
+            .header("set-cookie", format!("session={number}")),
         Method::PATCH => Response::builder().status(patched),
         Method::DELETE => Response::builder().status(204),
         _ => Response::builder().status(200),

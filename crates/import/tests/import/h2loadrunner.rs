@@ -391,7 +391,10 @@ fn data_that_go_to_other_clients_are_told() {
 #[test]
 fn successes_and_scenarios_are_those_of_the_program() {
     let text = imported(&with(defaults(), "/Scenarios/0/Requests/0/expected-status-code", json!(0)));
-    assert!(text.contains("- \"2xx\"\n") && text.contains("- \"3xx\"\n") && !text.contains("deal:"), "{text}");
+    assert!(
+        text.contains("- \"2xx\"\n") && text.contains("- \"3xx\"\n") && !text.contains("deal:"),
+        "{text}"
+    );
     let mut two = defaults();
     let scenarios = two["Scenarios"].as_array_mut().expect("a list");
     scenarios.push(json!({"name": "two", "Requests": [{"uri": {"input": "/2"}, "method": "GET"}]}));
@@ -408,7 +411,10 @@ fn a_match_of_the_status_that_never_holds_is_taken_over_and_told() {
     let rule = |kind: &str, input: &str| json!({"header-name": ":status", "matchType": kind, "input": input});
     let text = matching(json!([rule("RegexMatch", "2")]));
     let note = "response-match/headers/0/input: `2`: no status from 200 to 599 matches: every request fails";
-    assert!(text.contains(note) && text.contains("\":status\":\n") && text.contains("regex: ^(?:2)$"), "{text}");
+    assert!(
+        text.contains(note) && text.contains("\":status\":\n") && text.contains("regex: ^(?:2)$"),
+        "{text}"
+    );
     // Two that exclude each other.
     let text = matching(json!([rule("EqualsTo", "200"), rule("EqualsTo", "201")]));
     assert!(text.contains("headers/1/input: `201`: no status") && text.contains("equals: 201"), "{text}");
