@@ -326,13 +326,14 @@ impl Importer<'_> {
         const LINES: &str = "lines have other fields; a file that ends in .tsv has those of there: when the request \
                              was sent, its status and its time, in microseconds";
         for (key, setting, becomes) in [
-            ("statistics-file", &mut self.settings.stats, ROWS),
-            ("log-file", &mut self.settings.log, LINES),
-            ("failed-request-log-file", &mut self.settings.failed, ""),
+            ("statistics-file", &mut self.settings.stats, Some(ROWS)),
+            ("log-file", &mut self.settings.log, Some(LINES)),
+            ("failed-request-log-file", &mut self.settings.failed, None),
         ] {
             if let Some(file) = top.filled(key, &mut self.findings) {
                 *setting = text(file);
-                if !becomes.is_empty() && !(key == "log-file" && has_tabs(file)) {
+                let becomes = becomes.filter(|_| key != "log-file" || !has_tabs(file));
+                if let Some(becomes) = becomes {
                     self.findings.note(top.place(key), file, becomes);
                 }
             }
