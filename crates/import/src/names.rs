@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that templates of plan files give a meaning of their own: a variable must not have one.
-const RESERVED: &[&str] =
-    &["sequence", "worker", "uuid", "timestamp", "iteration", "random", "range", "pick", "env", "secret"];
+/// Words that begin names of functions of templates. What begins with one is not taken for a variable, so that
+/// functions which plans get later have their names.
+const FAMILIES: [&str; 2] = ["timestamp", "random"];
 
 /// Names that are taken.
 #[derive(Clone, Debug, Default)]
@@ -79,11 +79,9 @@ fn identifier(text: &str) -> String {
 /// Returns `true` if templates already give a meaning to `name`, or to a word that it extends
 /// (`timestamp_ms`, `random_int`).
 fn is_reserved(name: &str) -> bool {
-    RESERVED.iter().any(|word| {
-        name.strip_prefix(word).is_some_and(|rest| {
-            rest.is_empty() || (matches!(*word, "timestamp" | "random") && rest.starts_with('_'))
-        })
-    })
+    let is_of_family =
+        |family: &str| name.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
+    plimsoll_plan::is_function(name) || FAMILIES.iter().any(|family| is_of_family(family))
 }
 
 #[cfg(test)]
@@ -107,6 +105,11 @@ mod tests {
             ("random", "my_random"),
             ("timestamp_id", "my_timestamp_id"),
             ("randomly", "randomly"),
+            // Symptom: a script with a variable `json` was refused, although it says nothing wrong.
+            ("json", "json_2"),
+            ("base64", "base64_2"),
+            ("lower", "lower_2"),
+            ("token", "token"),
         ] {
             assert_eq!(names.take(wish), name, "{wish}");
         }

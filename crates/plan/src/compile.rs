@@ -60,6 +60,7 @@ use pool::PoolDraft;
 use script::ScriptText;
 use server::NamedTarget;
 pub use step::MOST_STEPS;
+pub use variables::is_function;
 
 /// Most scenarios of a plan.
 const MOST_SCENARIOS: usize = 10_000;

@@ -60,7 +60,7 @@ mod users;
 
 pub use around::{GivenValue, Refresh};
 pub use bodies::{BodyContent, BodyContext, BodyFactories, BodyFactory};
-pub use compile::{LONGEST_DATA_HEAD, MOST_STEPS};
+pub use compile::{LONGEST_DATA_HEAD, MOST_STEPS, is_function};
 pub use confined::{Confined, LARGEST_IMPORT, RefusedFile};
 pub use document::{Document, LoadedDocument, Source};
 pub use dynamic_origins::{DynamicOrigin, DynamicOrigins};
