@@ -322,7 +322,7 @@ impl Importer<'_> {
                 }
                 None => match self.definitions.get(name) {
                     // A word of Gatling that has its own name here: `val pause = pause(1)`.
-                    Some(value) if value.chain().is_some_and(|(head, _)| head == name) => break,
+                    Some(value) if is_word(value, name, links) => break,
                     Some(value) => (value.clone(), links.to_vec()),
                     None => break,
                 },
@@ -431,6 +431,13 @@ impl Importer<'_> {
         self.document.run = flow::run(self.settings);
         self.findings.finish_whole(self.document, self.folder, self.files, None)
     }
+}
+
+/// Returns `true` if the name is a word of Gatling, although a value has it here, too: it is called, or the value
+/// is no call of that word.
+fn is_word(value: &Expression, name: &str, links: &[Link]) -> bool {
+    let is_call = |links: &[Link]| links.first().is_some_and(|link| link.name.is_empty());
+    value.chain().is_some_and(|(head, rest)| head == name && (is_call(links) || !is_call(rest)))
 }
 
 /// Returns `true` for a part of a package's name.

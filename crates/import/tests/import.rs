@@ -11,6 +11,7 @@ mod hostile;
 mod jmeter;
 mod k6;
 mod locust;
+mod migrated;
 mod openapi;
 mod postman;
 mod proxies;
