@@ -1,13 +1,15 @@
 //! Collections of Postman: v2.1 and v2.0, with an environment.
 //!
 //! Each folder of the outermost level becomes a scenario, with its requests as steps; requests beside the
-//! folders make one of their own. Scripts are not carried out: expectations and extractions in their usual
+//! folders make one of their own. Where one of them reads a variable that another sets, all are one sequence, as
+//! Postman carries them out. Scripts are not carried out: expectations and extractions in their usual
 //! forms become `expect` and `extract`, and the rest is noted with its line.
 
 mod auth;
 mod effect;
 mod request;
 mod script;
+mod sharing;
 mod value;
 
 use std::path::Path;
@@ -79,7 +81,7 @@ pub fn import(
     let Some(mut top) = Object::new(inner, "", &mut importer.findings) else {
         return Err(importer.findings.into_problems());
     };
-    importer.collection(&mut top);
+    importer.collection(&mut top, inner);
     importer.finish()
 }
 
@@ -186,7 +188,7 @@ impl Importer<'_> {
         }
     }
 
-    fn collection(&mut self, top: &mut Object<'_>) {
+    fn collection(&mut self, top: &mut Object<'_>, whole: &Value) {
         let info = top.object("info", &mut self.findings);
         let mut name = String::new();
         if let Some(mut info) = info {
@@ -211,6 +213,11 @@ impl Importer<'_> {
         let items = top.objects("item", &mut self.findings);
         top.skip(&["id", "uid", "protocolProfileBehavior", "description"]);
         top.rest(&mut self.findings, is_own);
+        if sharing::is_one_sequence(whole) {
+            self.scenario(if name.is_empty() { "requests" } else { &name }, items, &around);
+            self.report_empty();
+            return;
+        }
         let (folders, loose): (Vec<Object<'_>>, Vec<Object<'_>>) =
             items.into_iter().partition(|item| item.has("item"));
         if !loose.is_empty() {
@@ -220,6 +227,10 @@ impl Importer<'_> {
             let (name, around, items) = self.folder(&mut folder, &around);
             self.scenario(&name, items, &around);
         }
+        self.report_empty();
+    }
+
+    fn report_empty(&mut self) {
         if self.steps == 0 && !self.findings.has_problems() {
             self.findings.hinted("/item", "there is no request", HINT);
         }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use plimsoll_import::{Imported, Note, gatling};
+use plimsoll_import::{Imported, Note, gatling, postman};
 use plimsoll_plan::Problems;
 
 use crate::import::{Named, shown};
@@ -68,6 +68,31 @@ fn wrong(
 
 fn assert_none_wrong(wrong: Vec<String>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n----\n"));
+}
+
+#[test]
+fn folders_that_share_a_variable_are_one_sequence() {
+    let collection = |name: &str| {
+        format!(
+            r#"{{"info": {{"name": "c", "schema": "https://x/v2.1.0/c.json"}}, "item": [
+            {{"name": "Sign in", "item": [{{"name": "in", "event": [{{"listen": "test", "script": {{"exec":
+            ["pm.collectionVariables.set('tok', pm.response.json().token);"]}}}}],
+            "request": {{"method": "POST", "url": "http://h/in"}}}}]}},
+            {{"name": "Things", "item": [{{"name": "list", "request": {{"method": "GET",
+            "header": [{{"key": "A", "value": "Bearer {{{{{name}}}}}"}}], "url": "http://h/things"}}}}]}}]}}"#
+        )
+    };
+    for (name, scenarios, part) in [("tok", 1, "A: Bearer ${tok}"), ("other", 2, "A: Bearer ${other}")] {
+        let text = collection(name);
+        let options = postman::Options::default();
+        let imported = postman::import(text.as_bytes(), &options, Path::new(""), &Named(&[])).unwrap();
+        assert_eq!(imported.document.scenarios.len(), scenarios, "{}", imported.document.to_yaml());
+        let lines = lines(&imported);
+        assert_eq!(requests(&lines), ["POST /in", "GET /things"]);
+        assert!(lines.iter().any(|line| line == part), "{lines:?}");
+        // Nothing gives the other one a value.
+        assert_eq!(imported.notes.is_empty(), name == "tok", "{:?}", imported.notes);
+    }
 }
 
 #[test]
