@@ -95,6 +95,31 @@ impl Course {
     }
 }
 
+/// The sum of courses, part by part. A single one begins with its first part, and several at 0. `None` if the
+/// numbers are too large.
+pub(crate) fn sums(courses: &[Course]) -> Option<Vec<Segment>> {
+    let parts: Vec<Vec<Segment>> = courses.iter().map(Course::segments).collect();
+    let shift = match courses {
+        [only] => only.start,
+        _ => 0,
+    };
+    let mut times: Vec<u64> = parts.iter().flatten().flat_map(|segment| [segment.from, segment.to]).collect();
+    times.push(shift);
+    times.sort_unstable();
+    times.dedup();
+    let mut sums = Vec::new();
+    for pair in times.windows(2) {
+        let (from, to) = (pair[0], pair[1]);
+        let (mut first, mut last) = (Ratio::new(0, 1)?, Ratio::new(0, 1)?);
+        for segment in parts.iter().flatten().filter(|segment| segment.from <= from && to <= segment.to) {
+            first = first.plus(segment.at(from)?)?;
+            last = last.plus(segment.at(to)?)?;
+        }
+        sums.push(Segment { from, to, first, last });
+    }
+    Some(sums)
+}
+
 /// The parts of an importer that say what the load is.
 #[derive(Debug)]
 pub(crate) struct Load<'a> {
@@ -152,28 +177,8 @@ impl Load<'_> {
     }
 
     pub(crate) fn curve(&mut self, courses: &[Course]) -> Option<()> {
-        let parts: Vec<Vec<Segment>> = courses.iter().map(Course::segments).collect();
-        // A single course begins at once.
-        let shift = match courses {
-            [only] => only.start,
-            _ => 0,
-        };
-        let mut times: Vec<u64> =
-            parts.iter().flatten().flat_map(|segment| [segment.from, segment.to]).collect();
-        times.push(shift);
-        times.sort_unstable();
-        times.dedup();
         let is_rate = courses.iter().any(|course| course.is_rate);
-        let mut sums = Vec::new();
-        for pair in times.windows(2) {
-            let (from, to) = (pair[0], pair[1]);
-            let (mut first, mut last) = (Ratio::new(0, 1)?, Ratio::new(0, 1)?);
-            for segment in parts.iter().flatten().filter(|segment| segment.from <= from && to <= segment.to) {
-                first = first.plus(segment.at(from)?)?;
-                last = last.plus(segment.at(to)?)?;
-            }
-            sums.push(Segment { from, to, first, last });
-        }
+        let sums = sums(courses)?;
         if sums.iter().all(|sum| sum.first.is_zero() && sum.last.is_zero()) {
             return None;
         }

@@ -255,6 +255,11 @@ impl Variables {
                     let name = self.name(&name);
                     self.push(&mut template, &writing.slot(&name, true));
                 }
+                Slot::Default(value, _) if expands && self.syntax.next_slot(&value).is_some() => {
+                    findings.note(at, whole, "the default of the property is taken");
+                    let value = self.written(&value, writing, false, at, findings);
+                    self.push(&mut template, &value);
+                }
                 Slot::Template(inner) | Slot::Default(_, inner) => {
                     self.push(&mut template, &writing.slot(&inner, false));
                 }

@@ -8,22 +8,27 @@ mod function;
 mod load;
 mod sampler;
 mod scope;
+mod stepped;
 mod tree;
 
 use std::path::Path;
 
-use plimsoll_plan::document::{Document, Field, Settings, StepSpec, ThresholdSpec};
+use plimsoll_plan::document::{Document, Field, ParallelStep, Settings, StepSpec, ThresholdSpec};
 use plimsoll_plan::{Files, Problems};
 
 use self::load::Group;
 use self::scope::Scope;
 use self::tree::{Node, nodes};
+use crate::course::Course;
 use crate::draft::{self, text};
 use crate::findings::Findings;
 use crate::flow::{self, Headed, Syntax, Variables};
 use crate::names::Titles;
 use crate::proxy::Proxies;
 use crate::{Imported, MOST_STEPS, xml};
+
+/// A controller of a plugin, which carries out its steps at once.
+const PARALLEL: &str = "ParallelSampler";
 
 /// JMeter's way of writing slots.
 const SYNTAX: Syntax = Syntax { open: "${", close: "}", slot: function::slot };
@@ -50,6 +55,7 @@ pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported,
         headed: Headed::default(),
         groups: Vec::new(),
         throughput: None,
+        shaped: None,
         steps: 0,
         written: 0,
         follows: Vec::new(),
@@ -80,6 +86,8 @@ struct Importer<'a> {
     groups: Vec<Group>,
     /// Requests per minute that a timer asks for, `true` if each thread has as many, and its place.
     throughput: Option<(crate::amount::Ratio, bool, String)>,
+    /// Requests per second over time that a timer asks for.
+    shaped: Option<Course>,
     /// Steps so far.
     steps: usize,
     /// Settings that were written to requests so far.
@@ -147,7 +155,12 @@ impl Importer<'_> {
     /// A thread group, which becomes a scenario.
     fn group(&mut self, group: &Node<'_>, outer: &Scope<'_>) {
         let kind = group.kind();
-        let Some(load) = self.group_load(group) else { return };
+        let (course, load) = if stepped::PLAIN.contains(&kind) {
+            (None, self.group_load(group))
+        } else {
+            (self.course(group), self.stepped_load(group))
+        };
+        let Some(load) = load else { return };
         let mut scope = outer.clone();
         self.enter(&group.below, &mut scope);
         if ["SetupThreadGroup", "PostThreadGroup"].contains(&kind) {
@@ -173,7 +186,7 @@ impl Importer<'_> {
         for (name, value) in headers {
             scenario.headers.push(name, text(value));
         }
-        self.groups.push(load);
+        self.groups.push(Group { course, ..load });
         self.document.scenarios.push(Field::new(scenario));
     }
 
@@ -230,8 +243,9 @@ impl Importer<'_> {
         match node.kind() {
             "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => self.sampler(node, scope, within, steps),
             "TestAction" => self.action(node, steps),
-            kind if kind.ends_with("Sampler") && !kind.contains("Controller") => self.left_out(node),
+            kind if kind.ends_with("Sampler") && kind != PARALLEL => self.left_out(node),
             kind if kind.ends_with("Controller")
+                || kind == PARALLEL
                 || kind == "InterleaveControl"
                 || kind == "CriticalSectionController" =>
             {
@@ -276,6 +290,10 @@ impl Importer<'_> {
                     }
                 }
             }
+            PARALLEL if own.len() > 1 && own.iter().all(|step| step.request().is_some()) => {
+                steps.push(ParallelStep::new(own).into());
+            }
+            PARALLEL if own.len() <= 1 => steps.append(&mut own),
             "OnceOnlyController" => {
                 let becomes = "its steps are carried out in every iteration: users have no values from \
                                iterations before";

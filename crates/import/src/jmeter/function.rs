@@ -51,10 +51,15 @@ fn property(name: &str, default: &str) -> Slot {
     // The text behind the comma is taken as it is.
     let is_plain =
         !default.contains(['{', '}', '(', ')', '$', '"', '\'']) && !default.contains(char::is_control);
-    if name.is_empty() || name.contains('?') || !is_plain || default.trim() != default {
+    let is_slot = default.starts_with("${") && default.ends_with('}') && !default.contains(char::is_control);
+    if name.is_empty() || name.contains('?') || !(is_plain || is_slot) || default.trim() != default {
         return Slot::Unknown("it names no property of a plan: it is sent as it is written".to_owned());
     }
     let name = name.replace(['.', '-'], "_");
+    // Another slot stands for the default: its value is taken.
+    if is_slot {
+        return Slot::Default(default.to_owned(), format!("env({name},)"));
+    }
     let template =
         if default.is_empty() { format!("env({name},)") } else { format!("env({name}, {default})") };
     Slot::Default(default.to_owned(), template)

@@ -5,24 +5,27 @@ use plimsoll_plan::document::Field;
 use super::Importer;
 use super::tree::{Node, inner, value};
 use crate::amount::{self, Ratio};
+use crate::course::{Course, Load};
 use crate::draft::text;
 use crate::flow;
 
 /// The threads of a group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    threads: u64,
+    pub(super) threads: u64,
     /// Seconds.
-    ramp: u64,
+    pub(super) ramp: u64,
     /// `None` without an end.
-    loops: Option<u64>,
+    pub(super) loops: Option<u64>,
     /// Seconds, if a scheduler ends it.
-    duration: Option<u64>,
+    pub(super) duration: Option<u64>,
     /// Seconds.
-    delay: u64,
+    pub(super) delay: u64,
     /// `true` if iterations go on after a failure.
     pub(super) continues: bool,
-    at: String,
+    pub(super) at: String,
+    /// The course of the threads of a plugin's group.
+    pub(super) course: Option<Course>,
 }
 
 impl Group {
@@ -68,13 +71,7 @@ impl Importer<'_> {
             .is_some_and(|flag| flag.trim() == "true");
         // -1 is for ever; so is a controller that says so, without a number.
         let loops = if written.trim().is_empty() && forever { None } else { self.number(&written, &at) };
-        let on_error = read("on_sample_error").unwrap_or_default();
-        if ["stopthread", "stoptest", "stoptestnow"].contains(&on_error.trim()) {
-            let becomes =
-                "an iteration ends with a request that has failed, and its user begins the next one";
-            self.findings.note(at.as_str(), &on_error, becomes);
-        }
-        let continues = ["", "continue"].contains(&on_error.trim());
+        let continues = self.continues(group);
         let duration = duration.filter(|duration| *duration > 0);
         Some(Group {
             threads,
@@ -84,13 +81,46 @@ impl Importer<'_> {
             delay: delay.unwrap_or(0),
             continues,
             at,
+            course: None,
         })
+    }
+
+    /// What a group of a plugin has besides its course.
+    pub(super) fn stepped_load(&mut self, group: &Node<'_>) -> Option<Group> {
+        self.note_loops(group);
+        let continues = self.continues(group);
+        let at = group.at();
+        Some(Group {
+            threads: 1,
+            ramp: 0,
+            loops: None,
+            duration: None,
+            delay: 0,
+            continues,
+            at,
+            course: None,
+        })
+    }
+
+    /// Returns `true` if iterations go on after a failure.
+    fn continues(&mut self, group: &Node<'_>) -> bool {
+        let on_error = group.value("ThreadGroup.on_sample_error").unwrap_or_default();
+        if ["stopthread", "stoptest", "stoptestnow"].contains(&on_error.trim()) {
+            let becomes =
+                "an iteration ends with a request that has failed, and its user begins the next one";
+            self.findings.note(group.at(), &on_error, becomes);
+        }
+        ["", "continue"].contains(&on_error.trim())
     }
 
     /// The load of the run and the weights of its scenarios.
     pub(super) fn load(&mut self) {
         let groups = std::mem::take(&mut self.groups);
         if groups.is_empty() {
+            return;
+        }
+        if self.shaped.is_none() && groups.iter().any(|group| group.course.is_some()) {
+            self.courses(groups);
             return;
         }
         let users = groups.iter().try_fold(0_u64, |sum, group| sum.checked_add(group.threads));
@@ -115,6 +145,14 @@ impl Importer<'_> {
         self.put_weights(&weights, &groups);
         let iterations =
             turns.and_then(|turns| turns.iter().try_fold(0_u64, |sum, turn| sum.checked_add(*turn)));
+        if let Some(course) = self.shaped.take() {
+            self.settings.rate_of = text("requests");
+            let (document, settings, findings) = (&mut self.document, &mut self.settings, &mut self.findings);
+            if (Load { document, settings, findings, at: "timer" }).curve(&[course]).is_none() {
+                self.findings.problem(&groups[0].at, "the table of its timer has no rates");
+            }
+            return;
+        }
         if self.throughput.is_some() {
             self.rate(users, longest, &groups[0].at);
             return;
@@ -150,6 +188,40 @@ impl Importer<'_> {
                 self.settings.users = text(users.to_string());
             }
         }
+    }
+
+    /// The load of groups of which some have a course of their own.
+    fn courses(&mut self, groups: Vec<Group>) {
+        let mut courses = Vec::new();
+        for mut group in groups {
+            match group.course.take().or_else(|| group.to_course()) {
+                Some(course) => courses.push(course),
+                None => {
+                    let hint = "give the group a duration, or import it from a file of its own";
+                    let message = "loops end this group, and a course the others: a plan has one of both";
+                    self.findings.hinted(&group.at, message, hint);
+                }
+            }
+        }
+        let is_rate = courses.iter().any(|course| course.is_rate);
+        if let Some(other) = courses.iter().find(|course| course.is_rate != is_rate) {
+            let hint = "import them from files of their own";
+            self.findings.hinted(&other.at, "a plan has users or arrivals, and not both", hint);
+        }
+        if let Some((_, _, at)) = &self.throughput {
+            let message =
+                "a timer sets the rate of groups whose threads have a course: a plan has one of both";
+            self.findings.hinted(at, message, "leave out the timer, or take a ThreadGroup");
+        }
+        if courses.len() > 1 {
+            for (course, scenario) in courses.iter().zip(&mut self.document.scenarios) {
+                if let (Field::Given(scenario, _), true) = (scenario, course.start > 0) {
+                    scenario.start_after = text(amount::time(course.start));
+                }
+            }
+        }
+        let (document, settings, findings) = (&mut self.document, &mut self.settings, &mut self.findings);
+        Load { document, settings, findings, at: "thread groups" }.put(&courses);
     }
 
     /// Users that begin within `ramp` seconds, of a run of `duration` seconds.

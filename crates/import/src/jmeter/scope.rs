@@ -128,6 +128,7 @@ impl Importer<'_> {
             }
             "CounterConfig" => self.counter(node),
             "ConstantThroughputTimer" => self.throughput(node),
+            "VariableThroughputTimer" => self.shaped_throughput(node),
             "ConstantTimer" | "UniformRandomTimer" | "GaussianRandomTimer" | "PoissonRandomTimer" => {
                 scope.timers.extend(self.timer(node));
             }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use plimsoll_import::{Imported, Note, gatling, postman};
+use plimsoll_import::{Imported, Note, gatling, jmeter, postman};
 use plimsoll_plan::Problems;
 
 use crate::import::{Named, shown};
@@ -68,6 +68,120 @@ fn wrong(
 
 fn assert_none_wrong(wrong: Vec<String>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n----\n"));
+}
+
+/// A test plan with this group, and a request in it. Groups of plugins are named with their packages.
+fn group(kind: &str, properties: &[(&str, &str)], rest: &str) -> String {
+    let properties: String = properties
+        .iter()
+        .map(|(name, value)| format!("<stringProp name=\"{name}\">{value}</stringProp>"))
+        .collect();
+    let request = "<HTTPSamplerProxy testclass=\"HTTPSamplerProxy\" testname=\"R\">\
+                   <stringProp name=\"HTTPSampler.domain\">h</stringProp>\
+                   <stringProp name=\"HTTPSampler.protocol\">http</stringProp>\
+                   <stringProp name=\"HTTPSampler.path\">/a</stringProp>\
+                   <stringProp name=\"HTTPSampler.method\">GET</stringProp></HTTPSamplerProxy><hashTree/>";
+    format!(
+        "<?xml version=\"1.0\"?>\n<jmeterTestPlan><hashTree><TestPlan testclass=\"TestPlan\" testname=\"P\"/><hashTree>\n\
+         <x.{kind} testclass=\"x.{kind}\" testname=\"G\">{properties}{rest}</x.{kind}><hashTree>{request}</hashTree>\n\
+         </hashTree></hashTree></jmeterTestPlan>\n"
+    )
+}
+
+#[test]
+fn groups_of_plugins_are_stages() {
+    let row = |values: [u32; 5]| {
+        let values = values.map(|value| format!("<stringProp name=\"v\">{value}</stringProp>")).concat();
+        format!("<collectionProp name=\"r\">{values}</collectionProp>")
+    };
+    let table =
+        |rows: String| format!("<collectionProp name=\"ultimatethreadgroupdata\">{rows}</collectionProp>");
+    let stepping = [
+        ("ThreadGroup.num_threads", "25"),
+        ("Threads initial delay", "0"),
+        ("Start users count", "10"),
+        ("Start users count burst", "0"),
+        ("Start users period", "30"),
+        ("rampUp", "5"),
+        ("flighttime", "60"),
+        ("Stop users count", "10"),
+        ("Stop users period", "1"),
+    ];
+    let target = [("TargetLevel", "50"), ("RampUp", "2"), ("Steps", "2"), ("Hold", "10"), ("Unit", "M")];
+    let mut all = Vec::new();
+    for (text, part) in [
+        (
+            group("SteppingThreadGroup", &stepping, ""),
+            "user_stages: 1ms@0,4999ms@10,30s@10,5s@20,30s@20,2500ms@25,60s@25,1s@=15,1s@=5",
+        ),
+        (
+            group("UltimateThreadGroup", &[], &table(row([10, 0, 30, 60, 10]))),
+            "user_stages: 1ms@0,29999ms@10,60s@10,10s@0",
+        ),
+        (
+            group("UltimateThreadGroup", &[], &table(row([10, 0, 10, 30, 0]) + &row([10, 10, 0, 10, 0]))),
+            "user_stages: 1ms@0,9999ms@10,10s@=20,20s@=10",
+        ),
+        (group("ConcurrencyThreadGroup", &target, ""), "user_stages: 60s@25,660s@=50"),
+        (group("ArrivalsThreadGroup", &target, ""), "stages: 60s@5/12s,660s@=5/6s"),
+    ] {
+        let imported = jmeter::import(text.as_bytes(), Path::new(""), &Named(&[]));
+        all.extend(wrong("jmx", &text, &imported, &Right(&["GET /a"], &[part])));
+    }
+    assert_none_wrong(all);
+    let timer = "<hashTree/><VariableThroughputTimer testclass=\"VariableThroughputTimer\" testname=\"T\">\
+                 <collectionProp name=\"load_profile\"><collectionProp name=\"r\"><stringProp name=\"a\">1</stringProp>\
+                 <stringProp name=\"b\">100</stringProp><stringProp name=\"c\">60</stringProp></collectionProp>\
+                 </collectionProp></VariableThroughputTimer>";
+    let text =
+        group("ThreadGroup", &[("ThreadGroup.num_threads", "5")], "").replacen("<hashTree/>", timer, 1);
+    let imported = jmeter::import(text.as_bytes(), Path::new(""), &Named(&[]));
+    assert_none_wrong(
+        wrong("jmx", &text, &imported, &Noted(&["GET /a"], "rates of requests for the whole run"))
+            .into_iter()
+            .collect(),
+    );
+    let plan = imported.unwrap().document.to_yaml();
+    assert!(plan.contains("stages: 1ms@1,59999ms@100\n") && plan.contains("rate_of: requests\n"), "{plan}");
+    for (text, words) in [
+        (group("FreeFormArrivalsThreadGroup", &[], ""), "the load of a `FreeFormArrivalsThreadGroup` is not"),
+        (group("UltimateThreadGroup", &[], &table(String::new())), "its table has no threads"),
+        (group("ConcurrencyThreadGroup", &[("TargetLevel", "many")], ""), "`many` is not a whole number"),
+    ] {
+        let imported = jmeter::import(text.as_bytes(), Path::new(""), &Named(&[]));
+        let shown = shown(&imported);
+        assert!(shown.contains(words) && shown.contains("(line 3)"), "{words}: {shown}");
+    }
+}
+
+#[test]
+fn controllers_and_properties_of_jmeter() {
+    let timed =
+        [("ThreadGroup.num_threads", "5"), ("ThreadGroup.scheduler", "true"), ("ThreadGroup.duration", "60")];
+    let plain = group("ThreadGroup", &timed, "");
+    let request = &plain[plain.find("<HTTPSamplerProxy").unwrap()..plain.find("</hashTree>\n").unwrap()];
+    let parallel = "<x.ParallelSampler testclass=\"x.ParallelSampler\" testname=\"P\"/><hashTree>";
+    let twice = plain.replace(request, &format!("{parallel}{request}{request}</hashTree>"));
+    let property = plain.replace(">h<", ">${__property(host,,${defHost})}<").replacen(
+        "<x.ThreadGroup",
+        "<Arguments testclass=\"Arguments\" testname=\"V\"><collectionProp name=\"Arguments.arguments\">\
+         <elementProp name=\"defHost\" elementType=\"Argument\"><stringProp name=\"Argument.name\">defHost</stringProp>\
+         <stringProp name=\"Argument.value\">10.0.0.1</stringProp></elementProp></collectionProp></Arguments><hashTree/>\n\
+         <x.ThreadGroup",
+        1,
+    );
+    let mut all = Vec::new();
+    for (text, outcome) in [
+        (&plain, Right(&["GET /a"], &["users: 5", "duration: 60s"])),
+        (&twice, Right(&["GET /a", "GET /a"], &["parallel:"])),
+        (&property, Noted(&["GET /a"], "the default of the property is taken")),
+    ] {
+        let imported = jmeter::import(text.as_bytes(), Path::new(""), &Named(&[]));
+        all.extend(wrong("jmx", text, &imported, &outcome));
+    }
+    assert_none_wrong(all);
+    let imported = jmeter::import(property.as_bytes(), Path::new(""), &Named(&[])).unwrap();
+    assert!(lines(&imported).contains(&"server: http://10.0.0.1".to_owned()));
 }
 
 #[test]
