@@ -64,6 +64,7 @@ fn plans_go_to_stdout_and_notes_to_stderr() {
         &["import", "k6", "../k6/login_flow.js", "--env", "BASE_URL=http://h"],
         &["import", "k6", "../k6/several.js", "--scenario", "report"],
         &["import", "k6", "../k6/get.js", "--env", "BASE_URL"],
+        &["import", "k6", "../import/program.js"],
         &["import", "gatling", "../gatling/During.scala"],
         &["import", "locust", "../locust/shape.py", "--host", "http://h"],
         &["import", "locust", "../locust/quickstart.py", "-u", "20", "-r", "2", "-t", "1m"],

@@ -58,6 +58,8 @@ pub(crate) struct Findings {
     /// The same, to be found at once: a source may have many.
     known: HashSet<Note>,
     problems: Problems,
+    /// The first thing that is left out and may have requests.
+    first_lost: Option<String>,
 }
 
 impl Findings {
@@ -89,7 +91,8 @@ impl Findings {
         if self.problems.is_empty() {
             Ok(Imported { document, notes: self.notes })
         } else {
-            Err(self.problems)
+            let notes = self.notes.iter().map(ToString::to_string).collect();
+            Err(self.problems.with_notes(notes))
         }
     }
 
@@ -154,6 +157,25 @@ impl Findings {
     /// The problems so far, for a source that is given up.
     pub(crate) fn into_problems(self) -> Problems {
         self.problems
+    }
+
+    /// Adds a note on something that is left out, and may have requests.
+    pub(crate) fn lose(&mut self, at: &str, said: &str, becomes: &str) {
+        self.note(at, said, becomes);
+        if self.first_lost.is_none() {
+            self.first_lost = Some(format!("{at}: `{}`", quoted(said)));
+        }
+    }
+
+    /// Adds the problem that nothing is left to send, with the place of the first thing that was lost.
+    pub(crate) fn without_requests(&mut self, at: &str, hint: &str) {
+        let message = match &self.first_lost {
+            Some(lost) => {
+                format!("no request can be taken over; the first that is left out is {}", plain(lost))
+            }
+            None => "there is no request that can be taken over".to_owned(),
+        };
+        self.hinted(at, message, hint);
     }
 }
 

@@ -405,7 +405,7 @@ impl Importer<'_> {
         if is_empty && !self.findings.has_problems() {
             let at = self.at(set_up.span);
             let hint = "a scenario carries out requests, `http(\"name\").get(\"/path\")`";
-            self.findings.hinted(&at, "there is no request that can be taken over", hint);
+            self.findings.without_requests(&at, hint);
         }
     }
 

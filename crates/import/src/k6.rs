@@ -300,6 +300,12 @@ impl<'a> Importer<'a> {
         self.findings.note(at, &said, becomes);
     }
 
+    /// A note about a call that is left out, and may send requests.
+    pub(crate) fn left_out(&mut self, span: Span, becomes: &str) {
+        let (at, said) = (self.at(span), self.said(span));
+        self.findings.lose(&at, &said, becomes);
+    }
+
     pub(crate) fn push(&mut self, item: Item) {
         self.steps += 1;
         if self.steps == MOST_STEPS + 1 {

@@ -176,7 +176,7 @@ impl Importer<'_> {
             let at = self.at(Span::default());
             let hint = "a locustfile has a class that extends HttpUser, with tasks that make requests with \
                         `self.client`";
-            self.findings.hinted(&at, "there is no request that can be taken over", hint);
+            self.findings.without_requests(&at, hint);
             return;
         }
         self.weigh_users(&users, &done);

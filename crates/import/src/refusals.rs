@@ -48,5 +48,5 @@ fn explained(problems: &Problems, refused: &[RefusedFile]) -> Problems {
         problem.hint = cause.and_then(hint).or(problem.hint);
         all.push(problem);
     }
-    all
+    all.with_notes(problems.notes().to_vec())
 }

@@ -57,28 +57,39 @@ impl Problem {
 /// Most problems that are listed. A file of 16 MiB could have millions.
 const MOST: usize = 1_000;
 
+/// Marks that tell a problem from others: its words, and whether it has a place.
+type Key = (String, Option<String>, bool);
+
 /// Everything that is wrong with a plan, in the order in which it was found. Equal problems are listed once
 /// (a header that is wrong is wrong for every URL), and the same problem at several places of the plan file
 /// (an unknown target of several steps) is one problem with all of the places.
 #[derive(Clone, Debug, Default)]
 pub struct Problems {
     all: Vec<Problem>,
-    /// The position of a problem in `all`, by its words and whether it has a place.
-    known: HashMap<(String, Option<String>, bool), usize>,
+    /// Apart from the list: errors that hold problems are small.
+    about: Box<About>,
+}
+
+/// Everything that is known beside a list of problems.
+#[derive(Clone, Debug, Default)]
+struct About {
+    /// The position of a problem in the list.
+    known: HashMap<Key, usize>,
+    notes: Vec<String>,
 }
 
 impl Problems {
     /// Adds one problem, unless it is known already; of one that is known elsewhere, the place is added.
     pub fn push(&mut self, problem: Problem) {
         let key = (problem.message.clone(), problem.hint.clone(), problem.place.is_some());
-        match self.known.get(&key) {
+        match self.about.known.get(&key) {
             None if self.all.len() > MOST => {}
             None if self.all.len() == MOST => {
                 let more = format!("only the first {MOST} problems are shown");
                 self.all.push(Problem::new(more).with_hint("fix these, and check again"));
             }
             None => {
-                self.known.insert(key, self.all.len());
+                self.about.known.insert(key, self.all.len());
                 self.all.push(problem);
             }
             Some(&index) => {
@@ -91,6 +102,18 @@ impl Problems {
                 }
             }
         }
+    }
+
+    /// These problems, with notes on what was found on the way to them, which may explain them.
+    #[must_use]
+    pub fn with_notes(mut self, notes: Vec<String>) -> Self {
+        self.about.notes = notes;
+        self
+    }
+
+    /// Notes on what was found on the way to the problems.
+    pub fn notes(&self) -> &[String] {
+        &self.about.notes
     }
 
     /// Adds the problems of `others`.
@@ -111,7 +134,7 @@ impl Problems {
         self.all.sort_by_key(|problem| (problem.place.is_none(), problem.place));
         let key =
             |problem: &Problem| (problem.message.clone(), problem.hint.clone(), problem.place.is_some());
-        self.known = self.all.iter().map(key).zip(0..).collect();
+        self.about.known = self.all.iter().map(key).zip(0..).collect();
     }
 
     /// Returns `true` if there are no problems.

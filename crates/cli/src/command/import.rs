@@ -18,7 +18,7 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::script_host::Terminal;
 use crate::base::{environment, stdout};
-use crate::session::import::{folder, read, tell};
+use crate::session::import::{failed, folder, read, tell};
 
 /// The command.
 pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
@@ -99,7 +99,7 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
             naming(args, |folder, files| jmeter::import(&text, folder, files))
         }
     };
-    let imported = imported.map_err(Failure::usage)?;
+    let imported = imported.map_err(failed)?;
     let as_json = args.output == DocumentFormat::Json;
     tell(&imported, strict, as_json)?;
     let mut text = imported.document.to_yaml();

@@ -19,13 +19,20 @@ pub(crate) fn tell(imported: &Imported, strict: bool, quiet: bool) -> Result<(),
         return Err(Failure::usage(problems));
     }
     if !quiet {
-        let mut text = String::new();
-        for note in &imported.notes {
-            text.push_str(&format!("note: {}\n", visible(&note.to_string())));
-        }
-        streams::to_stderr(&text);
+        tell_notes(imported.notes.iter().map(ToString::to_string));
     }
     Ok(())
+}
+
+/// The failure of an import that has these problems. What was noted on the way to them is told before.
+pub(crate) fn failed(problems: Problems) -> Failure {
+    tell_notes(problems.notes().iter().cloned());
+    Failure::usage(problems)
+}
+
+fn tell_notes(notes: impl Iterator<Item = String>) {
+    let text: String = notes.map(|note| format!("note: {}\n", visible(&note))).collect();
+    streams::to_stderr(&text);
 }
 
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {

@@ -279,7 +279,7 @@ impl Importer<'_> {
     }
 
     pub(crate) fn unknown_call(&mut self, span: Span) -> Value {
-        self.note(span, LEFT_OUT);
+        self.left_out(span, LEFT_OUT);
         Value::Unknown
     }
 

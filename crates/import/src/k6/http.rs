@@ -41,7 +41,7 @@ impl Importer<'_> {
             },
             "request" | "asyncRequest" => {
                 let Some(method) = value(0).constant() else {
-                    self.note(span, "its method is not known before the run: the request is left out");
+                    self.left_out(span, "its method is not known before the run: the request is left out");
                     return Value::Unknown;
                 };
                 Made {
@@ -156,7 +156,7 @@ impl Importer<'_> {
             _ => (url, None),
         };
         if matches!(url, Value::Unknown | Value::Undefined | Value::Null) {
-            self.note(span, "its URL is not known before the run: the request is left out");
+            self.left_out(span, "its URL is not known before the run: the request is left out");
             return None;
         }
         let address = self.text_of(&url, span);

@@ -75,7 +75,7 @@ impl Importer<'_> {
         if self.document.scenarios.is_empty() && !self.findings.has_problems() {
             let hint = "a script has a function, `export default`, that makes requests with `k6/http`";
             let at = self.at(start);
-            self.findings.hinted(&at, "there is no request that can be taken over", hint);
+            self.findings.without_requests(&at, hint);
             return;
         }
         self.load(&courses);

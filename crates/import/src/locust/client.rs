@@ -63,7 +63,7 @@ impl Importer<'_> {
             "request" | "rest" => {
                 let Some(method) = value(0).or_else(|| keyword("method")).and_then(|one| one.constant())
                 else {
-                    self.note(span, "its method is not known before the run: the request is left out");
+                    self.left_out(span, "its method is not known before the run: the request is left out");
                     return Value::Unknown;
                 };
                 (method.to_ascii_uppercase(), value(1), keyword("data"), keyword("json"))
@@ -99,7 +99,7 @@ impl Importer<'_> {
             _ => return self.unknown_call(span),
         };
         let Some(url) = url.or_else(|| keyword("url")).or_else(|| keyword("path")) else {
-            self.note(span, "its URL is not known before the run: the request is left out");
+            self.left_out(span, "its URL is not known before the run: the request is left out");
             return Value::Unknown;
         };
         let mut members: Vec<(String, Value)> = Vec::new();
