@@ -433,8 +433,8 @@ impl Importer<'_> {
     }
 }
 
-/// Returns `true` if the name is a word of Gatling, although a value has it here, too: it is called, or the value
-/// is no call of that word.
+/// Returns `true` if the name is a word of Gatling, although a value has it here, too: it is called, or the
+/// value is no call of that word.
 fn is_word(value: &Expression, name: &str, links: &[Link]) -> bool {
     let is_call = |links: &[Link]| links.first().is_some_and(|link| link.name.is_empty());
     value.chain().is_some_and(|(head, rest)| head == name && (is_call(links) || !is_call(rest)))

@@ -9,7 +9,9 @@ pub(crate) mod check;
 pub(crate) mod data;
 pub(crate) mod evaluate;
 pub(crate) mod http;
+pub(crate) mod kept;
 pub(crate) mod load;
+pub(crate) mod lost;
 mod module;
 mod options;
 mod parse;
@@ -33,6 +35,7 @@ use crate::locust::{Defined, Session};
 use crate::names::Titles;
 use crate::{Imported, MOST_STEPS};
 use data::{CsvFile, Source};
+use lost::{Block, Course};
 use syntax::{Script, Span};
 use value::{Part, Text, Uniform, Value, Writing};
 
@@ -211,9 +214,12 @@ pub(crate) struct Importer<'a> {
     pub(crate) is_first: bool,
     /// `true` while a function is read that is carried out once for a run.
     pub(crate) is_once: bool,
-    /// Names that were assigned to in a block that may or may not be carried out, and the number of scopes
-    /// around it.
-    pub(crate) blocks: Vec<(usize, BTreeSet<(usize, String)>)>,
+    /// Blocks that are open, and may or may not be carried out.
+    pub(crate) blocks: Vec<Block>,
+    /// Of the function that is followed.
+    pub(crate) course: Course,
+    /// Places that were refused, as they depend on something that is not followed.
+    pub(crate) refused: BTreeSet<Span>,
     pub(crate) titles: Titles,
     pub(crate) scenario: String,
     /// Scenarios so far.
@@ -268,6 +274,8 @@ impl<'a> Importer<'a> {
             is_first: true,
             is_once: false,
             blocks: Vec::new(),
+            course: Course::default(),
+            refused: BTreeSet::new(),
             titles: Titles::default(),
             scenario: "default".to_owned(),
             scenarios: 0,
@@ -374,6 +382,10 @@ impl<'a> Importer<'a> {
             return known;
         }
         match value {
+            Value::Lost(lost) => {
+                self.refuse(span, lost);
+                Text::default()
+            }
             Value::Text(text) => text.clone(),
             Value::Json(value) => {
                 let template = self.json_text(value, span);

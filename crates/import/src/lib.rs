@@ -1,9 +1,9 @@
 //! Descriptions of other tools become plan files.
 //!
 //! Every importer takes the text of a source and gives a [`Document`], the same as a plan file says, and
-//! [notes](Note): features that a plan file lacks, or that mean something else there. Nothing of a source is
-//! left out without a note. Errors of a source are a list of problems, each with a line and column, or a JSON
-//! Pointer (RFC 6901).
+//! [notes](Note): features that a plan file lacks, or that mean something else there. What would send
+//! something else than the source, because only a program can decide it, is an error. Errors of a source are
+//! a list of problems, each with a line and column, or a JSON Pointer (RFC 6901).
 //!
 //! ```text
 //! h2loadrunner ─┐

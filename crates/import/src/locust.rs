@@ -25,7 +25,7 @@ use crate::draft;
 use crate::findings::Findings;
 use crate::flow;
 use crate::k6::syntax::{Function, Script, Span};
-use crate::k6::value::{Uniform, Value};
+use crate::k6::value::{Closure, Uniform, Value};
 use crate::k6::{self, Importer, Item, Language, MOST_EVALUATED, title};
 use crate::names::Titles;
 
@@ -153,17 +153,14 @@ impl Importer<'_> {
                 self.note(span, "it has no tasks: it is left out");
             }
         }
-        let known = self.scopes.iter().map(|scope| scope.names.clone()).collect::<Vec<_>>();
+        let before = self.before();
         let owner = |leaf: &Leaf| leaf.chain.last().copied();
         let has_several = leaves.iter().any(|leaf| owner(leaf) != owner(&leaves[0]));
         let mut titles = Titles::default();
         let mut done = Vec::new();
         for leaf in leaves {
             // What one scenario did to variables of the file is nothing to the others.
-            self.scopes.truncate(known.len());
-            for (scope, names) in self.scopes.iter_mut().zip(&known) {
-                scope.names.clone_from(names);
-            }
+            self.restore(&before);
             let class = leaf.chain.last().map(|class| self.classes[*class].class.name.clone());
             let name = match class {
                 Some(class) if has_several && class != leaf.name => format!("{class}.{}", leaf.name),
@@ -331,6 +328,7 @@ impl Importer<'_> {
             }
         });
         let mut wait = 0.0;
+        self.lose_kept_by_tasks(chain);
         let body = self.items_of(|importer| {
             for task in &leaf.tasks {
                 importer.session.class = chain.last().copied().unwrap_or_default();
@@ -345,6 +343,8 @@ impl Importer<'_> {
                     Task::Set(_) => {}
                 }
                 importer.is_ending = false;
+                // What ends a task does not end the wait behind it, and the next one.
+                importer.begin_course();
                 wait += importer.wait(chain);
             }
         });
@@ -401,7 +401,19 @@ impl Importer<'_> {
         }
     }
 
+    /// Loses what tasks leave to those that come after them.
+    fn lose_kept_by_tasks(&mut self, chain: &[usize]) {
+        let tasks = chain.iter().flat_map(|class| &self.classes[*class].tasks);
+        let tasks = tasks.filter_map(|(task, _)| match task {
+            Task::Method(closure) | Task::Function(closure) => Some(Closure::clone(closure)),
+            Task::Set(_) => None,
+        });
+        let tasks: Vec<Closure> = tasks.collect();
+        self.lose_kept(&tasks);
+    }
+
     fn items_of(&mut self, follow: impl FnOnce(&mut Self)) -> Vec<Item> {
+        self.begin_course();
         self.items.push(Vec::new());
         follow(self);
         self.is_ending = false;
@@ -414,6 +426,7 @@ impl Importer<'_> {
         if let Some(Value::Function(closure)) = self.of_class(class, method).cloned() {
             self.invoke(&closure, Vec::new(), closure.function.span);
             self.is_ending = false;
+            self.begin_course();
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Words that begin names of functions of templates. What begins with one is not taken for a variable, so that
-/// functions which plans get later have their names.
+/// Words that begin names of functions of templates. What begins with one is not taken for a variable, so
+/// that functions which plans get later have their names.
 const FAMILIES: [&str; 2] = ["timestamp", "random"];
 
 /// Names that are taken.

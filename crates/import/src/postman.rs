@@ -1,8 +1,8 @@
 //! Collections of Postman: v2.1 and v2.0, with an environment.
 //!
 //! Each folder of the outermost level becomes a scenario, with its requests as steps; requests beside the
-//! folders make one of their own. Where one of them reads a variable that another sets, all are one sequence, as
-//! Postman carries them out. Scripts are not carried out: expectations and extractions in their usual
+//! folders make one of their own. Where one of them reads a variable that another sets, all are one sequence,
+//! as Postman carries them out. Scripts are not carried out: expectations and extractions in their usual
 //! forms become `expect` and `extract`, and the rest is noted with its line.
 
 mod auth;

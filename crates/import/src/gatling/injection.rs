@@ -220,7 +220,8 @@ impl Importer<'_> {
                     None => {
                         let at = self.at(item.span);
                         let said = crate::findings::quoted(&self.said(item.span));
-                        let hint = "write its numbers and times themselves, or give properties a default; other files \
+                        let hint = "write its numbers and times themselves, or give properties a \
+                        default; other files \
                                     of the simulation are not read";
                         let message =
                             format!("`{said}` is not an injection profile that is known before the run");

@@ -85,7 +85,7 @@ impl Importer<'_> {
         })
     }
 
-    /// What a group of a plugin has besides its course.
+    /// The settings of a plugin's group besides its course.
     pub(super) fn stepped_load(&mut self, group: &Node<'_>) -> Option<Group> {
         self.note_loops(group);
         let continues = self.continues(group);

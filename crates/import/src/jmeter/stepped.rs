@@ -193,7 +193,8 @@ impl Importer<'_> {
             }
             stages.push((length, *to));
         }
-        let becomes = "rates of requests for the whole run: each starts at its time, and users are as many as \
+        let becomes = "rates of requests for the whole run: each starts at its time, and users are as \
+        many as \
                        are needed";
         self.findings.note(at.as_str(), timer.kind(), becomes);
         let level = Level::Stages(first.unwrap_or(Ratio::whole(0)), stages);
@@ -231,8 +232,8 @@ fn joined(parts: &[Segment]) -> Stages {
 }
 
 impl Group {
-    /// The course of a group whose threads JMeter schedules, beside groups that have one of their own. `None` if
-    /// loops end it.
+    /// The course of a group whose threads JMeter schedules, beside groups that have one of their own. `None`
+    /// if loops end it.
     pub(super) fn to_course(&self) -> Option<Course> {
         let length = self.duration?.checked_mul(SECOND)?;
         let rise = self.ramp.checked_mul(SECOND)?.min(length);

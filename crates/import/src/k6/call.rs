@@ -5,6 +5,8 @@ use std::rc::Rc;
 use base64::Engine as _;
 use plimsoll_plan::document::Field;
 
+use super::kept::changes;
+use super::lost::{Lost, Methods};
 use super::syntax::{Element, Expression, Kind, Span};
 use super::value::{Part, Statuses, Test, Text, Tree, Uniform, Value, Writing};
 use super::{Importer, Item, LONGEST_TEXT, Language, MOST_ITEMS, data, title};
@@ -12,6 +14,38 @@ use crate::amount::nanos;
 use crate::draft::percent_encoded;
 use crate::flow::check::{self as checks, Place};
 use crate::flow::{self, MOST_WRITTEN_OUT};
+
+/// Places that hold an argument of a function that is provided: the list of them, and the first of them.
+const HELD_HERE: usize = 2;
+
+/// Libraries whose functions do not change what they are given.
+const PURE: [&str; 25] = [
+    "copy",
+    "crypto",
+    "encoding",
+    "utils",
+    "JSON",
+    "Math",
+    "Array",
+    "String",
+    "Number",
+    "Date",
+    "papaparse",
+    "url",
+    "decodeURIComponent",
+    "py",
+    "json",
+    "math",
+    "os",
+    "sys",
+    "time",
+    "datetime",
+    "uuid",
+    "base64",
+    "urllib",
+    "re",
+    "hashlib",
+];
 
 const LEFT_OUT: &str = "it is not carried out: it is left out";
 
@@ -31,15 +65,22 @@ impl Importer<'_> {
         if let Some(object) = object {
             let owner = self.evaluate(object, scope);
             if (name == "push" || name == "append" && self.language == Language::Python)
-                && let (Value::Array(items), Kind::Name(variable)) = (&owner, &object.kind)
+                && let Value::Array(items) = &owner
             {
+                let wish = match &object.kind {
+                    Kind::Name(name) | Kind::Member(_, name) => name.as_str(),
+                    _ => "item",
+                };
                 let mut items = items.to_vec();
-                items.extend(self.elements(arguments, scope));
-                if items.len() <= MOST_WRITTEN_OUT
-                    && let Some(owner) = self.scope_of(variable, scope)
-                {
-                    self.scopes[owner].names.insert(variable.clone(), Value::list(items));
+                for item in self.elements(arguments, scope) {
+                    items.push(self.kept(wish, item));
                 }
+                let new = match items.len() {
+                    ..=MOST_WRITTEN_OUT => Value::list(items),
+                    _ => Value::Lost(Lost::new(span, "the list is too long")),
+                };
+                let new = self.assigned(new);
+                self.change(Some(object), &owner, &new, scope, span);
                 return Value::Undefined;
             }
             let member = match &owner {
@@ -50,6 +91,7 @@ impl Importer<'_> {
             return match member {
                 Value::Function(closure) => self.invoke(&closure, values, span),
                 Value::Builtin(path) => self.provided_call(&path, values, span),
+                Value::Lost(lost) => self.call_of_lost(&lost, &values, span),
                 _ => self.method(&owner, &name, values, span),
             };
         }
@@ -62,12 +104,36 @@ impl Importer<'_> {
                 let values = self.elements(arguments, scope);
                 self.provided_call(&path, values, span)
             }
+            Value::Lost(lost) => {
+                let values = self.elements(arguments, scope);
+                self.call_of_lost(&lost, &values, span)
+            }
             _ => {
-                self.elements(arguments, scope);
-                self.note(span, LEFT_OUT);
-                Value::Unknown
+                let values = self.elements(arguments, scope);
+                self.not_followed(&values, span)
             }
         }
+    }
+
+    /// A call of a function that is lost: it may send requests.
+    fn call_of_lost(&mut self, lost: &Rc<Lost>, values: &[Value], span: Span) -> Value {
+        self.refuse(span, lost);
+        self.lose_arguments(values, span);
+        Value::Lost(Rc::clone(lost))
+    }
+
+    /// A call that is not carried out.
+    pub(crate) fn not_followed(&mut self, values: &[Value], span: Span) -> Value {
+        self.lose_arguments(values, span);
+        self.unknown_call(span)
+    }
+
+    /// A call of a function that is provided, and is not carried out.
+    pub(crate) fn not_provided(&mut self, path: &str, values: &[Value], span: Span) -> Value {
+        let is_pure = PURE.contains(&path.split('.').next().unwrap_or_default());
+        let is_kept = |value: &&Value| !is_pure || !matches!(value, Value::Array(_) | Value::Object(_));
+        let values: Vec<Value> = values.iter().filter(is_kept).cloned().collect();
+        self.not_followed(&values, span)
     }
 
     pub(crate) fn construct(
@@ -92,20 +158,20 @@ impl Importer<'_> {
                     self.note(span, "plans have no metrics of their own: it is left out");
                     Value::Builtin("metric".to_owned())
                 }
-                _ => {
-                    self.note(span, LEFT_OUT);
-                    Value::Unknown
-                }
+                _ => self.not_followed(&values, span),
             },
-            _ => {
-                self.note(span, LEFT_OUT);
-                Value::Unknown
-            }
+            Value::Lost(_) => callee.clone(),
+            _ => self.not_followed(&values, span),
         }
     }
 
     /// A function that is provided, in the language of the script.
     fn provided_call(&mut self, path: &str, values: Vec<Value>, span: Span) -> Value {
+        if !acts(path)
+            && let Some(lost) = values.iter().find_map(Value::lost)
+        {
+            return Value::Lost(Rc::clone(lost));
+        }
         match self.language {
             Language::JavaScript => self.builtin(path, values, span),
             Language::Python => self.python(path, values, span),
@@ -142,12 +208,9 @@ impl Importer<'_> {
                 }
                 Value::Undefined
             }
-            "open" => match first.constant() {
+            "open" => match self.settled(&first, span) {
                 Some(path) => Value::File(data::relative(&path)),
-                None => {
-                    self.note(span, "the name of the file is not known before the run: it is left out");
-                    Value::Unknown
-                }
+                None => Value::Lost(Lost::new(span, "the name of the file is not known before the run")),
             },
             "JSON.stringify" => match first {
                 Value::Unknown => Value::Unknown,
@@ -184,7 +247,13 @@ impl Importer<'_> {
                         members.push((key.clone(), value.clone()));
                     }
                 }
-                Value::object(members)
+                let new = self.kept("value", Value::object(members));
+                // It is the first one that changes, if anything else holds it.
+                if first.holders() > HELD_HERE {
+                    let changed = self.assigned(new.clone());
+                    self.replace(&first, &changed);
+                }
+                new
             }
             "Object.keys" | "Object.values" | "Object.entries" => match &first {
                 Value::Object(members) => Value::list(
@@ -200,7 +269,7 @@ impl Importer<'_> {
                 _ => Value::Unknown,
             },
             "Array.from" => match (&first, values.get(1)) {
-                (Value::Array(_), None) => first,
+                (Value::Array(items), None) => Value::list(items.to_vec()),
                 (Value::Object(_), make) => {
                     let count = first.member("length").and_then(Value::number).unwrap_or_default();
                     let count = (count.max(0.0) as usize).min(MOST_WRITTEN_OUT);
@@ -274,7 +343,7 @@ impl Importer<'_> {
                 self.note(span, "plans have no metrics of their own: it is left out");
                 Value::Undefined
             }
-            _ => self.unknown_call(span),
+            _ => self.not_provided(path, &values, span),
         }
     }
 
@@ -284,6 +353,10 @@ impl Importer<'_> {
     }
 
     fn check(&mut self, values: &[Value], span: Span) -> Value {
+        self.refuse_in_course(span);
+        if let Some(lost) = values.get(1).and_then(Value::lost) {
+            self.refuse(span, lost);
+        }
         let Some(Value::Object(checks)) = values.get(1) else {
             self.note(span, "the checks are not known before the run: they are left out");
             return Value::Unknown;
@@ -304,6 +377,9 @@ impl Importer<'_> {
                 }
                 value => (value.clone(), span),
             };
+            if let Some(lost) = value.lost() {
+                self.refuse(span, lost);
+            }
             let taken = match self.test(&value, span) {
                 Some(test) => {
                     requests_of(&test, &mut requests);
@@ -331,7 +407,7 @@ impl Importer<'_> {
         let (Some(name), Some(Value::Function(body))) =
             (values.first().and_then(Value::constant), values.get(1))
         else {
-            return self.unknown_call(span);
+            return self.not_followed(values, span);
         };
         self.groups.push(title(&name));
         let value = self.invoke(&Rc::clone(body), Vec::new(), span);
@@ -340,7 +416,12 @@ impl Importer<'_> {
     }
 
     pub(crate) fn sleep(&mut self, value: &Value, span: Span) {
+        self.refuse_in_course(span);
         let pause = match value {
+            Value::Lost(lost) => {
+                self.refuse(span, lost);
+                return;
+            }
             Value::Uniform(uniform) => {
                 if uniform.is_whole {
                     self.note(span, "the pause is any time between these seconds");
@@ -428,7 +509,7 @@ impl Importer<'_> {
                 }
             }
             Value::Taken(request, Place::Body) => Value::Body(*request, Vec::new()),
-            Value::Json(inner) => Value::clone(inner),
+            Value::Json(inner) => inner.copied(),
             value => match value.constant().and_then(|text| serde_json::from_str(&text).ok()) {
                 Some(json) => Value::of_json(&json),
                 None => self.unknown_call(span),
@@ -508,6 +589,23 @@ impl Importer<'_> {
 
     /// A method of a value.
     pub(crate) fn method(&mut self, owner: &Value, name: &str, values: Vec<Value>, span: Span) -> Value {
+        if let Value::Lost(lost) = owner {
+            let sends = match lost.methods {
+                Methods::Unknown => may_send(name, &values),
+                Methods::OfLibrary => false,
+                Methods::OfClass => true,
+            };
+            if sends {
+                self.refuse(span, lost);
+            }
+            let functions: Vec<Value> =
+                values.into_iter().filter(|value| matches!(value, Value::Function(_))).collect();
+            self.lose_arguments(&functions, span);
+            return owner.clone();
+        }
+        if let Some(lost) = values.iter().find_map(Value::lost) {
+            return Value::Lost(Rc::clone(lost));
+        }
         let mut name = name;
         if self.language == Language::Python {
             if let Some(value) = self.python_method(owner, name, &values, span) {
@@ -560,7 +658,11 @@ impl Importer<'_> {
             (Value::Text(_) | Value::Row(..), "toUpperCase" | "toLowerCase") => {
                 self.function_of(if name == "toUpperCase" { "upper" } else { "lower" }, owner, span)
             }
-            _ => self.unknown_call(span),
+            (Value::Array(_) | Value::Object(_), _) if changes(name, self.language) => {
+                self.lose(owner, &Lost::new(span, format!("`{name}` changes it, and is not carried out")));
+                self.not_followed(&values, span)
+            }
+            _ => self.not_followed(&values, span),
         }
     }
 
@@ -706,12 +808,122 @@ impl Importer<'_> {
                 let (from, to) = (at(0, 0), at(1, items.len()));
                 Value::list(items.get(from..to.max(from)).unwrap_or_default().to_vec())
             }
-            ("reverse", None) => Value::list(items.iter().rev().cloned().collect()),
+            ("reverse", None) => {
+                let reversed = self.assigned(Value::list(items.iter().rev().cloned().collect()));
+                self.replace(&Value::Array(items), &reversed);
+                reversed
+            }
             ("keys", None) => {
                 Value::list((0..items.len()).map(|index| Value::Number(index as f64)).collect())
             }
             _ => return None,
         })
+    }
+}
+
+/// Returns `true` for functions that do something, which refuse what is lost themselves.
+fn acts(path: &str) -> bool {
+    let is_group = |group: &str| path.starts_with(group);
+    ["http.", "client.", "console.", "metric", "logging", "exec."].into_iter().any(is_group)
+        || matches!(
+            path,
+            "k6.check" | "k6.group" | "k6.sleep" | "time.sleep" | "gevent.sleep" | "py.print" | "py.assert"
+        )
+}
+
+/// Methods of values that are no clients.
+const OF_DATA: [&str; 72] = [
+    "at",
+    "append",
+    "charAt",
+    "clear",
+    "concat",
+    "copy",
+    "count",
+    "decode",
+    "encode",
+    "endsWith",
+    "endswith",
+    "entries",
+    "every",
+    "extend",
+    "fill",
+    "filter",
+    "find",
+    "findIndex",
+    "flat",
+    "flatMap",
+    "forEach",
+    "format",
+    "getTime",
+    "group",
+    "groups",
+    "has",
+    "hasOwnProperty",
+    "includes",
+    "index",
+    "indexOf",
+    "insert",
+    "isdigit",
+    "items",
+    "join",
+    "json",
+    "keys",
+    "lastIndexOf",
+    "localeCompare",
+    "lower",
+    "lstrip",
+    "map",
+    "match",
+    "padEnd",
+    "padStart",
+    "pop",
+    "push",
+    "reduce",
+    "remove",
+    "repeat",
+    "replace",
+    "replaceAll",
+    "reverse",
+    "rstrip",
+    "search",
+    "shift",
+    "slice",
+    "some",
+    "sort",
+    "splice",
+    "split",
+    "startsWith",
+    "startswith",
+    "strip",
+    "substr",
+    "substring",
+    "test",
+    "toFixed",
+    "toISOString",
+    "toLowerCase",
+    "toString",
+    "toUpperCase",
+    "trim",
+];
+
+/// More of them, whose names clients have as well: then they are given a path or a URL.
+const OF_DATA_AND_CLIENTS: [&str; 9] =
+    ["add", "delete", "get", "set", "update", "upper", "values", "valueOf", "unshift"];
+
+/// Returns `true` if a call of this method may send a request, whatever it is called on.
+fn may_send(name: &str, values: &[Value]) -> bool {
+    let is_path = |text: &str| text.starts_with('/') || text.starts_with("http");
+    match values.first() {
+        _ if OF_DATA.contains(&name) => false,
+        _ if !OF_DATA_AND_CLIENTS.contains(&name) => true,
+        Some(Value::String(text)) => is_path(text),
+        Some(Value::Text(text)) => match text.parts.first() {
+            Some(Part::Literal(text)) => is_path(text),
+            _ => true,
+        },
+        Some(Value::Lost(_) | Value::Unknown) => true,
+        _ => false,
     }
 }
 

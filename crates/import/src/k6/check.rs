@@ -1,5 +1,7 @@
 //! Comparisons, and what `check` makes of them.
 
+use std::rc::Rc;
+
 use super::Importer;
 use super::evaluate::not;
 use super::syntax::Span;
@@ -16,6 +18,9 @@ impl Importer<'_> {
         right: &Value,
         span: Span,
     ) -> Value {
+        if let Some(lost) = left.lost().or_else(|| right.lost()) {
+            return Value::Lost(Rc::clone(lost));
+        }
         if let (Some(one), Some(other)) = (left.constant(), right.constant()) {
             return Value::Boolean(known(operator, left, &one, right, &other));
         }
@@ -115,6 +120,7 @@ impl Importer<'_> {
     fn operand(&mut self, value: &Value, span: Span) -> Option<String> {
         match value {
             Value::Unknown
+            | Value::Lost(_)
             | Value::Undefined
             | Value::Null
             | Value::Builtin(_)
@@ -296,6 +302,19 @@ pub(crate) enum Condition {
     Good(Vec<usize>),
     Bad(Vec<usize>),
     Plan(String),
+}
+
+/// `true` for a test that holds if its requests were answered well, `false` for one that holds if they were
+/// not, and `None` for all others.
+pub(crate) fn is_only_good(test: &Test) -> Option<bool> {
+    match test {
+        Test::Status(_, statuses) if statuses.are_good() => Some(true),
+        Test::Status(_, statuses) if statuses.others().are_good() => Some(false),
+        Test::Checked(_) => Some(true),
+        Test::Not(inner) => is_only_good(inner).map(|is_good| !is_good),
+        Test::All(all) => all.iter().all(|test| is_only_good(test) == Some(true)).then_some(true),
+        _ => None,
+    }
 }
 
 /// One test for several of which one has to hold.

@@ -82,6 +82,9 @@ impl Importer<'_> {
 
     /// A row of a list or a file, at an index that is not known before the run.
     pub(crate) fn row(&mut self, of: &Value, wish: &str, index: &Value, span: Span) -> Value {
+        if let Some(lost) = of.lost() {
+            return Value::Lost(Rc::clone(lost));
+        }
         let rows = match of {
             Value::Array(rows) => Rows::List(Rc::clone(rows)),
             Value::Csv(file) => Rows::File(*file),
@@ -113,6 +116,9 @@ impl Importer<'_> {
 
     /// A row that is drawn.
     pub(crate) fn random_row(&mut self, of: &Value, span: Span) -> Value {
+        if let Some(lost) = of.lost() {
+            return Value::Lost(Rc::clone(lost));
+        }
         match of {
             Value::Array(rows) => self.source(Rows::List(Rc::clone(rows)), Order::Random, "item", span),
             Value::Csv(file) => self.source(Rows::File(*file), Order::Random, "row", span),
@@ -194,6 +200,12 @@ impl Importer<'_> {
         let name = self.variables.name(&column);
         self.sources[source].columns.push((path.to_vec(), false, name.clone()));
         Text::slot(name)
+    }
+
+    /// Returns `true` if rows have lists or objects there, whose text is JSON.
+    pub(crate) fn has_parts(&self, source: usize, path: &[String]) -> bool {
+        let Rows::List(rows) = &self.sources[source].rows else { return false };
+        rows.iter().any(|row| matches!(part_of(row, path), Value::Array(_) | Value::Object(_)))
     }
 
     /// Writes the sources into the document.

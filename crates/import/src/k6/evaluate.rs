@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use super::check::all_of;
+use super::check::{all_of, is_only_good};
+use super::lost::{Lost, RUN_DECIDES, merged};
 use super::syntax::{Element, Expression, Kind, Pattern, Property, Span, Target};
 use super::value::{Closure, Counter, Part, Test, Text, Uniform, Value, Writing};
 use super::{Draw, Importer, Item, LONGEST_TEXT, Language, MOST_EVALUATED, MOST_ITEMS, Scope};
@@ -127,6 +128,7 @@ impl Importer<'_> {
             Kind::Function(function) => {
                 Value::Function(Rc::new(Closure { function: std::sync::Arc::clone(function), scope }))
             }
+            Kind::Unary("delete", of) => self.delete(of, scope, span),
             Kind::Unary(operator, operand) => {
                 let operand = self.evaluate(operand, scope);
                 self.unary(operator, operand, span)
@@ -143,17 +145,7 @@ impl Importer<'_> {
                 }
                 sum.unwrap_or(Value::Undefined)
             }
-            Kind::Conditional(test, then, otherwise) => {
-                let value = self.evaluate(test, scope);
-                match self.truth(&value) {
-                    Some(true) => self.evaluate(then, scope),
-                    Some(false) => self.evaluate(otherwise, scope),
-                    None => {
-                        self.note(test.span, "it is not known before the run, and taken to hold");
-                        self.evaluate(then, scope)
-                    }
-                }
-            }
+            Kind::Conditional(test, then, otherwise) => self.conditional(test, then, otherwise, scope),
             Kind::Assign(target, operator, value) => self.assign(target, operator, value, scope, span),
             Kind::Call(callee, arguments) => self.call(callee, arguments, scope, span),
             Kind::New(callee, arguments) => self.construct(callee, arguments, scope, span),
@@ -168,6 +160,7 @@ impl Importer<'_> {
                 };
                 let (object, index) = (self.evaluate(object, scope), self.evaluate(index, scope));
                 match (&object, &index) {
+                    (Value::Lost(lost), _) | (_, Value::Lost(lost)) => Value::Lost(Rc::clone(lost)),
                     (Value::Array(items), Value::Number(number)) => {
                         // Python counts from the end below 0.
                         let number = match self.language {
@@ -183,7 +176,7 @@ impl Importer<'_> {
                     }
                     (Value::Array(items), _) if items.is_empty() => Value::Undefined,
                     (Value::Array(_) | Value::Csv(_), _) => self.row(&object, &wish, &index, span),
-                    (_, index) => match index.constant() {
+                    (_, index) => match self.settled(index, span) {
                         Some(name) => self.member(&object, &name),
                         None => Value::Unknown,
                     },
@@ -296,11 +289,90 @@ impl Importer<'_> {
             // Lists and objects without elements are false in Python.
             Value::Array(items) if self.language == Language::Python => Some(!items.is_empty()),
             Value::Object(members) if self.language == Language::Python => Some(!members.is_empty()),
+            Value::Text(text) => match text.parts.as_slice() {
+                [Part::Environment(_, Some(given))] if !given.is_empty() => Some(true),
+                _ => None,
+            },
             value => value.truth(),
         }
     }
 
+    /// The side of `test ? then : otherwise` that is known, or what both have in common.
+    fn conditional(
+        &mut self,
+        test: &Expression,
+        then: &Expression,
+        otherwise: &Expression,
+        scope: usize,
+    ) -> Value {
+        let value = self.evaluate(test, scope);
+        if let Some(flag) = self.truth(&value) {
+            return self.evaluate(if flag { then } else { otherwise }, scope);
+        }
+        if let Value::Test(tested) = &value
+            && let Some(is_good) = is_only_good(tested)
+        {
+            self.note(
+                test.span,
+                "what follows a request needs a good response: the condition is taken to hold",
+            );
+            return self.evaluate(if is_good { then } else { otherwise }, scope);
+        }
+        if let Value::Text(text) = &value
+            && let [Part::Environment(name, None)] = text.parts.as_slice()
+        {
+            self.note(test.span, format!("`{name}` has no value (--env): the other side is taken"));
+            return self.evaluate(otherwise, scope);
+        }
+        let lost = value.lost().cloned().unwrap_or_else(|| Lost::new(test.span, RUN_DECIDES));
+        self.in_part(&lost, |importer| {
+            let one = importer.evaluate(then, scope);
+            let other = importer.evaluate(otherwise, scope);
+            merged(&one, &other, &lost)
+        })
+    }
+
+    /// The text of a value that is known, or that the environment has; the latter is noted.
+    pub(crate) fn settled(&mut self, value: &Value, span: Span) -> Option<String> {
+        let Value::Text(text) = value else { return value.constant() };
+        let part = |part: &Part| match part {
+            Part::Literal(text) | Part::Environment(_, Some(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let settled = text.parts.iter().map(part).collect::<Option<String>>()?;
+        if text.parts.iter().all(|part| matches!(part, Part::Literal(_))) {
+            return Some(settled);
+        }
+        self.note(span, format!("the value that the environment has now is taken: `{settled}`"));
+        Some(settled)
+    }
+
+    /// `delete object.name`
+    fn delete(&mut self, of: &Expression, scope: usize, span: Span) -> Value {
+        let (object, key) = match &of.kind {
+            Kind::Member(object, name) => (object, Some(name.clone())),
+            Kind::Index(object, index) => {
+                let index = self.evaluate(index, scope);
+                (object, index.constant())
+            }
+            _ => return Value::Undefined,
+        };
+        let whole = self.evaluate(object, scope);
+        let new = match (&whole, key, self.course.lost()) {
+            (Value::Object(members), Some(key), None) => {
+                Value::object(members.iter().filter(|(known, _)| *known != key).cloned().collect())
+            }
+            (_, _, Some(lost)) => Value::Lost(Rc::clone(lost)),
+            _ => Value::Lost(Lost::new(span, "it is not carried out")),
+        };
+        self.change(Some(object), &whole, &new, scope, span);
+        Value::Boolean(true)
+    }
+
     fn unary(&mut self, operator: &str, operand: Value, span: Span) -> Value {
+        if let (Value::Lost(_), true) = (&operand, operator != "void") {
+            return operand;
+        }
         match (operator, &operand) {
             ("!", Value::Test(test)) => Value::Test(not(test.clone())),
             ("!", value) => match self.truth(value) {
@@ -356,7 +428,10 @@ impl Importer<'_> {
                         None => first,
                     };
                 }
-                let second = self.evaluate(right, scope);
+                let second = self.behind(&first, is_and, left, right, scope);
+                if let Value::Lost(_) = first {
+                    return first;
+                }
                 let (Some(one), Some(other)) = (self.test(&first, span), self.test(&second, span)) else {
                     return if is_and { Value::Unknown } else { first };
                 };
@@ -387,7 +462,28 @@ impl Importer<'_> {
         }
     }
 
+    /// The right side of `&&` or `||`, of which the run decides whether it is carried out.
+    fn behind(
+        &mut self,
+        first: &Value,
+        is_and: bool,
+        left: &Expression,
+        right: &Expression,
+        scope: usize,
+    ) -> Value {
+        if let Value::Test(test) = first
+            && is_only_good(test) == Some(is_and)
+        {
+            return self.evaluate(right, scope);
+        }
+        let lost = first.lost().cloned().unwrap_or_else(|| Lost::new(left.span, RUN_DECIDES));
+        self.in_part(&lost, |importer| importer.evaluate(right, scope))
+    }
+
     pub(crate) fn sum(&mut self, left: Value, right: Value, span: Span) -> Value {
+        if let Some(lost) = left.lost().or_else(|| right.lost()) {
+            return Value::Lost(Rc::clone(lost));
+        }
         let is_number = |value: &Value| {
             matches!(
                 value,
@@ -412,6 +508,9 @@ impl Importer<'_> {
         {
             return Value::list(one.iter().chain(other.iter()).cloned().collect());
         }
+        if let Some(lost) = left.lost().or_else(|| right.lost()) {
+            return Value::Lost(Rc::clone(lost));
+        }
         if let (Some(one), Some(other)) = (self.language.shown(&left), self.language.shown(&right)) {
             return Value::String(one + &other);
         }
@@ -423,6 +522,9 @@ impl Importer<'_> {
     }
 
     fn arithmetic(&self, operator: &str, left: &Value, right: &Value) -> Value {
+        if let Some(lost) = left.lost().or_else(|| right.lost()) {
+            return Value::Lost(Rc::clone(lost));
+        }
         let calculated = |a: f64, b: f64| match operator {
             "+" => a + b,
             "-" => a - b,
@@ -474,9 +576,9 @@ impl Importer<'_> {
                 return new;
             }
         };
-        if self.language == Language::Python
-            && operator == "="
+        if operator == "="
             && let Kind::Name(name) | Kind::Member(_, name) = &target.kind
+            && (self.language == Language::Python || new.is_drawn())
         {
             new = self.kept(name, new);
         }
@@ -488,49 +590,74 @@ impl Importer<'_> {
                 _ => Value::Unknown,
             };
         }
+        new = self.assigned(new);
         self.put(target, new.clone(), scope, span);
         new
     }
 
     /// Gives a variable, or a member of one, another value.
-    fn put(&mut self, target: &Expression, value: Value, scope: usize, span: Span) {
-        match &target.kind {
+    pub(crate) fn put(&mut self, target: &Expression, value: Value, scope: usize, span: Span) {
+        let (object, key) = match &target.kind {
             Kind::Name(name) => {
-                let Some(owner) = self.scope_of(name, scope) else {
-                    self.scopes[scope].names.insert(name.clone(), value);
-                    return;
-                };
-                for (around, assigned) in &mut self.blocks {
-                    if owner < *around {
-                        assigned.insert((owner, name.clone()));
+                match self.scope_of(name, scope) {
+                    Some(owner) => self.set_name(owner, name, value),
+                    None => {
+                        self.scopes[scope].names.insert(name.clone(), value);
                     }
                 }
-                self.scopes[owner].names.insert(name.clone(), value);
+                return;
             }
-            Kind::Member(object, _) | Kind::Index(object, _) => {
-                let key = match &target.kind {
-                    Kind::Member(_, name) => Some(name.clone()),
-                    Kind::Index(_, index) => self.evaluate(index, scope).constant(),
-                    _ => None,
-                };
-                let whole = self.evaluate(object, scope);
-                match (whole, key) {
-                    (Value::Object(members), Some(key)) => {
-                        self.evaluated += members.len() / MEMBERS_OF_ONE;
-                        let mut members = members.to_vec();
-                        members.retain(|(known, _)| *known != key);
-                        members.push((key, value));
-                        self.put(object, Value::object(members), scope, span);
-                    }
-                    (Value::Builtin(path), _) if path == "http.request" => {}
-                    (Value::Builtin(path), Some(key)) if self.language == Language::Python => {
-                        self.set_client(&path, &key, value, span);
-                    }
-                    _ => self.note(span, "it is not carried out: it is left out"),
+            Kind::Member(object, name) => (object, Some(name.clone())),
+            Kind::Index(object, index) => {
+                let index = self.evaluate(index, scope);
+                (object, index.constant())
+            }
+            _ => {
+                self.note(span, "it is not carried out: it is left out");
+                return;
+            }
+        };
+        let whole = self.evaluate(object, scope);
+        let new = match (&whole, key) {
+            (Value::Object(members), Some(key)) => {
+                self.evaluated += members.len() / MEMBERS_OF_ONE;
+                let mut members = members.to_vec();
+                members.retain(|(known, _)| *known != key);
+                members.push((key, value));
+                Value::object(members)
+            }
+            (Value::Array(items), Some(key)) if key.parse().is_ok_and(|index: usize| index < items.len()) => {
+                let mut items = items.to_vec();
+                if let Ok(index) = key.parse::<usize>()
+                    && let Some(item) = items.get_mut(index)
+                {
+                    *item = value;
                 }
+                Value::list(items)
             }
-            _ => self.note(span, "it is not carried out: it is left out"),
-        }
+            (Value::Object(_) | Value::Array(_), _) => {
+                Value::Lost(Lost::new(span, "it is not known before the run which member changes"))
+            }
+            (Value::Lost(_), _) => return,
+            (Value::Builtin(path), _) if path == "http.request" => return,
+            (Value::Builtin(path), Some(key)) if self.language == Language::Python => {
+                let path = path.clone();
+                self.set_client(&path, &key, value, span);
+                return;
+            }
+            (Value::Class(class), Some(key)) => {
+                let lost = Value::Lost(Lost::new(span, super::lost::KEPT));
+                let values = &mut self.classes[*class].values;
+                values.retain(|(known, _)| *known != key);
+                values.push((key, lost));
+                return;
+            }
+            _ => {
+                self.note(span, "it is not carried out: it is left out");
+                return;
+            }
+        };
+        self.change(Some(object), &whole, &new, scope, span);
     }
 
     /// Binds a value to the names of a pattern: new ones if `is_new`.
@@ -542,6 +669,7 @@ impl Importer<'_> {
             }
             Pattern::Name(name) => {
                 let target = Expression { span, kind: Kind::Name(name.clone()) };
+                let value = self.assigned(value);
                 self.put(&target, value, scope, span);
             }
             Pattern::Default(pattern, default) => {
@@ -615,6 +743,15 @@ impl Importer<'_> {
                 let ours = self.variable(name, template);
                 Value::Text(Text { is_number: text.is_number, ..Text::slot(ours) })
             }
+            value if !value.is_drawn() => value,
+            Value::Object(members) => {
+                let kept = |(key, value): &(String, Value)| (key.clone(), self.kept(key, value.clone()));
+                Value::object(members.iter().map(kept).collect())
+            }
+            Value::Array(items) => {
+                Value::list(items.iter().map(|item| self.kept(name, item.clone())).collect())
+            }
+            Value::Json(value) => Value::in_json(self.kept(name, Value::clone(&value))),
             value => value,
         }
     }
@@ -629,6 +766,7 @@ impl Importer<'_> {
     /// A member of a value.
     pub(crate) fn member(&mut self, object: &Value, name: &str) -> Value {
         match object {
+            Value::Lost(_) => object.clone(),
             Value::Object(_) if self.language == Language::Python => self.attribute(object, name),
             Value::Object(_) => object.member(name).cloned().unwrap_or(Value::Undefined),
             Value::Array(items) if name == "length" => Value::Number(items.len() as f64),

@@ -40,6 +40,9 @@ impl Importer<'_> {
                 span,
             },
             "request" | "asyncRequest" => {
+                if let Some(lost) = values.first().and_then(Value::lost) {
+                    self.refuse(span, lost);
+                }
                 let Some(method) = value(0).constant() else {
                     self.left_out(span, "its method is not known before the run: the request is left out");
                     return Value::Unknown;
@@ -65,10 +68,7 @@ impl Importer<'_> {
                 return Value::Undefined;
             }
             "file" => return Value::FormFile,
-            _ => {
-                self.note(span, "it is not carried out: it is left out");
-                return Value::Unknown;
-            }
+            _ => return self.not_followed(values, span),
         };
         match self.made(made) {
             Some(request) => {
@@ -98,6 +98,9 @@ impl Importer<'_> {
 
     /// Requests that are sent at once.
     fn batch(&mut self, requests: &Value, span: Span) -> Value {
+        if let Value::Lost(lost) = requests {
+            self.refuse(span, lost);
+        }
         let named: Vec<(String, Value)> = match requests {
             Value::Array(items) => {
                 items.iter().enumerate().map(|(index, item)| (index.to_string(), item.clone())).collect()
@@ -144,6 +147,13 @@ impl Importer<'_> {
     pub(crate) fn made(&mut self, made: Made<'_>) -> Option<usize> {
         let Made { method, url, body, parameters, span } = made;
         let at = self.at(span);
+        self.refuse_in_course(span);
+        if let Some(lost) = [&url, &body, parameters].into_iter().find_map(Value::lost) {
+            self.refuse(span, lost);
+        }
+        if let Value::Lost(_) = url {
+            return None;
+        }
         if !draft::is_token(&method) {
             self.findings.problem(&at, format!("`{}` is not a method", crate::findings::quoted(&method)));
             return None;
@@ -375,7 +385,7 @@ impl Importer<'_> {
     fn body(&mut self, body: Value, step: &mut StepSpec, span: Span) {
         let at = self.at(span);
         match body {
-            Value::Undefined | Value::Null => {}
+            Value::Undefined | Value::Null | Value::Lost(_) => {}
             Value::Unknown => self.note(span, "its body is not known before the run: it is sent without one"),
             Value::File(path) => {
                 step.request_mut().body.body_file = text(escaped(&path));
@@ -455,6 +465,7 @@ impl Importer<'_> {
             }
             Value::Uniform(_) | Value::Counter(_) => return None,
             Value::Text(text) if text.is_number => return None,
+            Value::Row(source, path) if self.has_parts(*source, path) => return None,
             Value::Row(source, path) => {
                 let column = self.column(*source, path, false, span);
                 if column.is_number {

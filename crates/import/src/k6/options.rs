@@ -7,7 +7,7 @@ use plimsoll_plan::document::{Field, StepSpec};
 
 use super::load::{Course, Level};
 use super::syntax::Span;
-use super::value::{Part, Value, shown};
+use super::value::{Closure, Part, Value, shown};
 use super::{Importer, Item, title};
 use crate::amount::Ratio;
 use crate::draft::{self, text};
@@ -36,6 +36,11 @@ impl Importer<'_> {
         let exports = self.exports[module].clone();
         let options = exports.get("options").cloned().unwrap_or(Value::Undefined);
         let start = Span { module, ..Span::default() };
+        if let Some(lost) = options.lost() {
+            let at = self.at(lost.at);
+            let hint = "--env NAME=VALUE gives a value of `__ENV`; or write the options into the script";
+            self.findings.hinted(&at, format!("`options` are not followed: {}", lost.why), hint);
+        }
         let mut planned = self.scenarios_of(&options, start);
         if let Some(only) = &self.options.scenario {
             let known: Vec<String> = planned.iter().map(|planned| planned.name.clone()).collect();
@@ -48,11 +53,15 @@ impl Importer<'_> {
             }
         }
         self.keep_one_model(&mut planned);
+        // Each of them has variables of its own.
+        let before = self.before();
         let (data, setup) = self.once(&exports, "setup", &Value::Undefined, start);
         let mut courses = Vec::new();
         for planned in planned {
+            self.restore(&before);
             self.scenario_of(planned, &exports, &data, &mut courses);
         }
+        self.restore(&before);
         let (_, teardown) = self.once(&exports, "teardown", &data, start);
         // Only now it is known which values of its responses others need.
         self.document.setup = self.once_steps(setup, &exports, "setup");
@@ -118,6 +127,7 @@ impl Importer<'_> {
         self.titles = Titles::default();
         self.is_once = true;
         self.items.push(Vec::new());
+        self.begin_course();
         let value = self.invoke(&function, vec![data.clone()], start);
         (self.is_once, self.is_ending) = (false, false);
         (value, self.items.pop().unwrap_or_default())
@@ -164,6 +174,8 @@ impl Importer<'_> {
         self.environment = environment;
         self.titles = Titles::default();
         self.items.push(Vec::new());
+        self.begin_course();
+        self.lose_kept(&[Closure::clone(&function)]);
         self.invoke(&function, vec![data.clone()], function.function.span);
         self.is_ending = false;
         let items = self.items.pop().unwrap_or_default();

@@ -115,8 +115,18 @@ impl Lowering {
             }
             S::WhileStatement(one) => StatementKind::While(self.expression(&one.test), self.block(&one.body)),
             S::DoWhileStatement(one) => {
-                StatementKind::While(self.expression(&one.test), self.block(&one.body))
+                let mut body = self.block(&one.body);
+                body.push(self.carried_out(&one.test));
+                StatementKind::Unfollowed(body)
             }
+            S::ForInStatement(one) => StatementKind::Unfollowed(self.block(&one.body)),
+            S::SwitchStatement(one) => {
+                let mut body = vec![self.carried_out(&one.discriminant)];
+                body.extend(one.cases.iter().flat_map(|case| self.statements(&case.consequent)));
+                StatementKind::Unfollowed(body)
+            }
+            S::LabeledStatement(one) => StatementKind::Unfollowed(self.block(&one.body)),
+            S::ClassDeclaration(one) => class(one),
             S::BlockStatement(block) => StatementKind::Block(self.statements(&block.body)),
             S::TryStatement(one) => StatementKind::Try(
                 self.statements(&one.block.body),
@@ -172,13 +182,24 @@ impl Lowering {
                     all.push(Statement { span, kind: self.function_statement(function) });
                     StatementKind::Export(names)
                 }
-                ast::Declaration::ClassDeclaration(_) => StatementKind::Other,
+                ast::Declaration::ClassDeclaration(one) => {
+                    let kind = class(one);
+                    let name = one.id.iter().map(|name| (name.name.to_string(), name.name.to_string()));
+                    let names = name.collect();
+                    all.push(Statement { span, kind });
+                    StatementKind::Export(names)
+                }
                 _ => StatementKind::Empty,
             },
             S::ExportDefaultDeclaration(one) => match &one.declaration {
                 ast::ExportDefaultDeclarationKind::FunctionDeclaration(function) => {
                     let kind = Kind::Function(self.function(function));
                     StatementKind::ExportDefault(Expression { span: self.span(function.span), kind })
+                }
+                ast::ExportDefaultDeclarationKind::ClassDeclaration(one) => {
+                    let of = one.id.iter().map(|name| name.name.to_string()).next();
+                    all.push(Statement { span, kind: StatementKind::Program("default".to_owned()) });
+                    of.map_or(StatementKind::Empty, StatementKind::Program)
                 }
                 other => match other.as_expression() {
                     Some(expression) => StatementKind::ExportDefault(self.expression(expression)),
@@ -188,6 +209,12 @@ impl Lowering {
             S::TSTypeAliasDeclaration(_) | S::TSInterfaceDeclaration(_) => StatementKind::Empty,
             _ => StatementKind::Other,
         }
+    }
+
+    /// An expression as a statement.
+    fn carried_out(&self, expression: &ast::Expression<'_>) -> Statement {
+        let expression = self.expression(expression);
+        Statement { span: expression.span, kind: StatementKind::Expression(expression) }
     }
 
     fn variables(&self, declared: &ast::VariableDeclaration<'_>) -> StatementKind {
@@ -437,6 +464,11 @@ impl Lowering {
             None => Target::Pattern(Pattern::Other),
         }
     }
+}
+
+/// A class, which is not followed.
+fn class(class: &ast::Class<'_>) -> StatementKind {
+    class.id.as_ref().map_or(StatementKind::Other, |name| StatementKind::Program(name.name.to_string()))
 }
 
 /// Names of a script, and those under which it exports them.

@@ -5,23 +5,11 @@ use std::rc::Rc;
 
 use super::check::Condition;
 use super::evaluate::DEEPEST;
+use super::lost::{End, Exit, IN_LOOP, Lost, RUN_DECIDES};
 use super::syntax::{Element, Expression, Kind, Pattern, Property, Span, Statement, StatementKind, Target};
 use super::value::{Closure, Test, Value};
 use super::{Importer, Item, Language};
 use crate::flow::MOST_WRITTEN_OUT;
-
-/// The way in which a block ends.
-#[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "few are alive at a time")]
-pub(crate) enum End {
-    /// With its last statement.
-    Open,
-    Returned(Value),
-    /// The iteration ends.
-    Ended,
-    /// `break` or `continue`.
-    Broken,
-}
 
 /// Note for what is done after failures.
 pub(crate) const AFTER_FAILURE: &str = "it is done after a failure only: it is left out";
@@ -46,14 +34,7 @@ impl Importer<'_> {
             let value = by_name.or_else(|| arguments.next()).unwrap_or(Value::Undefined);
             self.bind(parameter, value, scope, true, span);
         }
-        match self.block(&closure.function.body, scope) {
-            End::Returned(value) => value,
-            End::Ended => {
-                self.is_ending = true;
-                Value::Undefined
-            }
-            End::Open | End::Broken => Value::Undefined,
-        }
+        self.in_function(|importer| importer.block(&closure.function.body, scope))
     }
 
     /// Statements in a scope.
@@ -78,21 +59,19 @@ impl Importer<'_> {
             }
         }
         for (index, statement) in statements.iter().enumerate() {
-            if let StatementKind::If(test, then, otherwise) = &statement.kind {
-                match self.branch(test, then, otherwise, &statements[index + 1..], scope) {
-                    Some(End::Open) => {}
-                    Some(end) => return end,
-                    // The rest was carried out on the other side.
-                    None => return End::Open,
+            let (end, is_all) = match &statement.kind {
+                StatementKind::If(test, then, otherwise) => {
+                    self.branch(test, then, otherwise, &statements[index + 1..], scope)
                 }
-                continue;
+                _ => (self.statement(statement, scope), false),
+            };
+            if std::mem::take(&mut self.is_ending) {
+                return End::left(Exit::Iteration);
             }
-            match self.statement(statement, scope) {
+            match end {
+                End::Open if is_all => return End::Open,
                 End::Open => {}
                 end => return end,
-            }
-            if std::mem::take(&mut self.is_ending) {
-                return End::Ended;
             }
         }
         End::Open
@@ -117,33 +96,41 @@ impl Importer<'_> {
             }
             StatementKind::Return(value) => {
                 let value = value.as_ref().map_or(Value::Undefined, |value| self.evaluate(value, scope));
-                return End::Returned(value);
+                return End::Left(Exit::Function, value);
             }
             StatementKind::If(test, then, otherwise) => {
-                return self.branch(test, then, otherwise, &[], scope).unwrap_or(End::Open);
+                return self.branch(test, then, otherwise, &[], scope).0;
             }
             StatementKind::For { before, test, update, body } => {
                 return self.counted(before.as_deref(), test.as_ref(), update.as_ref(), body, span, scope);
             }
             StatementKind::ForOf(pattern, list, body) => {
-                let list_span = list.span;
-                let list = self.evaluate(list, scope);
-                match list {
-                    Value::Array(items) => return self.over(pattern, &items, body, span, scope),
-                    _ => {
-                        let becomes =
-                            "the list is not known before the run: the statements in it are carried out once";
-                        self.note(list_span, becomes);
-                        return self.uncertain(body, scope, |importer, inner| {
-                            importer.bind(pattern, Value::Unknown, inner, true, span);
-                        });
+                let (at, list) = (list.span, self.evaluate(list, scope));
+                return match &list {
+                    Value::Array(items) => self.over(pattern, items, body, span, scope),
+                    list => {
+                        let lost = list.lost().cloned().unwrap_or_else(|| Lost::new(at, IN_LOOP));
+                        self.uncertain(&lost, body, scope, |importer, inner| {
+                            let item = Value::Lost(Rc::clone(&lost));
+                            importer.bind(pattern, item, inner, true, span);
+                        })
                     }
-                }
+                };
             }
             StatementKind::While(test, body) => {
-                let becomes = "a loop with a condition is carried out once; `while` of a plan may do";
-                self.note(test.span, becomes);
-                self.uncertain(body, scope, |_, _| {});
+                return self.counted(None, Some(test), None, body, span, scope);
+            }
+            StatementKind::Unfollowed(body) => {
+                let lost = Lost::new(span, "this kind of statement is not followed");
+                let end = self.uncertain(&lost, body, scope, |_, _| {});
+                if self.course.is_in_loop() && exits(body).contains(&Exit::Turn) {
+                    self.may_leave(Exit::Turn, &Value::Undefined, &lost);
+                }
+                return end;
+            }
+            StatementKind::Program(name) => {
+                let class = Value::Lost(Lost::class(span));
+                self.scopes[scope].names.insert(name.clone(), class);
             }
             StatementKind::Block(body) => return self.inner(body, scope),
             StatementKind::Try(body, handler, finally) => {
@@ -158,9 +145,10 @@ impl Importer<'_> {
             }
             StatementKind::Throw(_) => {
                 self.note(span, "errors are not thrown: the iteration ends here");
-                return End::Ended;
+                return End::left(Exit::Iteration);
             }
-            StatementKind::Break | StatementKind::Continue => return End::Broken,
+            StatementKind::Break => return End::left(Exit::Loop),
+            StatementKind::Continue => return End::left(Exit::Turn),
             StatementKind::Import { from, names } if self.language == Language::Python => {
                 self.provide(from, names, scope, span);
             }
@@ -181,7 +169,7 @@ impl Importer<'_> {
         End::Open
     }
 
-    /// A condition. `None` if the statements behind it were carried out already.
+    /// A condition. `true` if the statements behind it were carried out already.
     fn branch(
         &mut self,
         test: &Expression,
@@ -189,19 +177,22 @@ impl Importer<'_> {
         otherwise: &[Statement],
         rest: &[Statement],
         scope: usize,
-    ) -> Option<End> {
+    ) -> (End, bool) {
         let value = self.evaluate(test, scope);
         if self.language == Language::Python
             && let Some(end) = self.verdict(&value, test.span, then, otherwise, scope)
         {
-            return Some(end);
+            return (end, false);
         }
         if let Some(flag) = self.truth(&value) {
-            return Some(self.inner(if flag { then } else { otherwise }, scope));
+            return (self.inner(if flag { then } else { otherwise }, scope), false);
         }
         let tested = self.test(&value, test.span);
         match tested.and_then(|tested: Test| self.condition(&tested)) {
-            Some(Condition::Good(_)) => {
+            Some(Condition::Good(requests)) => {
+                if ends(otherwise) {
+                    self.end_after_failure(&requests);
+                }
                 if !otherwise.is_empty() {
                     self.leave_out(otherwise, AFTER_FAILURE);
                 }
@@ -211,24 +202,67 @@ impl Importer<'_> {
                         "what follows a request needs a good response: the condition is taken to hold",
                     );
                 }
-                Some(self.inner(then, scope))
+                (self.taken_to_hold(then, otherwise, test.span, scope), false)
             }
             Some(Condition::Bad(requests)) => {
                 if ends(then) {
-                    for request in requests {
-                        self.requests[request].step.on_failure = plimsoll_plan::document::Field::Absent;
-                    }
+                    self.end_after_failure(&requests);
+                }
+                if self.course.is_called() && exits(then).contains(&Exit::Function) {
+                    let becomes = "the function ends after a failure there: here the iteration does";
+                    self.note(test.span, becomes);
                 }
                 self.leave_out(then, AFTER_FAILURE);
-                Some(self.inner(otherwise, scope))
+                (self.taken_to_hold(otherwise, then, test.span, scope), false)
             }
-            Some(Condition::Plan(condition)) => self.both(condition, then, otherwise, rest, scope),
+            Some(Condition::Plan(condition)) => self.both(condition, then, otherwise, rest, test.span, scope),
             None => {
-                let becomes = "the condition is not known before the run: it is taken to hold";
-                self.note(test.span, becomes);
-                self.leave_out(otherwise, "it is on the other side of that condition: it is left out");
-                Some(self.uncertain(then, scope, |_, _| {}))
+                let lost = value.lost().cloned().unwrap_or_else(|| Lost::new(test.span, RUN_DECIDES));
+                self.in_part(&lost, |importer| {
+                    for side in [then, otherwise] {
+                        let end = importer.inner(side, scope);
+                        importer.perhaps(&end, &lost);
+                    }
+                });
+                (End::Open, false)
             }
+        }
+    }
+
+    /// The side of a condition that is carried out unless a request fails. A loop that is left for that
+    /// reason, or that goes on for it, is not followed.
+    fn taken_to_hold(
+        &mut self,
+        carried_out: &[Statement],
+        left_out: &[Statement],
+        span: Span,
+        scope: usize,
+    ) -> End {
+        let end = self.inner(carried_out, scope);
+        if !self.course.is_in_loop() {
+            return end;
+        }
+        let lost = Lost::new(span, RUN_DECIDES);
+        for exit in exits(left_out) {
+            // A failure ends the iteration.
+            let is_end = exit == Exit::Iteration || exit == Exit::Function && !self.course.is_called();
+            if !is_end {
+                self.may_leave(exit, &Value::Undefined, &lost);
+            }
+        }
+        match &end {
+            End::Left(Exit::Turn | Exit::Loop | Exit::Function, _) => {
+                self.perhaps(&end, &lost);
+                End::Open
+            }
+            _ => end,
+        }
+    }
+
+    /// Lets the iteration end after a failure of these requests.
+    fn end_after_failure(&mut self, requests: &[usize]) {
+        for request in requests {
+            self.requests[*request].step.on_failure = plimsoll_plan::document::Field::Absent;
         }
     }
 
@@ -239,51 +273,50 @@ impl Importer<'_> {
         then: &[Statement],
         otherwise: &[Statement],
         rest: &[Statement],
+        span: Span,
         scope: usize,
-    ) -> Option<End> {
-        let (ours, end) = self.side(then, &[], scope);
-        if matches!(end, End::Open) {
-            let (theirs, _) = self.side(otherwise, &[], scope);
-            self.push(Item::Branch(condition, ours, theirs));
-            return Some(End::Open);
+    ) -> (End, bool) {
+        if !is_left(then) && is_left(otherwise) {
+            return self.both(format!("not ({condition})"), otherwise, then, rest, span, scope);
         }
-        let (theirs, _) = self.side(otherwise, rest, scope);
-        self.push(Item::Branch(condition, ours, theirs));
-        None
+        let lost = Lost::new(span, RUN_DECIDES);
+        let mut ours = self.side(|importer| importer.inner(then, scope));
+        let is_all = !matches!(ours.end, End::Open);
+        let mut theirs = self.side(|importer| {
+            let end = importer.inner(otherwise, scope);
+            match end {
+                End::Open if is_all => importer.inner(rest, scope),
+                end => end,
+            }
+        });
+        let (then, otherwise) = (std::mem::take(&mut ours.items), std::mem::take(&mut theirs.items));
+        self.push(Item::Branch(condition, then, otherwise));
+        (self.join(ours, theirs, &lost), is_all)
     }
 
-    /// The items of one side. Variables that it changes are not known afterwards.
-    fn side(&mut self, statements: &[Statement], rest: &[Statement], scope: usize) -> (Vec<Item>, End) {
-        self.items.push(Vec::new());
-        self.blocks.push((self.scopes.len(), BTreeSet::new()));
-        let mut end = self.inner(statements, scope);
-        if matches!(end, End::Open) && !rest.is_empty() {
-            end = self.inner(rest, scope);
-        }
-        self.close_block();
-        (self.items.pop().unwrap_or_default(), end)
-    }
-
-    fn close_block(&mut self) {
-        let (_, assigned) = self.blocks.pop().unwrap_or_default();
-        for (scope, name) in assigned {
-            self.scopes[scope].names.insert(name, Value::Unknown);
-        }
-    }
-
-    /// Statements that are carried out once in the place of none or several times.
-    fn uncertain(&mut self, body: &[Statement], scope: usize, prepare: impl FnOnce(&mut Self, usize)) -> End {
-        self.forget(body, scope);
+    /// Statements that are carried out several times, or not at all.
+    pub(crate) fn uncertain(
+        &mut self,
+        lost: &Rc<Lost>,
+        body: &[Statement],
+        scope: usize,
+        prepare: impl FnOnce(&mut Self, usize),
+    ) -> End {
         let inner = self.open_scope(Some(scope));
-        prepare(self, inner);
-        match self.block(body, inner) {
-            End::Broken => End::Open,
-            end => end,
-        }
+        self.in_loop(|importer| {
+            importer.in_part(lost, |importer| {
+                prepare(importer, inner);
+                let end = importer.block(body, inner);
+                if let End::Left(Exit::Function | Exit::Iteration, _) = &end {
+                    importer.perhaps(&end, lost);
+                }
+            });
+            End::Open
+        })
     }
 
     /// Variables that statements change have values there that are not known.
-    fn forget(&mut self, body: &[Statement], scope: usize) {
+    fn forget(&mut self, body: &[Statement], lost: &Rc<Lost>, scope: usize) {
         let mut names = BTreeSet::new();
         each_expression(body, &mut |expression| {
             if let Kind::Assign(target, ..) = &expression.kind {
@@ -292,7 +325,7 @@ impl Importer<'_> {
         });
         for name in names {
             if let Some(owner) = self.scope_of(&name, scope) {
-                self.scopes[owner].names.insert(name, Value::Unknown);
+                self.set_name(owner, &name, Value::Lost(Rc::clone(lost)));
             }
         }
     }
@@ -320,70 +353,106 @@ impl Importer<'_> {
             _ => {}
         });
         let changes_outside = changes.iter().any(|name| self.scope_of(name, scope).is_some());
-        let mut turns = 0;
-        while turns <= MOST_WRITTEN_OUT {
-            let holds = test.map(|test| {
-                let value = self.evaluate(test, around);
-                self.truth(&value)
-            });
-            match holds {
-                Some(Some(false)) => break,
-                Some(Some(true)) => {}
-                _ => return self.unknown_count(test, body, span, around),
+        let is_written_out = reads || changes_outside || update.is_none() || is_left_early(body);
+        self.in_loop(|importer| {
+            let mut turns = 0;
+            while turns <= MOST_WRITTEN_OUT {
+                let value = test.map(|test| importer.evaluate(test, around));
+                match value.as_ref().map(|value| importer.truth(value)) {
+                    Some(Some(false)) => break,
+                    Some(Some(true)) => {}
+                    _ => {
+                        let lost = value.as_ref().and_then(Value::lost).cloned();
+                        let lost =
+                            lost.unwrap_or_else(|| Lost::new(test.map_or(span, |test| test.span), IN_LOOP));
+                        return importer.unknown_count(test, update.is_some(), body, &lost, around);
+                    }
+                }
+                if is_written_out {
+                    let is_lost = importer.course.lost().is_some();
+                    match importer.inner(body, around) {
+                        End::Open | End::Left(Exit::Turn, _) => importer.end_turn(),
+                        end => return end,
+                    }
+                    if is_lost {
+                        // All further turns are lost as well.
+                        return End::Open;
+                    }
+                }
+                turns += 1;
+                if let Some(update) = update {
+                    importer.evaluate(update, around);
+                }
             }
-            if (reads || changes_outside) && matches!(self.inner(body, around), End::Returned(_) | End::Ended)
-            {
+            if turns > MOST_WRITTEN_OUT && update.is_none() {
+                let lost = Lost::new(span, format!("it goes on after {MOST_WRITTEN_OUT} turns"));
+                importer.refuse(span, &lost);
+            } else if turns > MOST_WRITTEN_OUT {
+                importer.note(span, format!("at most {MOST_WRITTEN_OUT} turns are taken over"));
+            }
+            if is_written_out || turns == 0 {
                 return End::Open;
             }
-            turns += 1;
-            if let Some(update) = update {
-                self.evaluate(update, around);
-            }
-        }
-        if turns > MOST_WRITTEN_OUT {
-            self.note(span, format!("at most {MOST_WRITTEN_OUT} turns are taken over"));
-        }
-        if !(reads || changes_outside) && turns > 0 {
-            self.repeat(turns.to_string(), body, around);
-        }
-        End::Open
+            importer.repeat(turns.to_string(), body, span, around)
+        })
     }
 
     /// A loop whose number of turns the run knows: `i < count`.
     fn unknown_count(
         &mut self,
         test: Option<&Expression>,
+        counts: bool,
         body: &[Statement],
-        span: Span,
+        lost: &Rc<Lost>,
         scope: usize,
     ) -> End {
-        if let Some(Expression { kind: Kind::Binary("<" | "<=", _, limit), .. }) = test {
+        if let Some(Expression { kind: Kind::Binary("<" | "<=", _, limit), .. }) = test
+            && counts
+            && !is_left_early(body)
+        {
             let value = self.evaluate(limit, scope);
             if matches!(value, Value::Uniform(_) | Value::Text(_) | Value::Body(..) | Value::Row(..)) {
                 let text = self.text_of(&value, limit.span);
                 let template = self.written(&text, super::Writing::Plain);
                 let name = self.variable("turns", template);
-                self.forget(body, scope);
+                self.forget(body, lost, scope);
                 let names: Vec<String> = self.scopes[scope].names.keys().cloned().collect();
                 for name in names {
-                    self.scopes[scope].names.insert(name, Value::Unknown);
+                    self.scopes[scope].names.insert(name, Value::Lost(Rc::clone(lost)));
                 }
-                self.repeat(format!("${{{name}}}"), body, scope);
-                return End::Open;
+                return self.repeat(format!("${{{name}}}"), body, limit.span, scope);
             }
         }
-        self.note(
-            span,
-            "the number of turns is not known before the run: the statements in it are carried out once",
-        );
-        self.uncertain(body, scope, |_, _| {})
+        self.uncertain(lost, body, scope, |importer, inner| {
+            if let Some(test) = test {
+                importer.evaluate(test, inner);
+            }
+        })
     }
 
-    fn repeat(&mut self, times: String, body: &[Statement], scope: usize) {
-        let (items, _) = self.side(body, &[], scope);
+    /// Statements that are the same in each turn.
+    fn repeat(&mut self, times: String, body: &[Statement], span: Span, scope: usize) -> End {
+        let lost = Lost::new(span, IN_LOOP);
+        let mut turn = self.side(|importer| importer.inner(body, scope));
+        let (is_left, is_lost) = (!matches!(turn.end, End::Open | End::Left(Exit::Turn, _)), turn.is_lost());
+        let items = std::mem::take(&mut turn.items);
+        let end = turn.end.clone();
+        let nothing = self.side(|_| End::Open);
+        self.join(turn, nothing, &lost);
+        if is_left || is_lost {
+            // It is left in its first turn, or perhaps.
+            if is_lost && !items.is_empty() {
+                self.refuse(span, &lost);
+            }
+            for item in items {
+                self.push(item);
+            }
+            return end;
+        }
         if !items.is_empty() {
             self.push(Item::Repeat(times, items));
         }
+        End::Open
     }
 
     /// Statements for each element of a list.
@@ -398,15 +467,17 @@ impl Importer<'_> {
         if items.len() > MOST_WRITTEN_OUT {
             self.note(span, format!("at most {MOST_WRITTEN_OUT} turns are taken over"));
         }
-        for item in items.iter().take(MOST_WRITTEN_OUT) {
-            let inner = self.open_scope(Some(scope));
-            self.bind(pattern, item.clone(), inner, true, span);
-            match self.block(body, inner) {
-                End::Open | End::Broken => {}
-                end => return end,
+        self.in_loop(|importer| {
+            for item in items.iter().take(MOST_WRITTEN_OUT) {
+                let inner = importer.open_scope(Some(scope));
+                importer.bind(pattern, item.clone(), inner, true, span);
+                match importer.block(body, inner) {
+                    End::Open | End::Left(Exit::Turn, _) => importer.end_turn(),
+                    end => return end,
+                }
             }
-        }
-        End::Open
+            End::Open
+        })
     }
 
     /// Notes each of these statements.
@@ -449,6 +520,41 @@ pub(crate) fn ends(statements: &[Statement]) -> bool {
     })
 }
 
+/// Returns `true` if the block is left by one of its own statements.
+fn is_left(statements: &[Statement]) -> bool {
+    statements.iter().any(|statement| match &statement.kind {
+        StatementKind::Break | StatementKind::Continue => true,
+        StatementKind::Block(inner) => is_left(inner),
+        _ => ends(std::slice::from_ref(statement)),
+    })
+}
+
+/// Everything that statements may leave, also under conditions.
+fn exits(statements: &[Statement]) -> BTreeSet<Exit> {
+    let of = |statement: &Statement| match &statement.kind {
+        StatementKind::Return(_) => BTreeSet::from([Exit::Function]),
+        StatementKind::Throw(_) => BTreeSet::from([Exit::Iteration]),
+        StatementKind::Expression(expression) if is_fail(expression) => BTreeSet::from([Exit::Iteration]),
+        StatementKind::Break => BTreeSet::from([Exit::Loop]),
+        StatementKind::Continue => BTreeSet::from([Exit::Turn]),
+        StatementKind::If(_, then, otherwise) => &exits(then) | &exits(otherwise),
+        StatementKind::Block(body) | StatementKind::Unfollowed(body) => exits(body),
+        StatementKind::Try(body, _, finally) => &exits(body) | &exits(finally),
+        StatementKind::For { body, .. }
+        | StatementKind::ForOf(_, _, body)
+        | StatementKind::While(_, body) => {
+            exits(body).into_iter().filter(|exit| *exit > Exit::Loop).collect()
+        }
+        _ => BTreeSet::new(),
+    };
+    statements.iter().flat_map(of).collect()
+}
+
+/// Returns `true` if a turn may end before its last statement, and the iteration goes on.
+fn is_left_early(body: &[Statement]) -> bool {
+    exits(body).iter().any(|exit| *exit < Exit::Iteration)
+}
+
 /// `fail(…)`, `exec.test.abort(…)`.
 fn is_fail(expression: &Expression) -> bool {
     match &expression.kind {
@@ -487,7 +593,8 @@ fn assigned(target: &Target, names: &mut BTreeSet<String>) {
     }
 }
 
-fn bound(pattern: &Pattern, names: &mut BTreeSet<String>) {
+/// Names that a pattern binds.
+pub(crate) fn bound(pattern: &Pattern, names: &mut BTreeSet<String>) {
     match pattern {
         Pattern::Name(name) => {
             names.insert(name.clone());
@@ -532,7 +639,7 @@ pub(crate) fn each_expression(statements: &[Statement], look: &mut dyn FnMut(&Ex
                 within(list, look);
                 each_expression(body, look);
             }
-            StatementKind::Block(body) => each_expression(body, look),
+            StatementKind::Block(body) | StatementKind::Unfollowed(body) => each_expression(body, look),
             StatementKind::Try(body, _, finally) => {
                 each_expression(body, look);
                 each_expression(finally, look);
@@ -542,6 +649,7 @@ pub(crate) fn each_expression(statements: &[Statement], look: &mut dyn FnMut(&Ex
             | StatementKind::Import { .. }
             | StatementKind::Export(_)
             | StatementKind::Class(_)
+            | StatementKind::Program(_)
             | StatementKind::Empty
             | StatementKind::Other => {}
         }

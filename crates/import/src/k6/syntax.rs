@@ -148,6 +148,10 @@ pub(crate) enum StatementKind {
     Export(Vec<(String, String)>),
     ExportDefault(Expression),
     Class(Arc<Class>),
+    /// A class that is not followed, by its name.
+    Program(String),
+    /// Statements within one that is not followed.
+    Unfollowed(Vec<Statement>),
     Empty,
     /// Anything else.
     Other,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_plan::document::MatchSpec;
 
+use super::lost::Lost;
 use super::syntax::Function;
 use crate::draft::{escaped, percent_encoded};
 use crate::flow::check::Place;
@@ -59,6 +60,8 @@ pub(crate) enum Value {
     FormFile,
     /// It is not known before the run.
     Unknown,
+    /// A value that is not followed: whatever depends on it is refused.
+    Lost(Rc<Lost>),
 }
 
 /// Values within a value. A script may put them into each other again and again: how deep and how large they
@@ -66,9 +69,19 @@ pub(crate) enum Value {
 #[derive(Clone, Debug)]
 pub(crate) struct Tree<T> {
     within: T,
+    extent: Extent,
+}
+
+/// Facts about a value with all that is within it.
+#[derive(Clone, Debug, Default)]
+struct Extent {
     depth: usize,
     /// Roughly in bytes.
     size: usize,
+    /// The first value in it that is lost.
+    lost: Option<Rc<Lost>>,
+    /// A value in it is another one each time that it is written.
+    is_drawn: bool,
 }
 
 /// Deepest nesting of values.
@@ -86,10 +99,11 @@ impl<T> std::ops::Deref for Tree<T> {
 }
 
 impl<T> Tree<T> {
-    /// `None` if it is too deep or too large. Depth and size are those of all that is within it.
-    fn new(within: T, extents: impl Fn(&T) -> (usize, usize)) -> Option<Rc<Self>> {
-        let (depth, size) = extents(&within);
-        (depth < DEEPEST && size <= LARGEST).then(|| Rc::new(Self { within, depth: depth + 1, size }))
+    /// `None` if it is too deep or too large.
+    fn new(within: T, extent: impl Fn(&T) -> Extent) -> Option<Rc<Self>> {
+        let mut extent = extent(&within);
+        extent.depth += 1;
+        (extent.depth <= DEEPEST && extent.size <= LARGEST).then(|| Rc::new(Self { within, extent }))
     }
 }
 
@@ -336,38 +350,94 @@ impl Value {
 
     /// A list, unless it is too large to be one.
     pub(crate) fn list(values: Vec<Self>) -> Self {
-        let extents = |values: &Vec<Self>| sum(values.iter().map(Self::extents));
-        Tree::new(values, extents).map_or(Self::Unknown, Self::Array)
+        let extent = |values: &Vec<Self>| sum(values.iter().map(Self::extent));
+        Tree::new(values, extent).map_or(Self::Unknown, Self::Array)
     }
 
     /// An object, unless it is too large to be one.
     pub(crate) fn object(members: Vec<(String, Self)>) -> Self {
         let of_member = |(key, value): &(String, Self)| {
-            let (depth, size) = value.extents();
-            (depth, size + key.len())
+            let extent = value.extent();
+            Extent { size: extent.size + key.len(), ..extent }
         };
-        let extents = |members: &Vec<(String, Self)>| sum(members.iter().map(of_member));
-        Tree::new(members, extents).map_or(Self::Unknown, Self::Object)
+        let extent = |members: &Vec<(String, Self)>| sum(members.iter().map(of_member));
+        Tree::new(members, extent).map_or(Self::Unknown, Self::Object)
     }
 
     /// The text in JSON of a value, unless it is too large.
     pub(crate) fn in_json(value: Self) -> Self {
         // A text in JSON within another is escaped.
-        let extents = |value: &Self| {
-            let (depth, size) = value.extents();
-            (depth, size.saturating_mul(2))
+        let extent = |value: &Self| {
+            let extent = value.extent();
+            Extent { size: extent.size.saturating_mul(2), ..extent }
         };
-        Tree::new(value, extents).map_or(Self::Unknown, Self::Json)
+        Tree::new(value, extent).map_or(Self::Unknown, Self::Json)
     }
 
-    /// Its depth, and its size, roughly in bytes.
-    fn extents(&self) -> (usize, usize) {
-        let own = size_of::<Self>();
+    fn extent(&self) -> Extent {
         match self {
-            Self::Array(tree) => (tree.depth, tree.size),
-            Self::Object(tree) => (tree.depth, tree.size),
-            Self::Json(tree) => (tree.depth, tree.size),
-            value => (0, own + value.text_length()),
+            Self::Array(tree) => tree.extent.clone(),
+            Self::Object(tree) | Self::Keywords(tree) => tree.extent.clone(),
+            Self::Json(tree) => tree.extent.clone(),
+            value => Extent {
+                depth: 0,
+                size: size_of::<Self>() + value.text_length(),
+                lost: value.lost().cloned(),
+                is_drawn: value.is_drawn(),
+            },
+        }
+    }
+
+    /// An equal value of which no list and no object is shared.
+    pub(crate) fn copied(&self) -> Self {
+        match self {
+            Self::Array(items) => Self::list(items.iter().map(Self::copied).collect()),
+            Self::Object(members) => {
+                Self::object(members.iter().map(|(key, value)| (key.clone(), value.copied())).collect())
+            }
+            value => value.clone(),
+        }
+    }
+
+    /// The reason for which it is lost, or a value within it.
+    pub(crate) fn lost(&self) -> Option<&Rc<Lost>> {
+        match self {
+            Self::Lost(lost) => Some(lost),
+            Self::Array(tree) => tree.extent.lost.as_ref(),
+            Self::Object(tree) | Self::Keywords(tree) => tree.extent.lost.as_ref(),
+            Self::Json(tree) => tree.extent.lost.as_ref(),
+            Self::Length(of) => of.lost(),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if it, or a value within it, is another one each time that it is written.
+    pub(crate) fn is_drawn(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_drawn,
+            Self::Uniform(uniform) => uniform.draw.is_none(),
+            Self::Array(tree) => tree.extent.is_drawn,
+            Self::Object(tree) => tree.extent.is_drawn,
+            Self::Json(tree) => tree.extent.is_drawn,
+            _ => false,
+        }
+    }
+
+    /// The address of a list or an object, which tells it from others that are equal.
+    pub(crate) fn identity(&self) -> Option<*const ()> {
+        match self {
+            Self::Array(tree) => Some(Rc::as_ptr(tree).cast()),
+            Self::Object(tree) => Some(Rc::as_ptr(tree).cast()),
+            _ => None,
+        }
+    }
+
+    /// The number of places that hold this list or object.
+    pub(crate) fn holders(&self) -> usize {
+        match self {
+            Self::Array(tree) => Rc::strong_count(tree),
+            Self::Object(tree) => Rc::strong_count(tree),
+            _ => 0,
         }
     }
 
@@ -382,7 +452,12 @@ impl Value {
 
     /// Bytes that are new in it: those of texts, and elements of lists.
     pub(crate) fn size(&self) -> usize {
-        self.extents().1
+        match self {
+            Self::Array(tree) => tree.extent.size,
+            Self::Object(tree) => tree.extent.size,
+            Self::Json(tree) => tree.extent.size,
+            value => size_of::<Self>() + value.text_length(),
+        }
     }
 
     /// The text that JavaScript makes of a value that is known; `None` for all others.
@@ -479,11 +554,45 @@ impl Value {
     }
 }
 
-/// The depth and the size of several values together.
-fn sum(extents: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {
-    extents.fold((0, size_of::<Value>()), |(deepest, all), (depth, size)| {
-        (deepest.max(depth), all.saturating_add(size))
+/// Facts about several values together.
+fn sum(extents: impl Iterator<Item = Extent>) -> Extent {
+    let own = Extent { size: size_of::<Value>(), ..Extent::default() };
+    extents.fold(own, |all, one| Extent {
+        depth: all.depth.max(one.depth),
+        size: all.size.saturating_add(one.size),
+        lost: all.lost.or(one.lost),
+        is_drawn: all.is_drawn || one.is_drawn,
     })
+}
+
+/// Returns `true` if both are the same for certain, which is not looked for within lists and objects.
+pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
+    if let (Some(one), Some(other)) = (one.identity(), other.identity()) {
+        return one == other;
+    }
+    if std::mem::discriminant(one) != std::mem::discriminant(other) {
+        return false;
+    }
+    match (one, other) {
+        (Value::Text(one), Value::Text(other)) => one == other && !one.is_drawn,
+        (Value::Uniform(one), Value::Uniform(other)) => one == other && one.draw.is_some(),
+        (Value::Counter(one), Value::Counter(other)) => one == other,
+        (Value::Function(one), Value::Function(other)) => {
+            Arc::ptr_eq(&one.function, &other.function) && one.scope == other.scope
+        }
+        (Value::Class(one), Value::Class(other))
+        | (Value::Response(one), Value::Response(other))
+        | (Value::Csv(one), Value::Csv(other)) => one == other,
+        (Value::Builtin(one), Value::Builtin(other))
+        | (Value::File(one), Value::File(other))
+        | (Value::Regex(one), Value::Regex(other)) => one == other,
+        (Value::Taken(one, place), Value::Taken(other, second)) => one == other && place == second,
+        (Value::Body(one, path), Value::Body(other, second))
+        | (Value::Row(one, path), Value::Row(other, second))
+        | (Value::Facet(one, path), Value::Facet(other, second)) => one == other && path == second,
+        (Value::Unknown, Value::Unknown) | (Value::FormFile, Value::FormFile) => true,
+        (one, other) => one.constant().is_some_and(|one| Some(one) == other.constant()),
+    }
 }
 
 /// A number as JavaScript writes it (exponents aside).

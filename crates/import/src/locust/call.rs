@@ -135,11 +135,15 @@ impl Importer<'_> {
             "py.list" | "py.tuple" | "py.set" | "py.iter" => match &first {
                 Value::Undefined => Value::list(Vec::new()),
                 Value::Object(_) => self.builtin("Object.keys", one(first), span),
+                Value::Array(items) => Value::list(items.to_vec()),
                 _ => first,
             },
             "py.dict" => match &first {
                 Value::Undefined => Value::object(named),
-                Value::Object(_) => self.builtin("Object.assign", vec![first, Value::object(named)], span),
+                Value::Object(_) => {
+                    let parts = vec![Value::object(Vec::new()), first, Value::object(named)];
+                    self.builtin("Object.assign", parts, span)
+                }
                 _ => self.unknown_call(span),
             },
             "py.enumerate" => match &first {
@@ -221,6 +225,7 @@ impl Importer<'_> {
             }
             "json.dumps" => self.builtin("JSON.stringify", one(first), span),
             "json.loads" | "json.load" => self.builtin("JSON.parse", one(first), span),
+            "copy.copy" | "copy.deepcopy" => first.copied(),
             "uuid.uuid4" | "uuid.uuid1" => self.builtin("utils.uuidv4", Vec::new(), span),
             "urllib.parse.quote" | "urllib.parse.quote_plus" => {
                 self.builtin("encodeURIComponent", one(first), span)
@@ -254,7 +259,7 @@ impl Importer<'_> {
             },
             _ if path.starts_with("locust") => self.of_locust(last, &first, second.as_ref(), span),
             _ if last == "HTTPBasicAuth" => Value::list(values),
-            _ => self.unknown_call(span),
+            _ => self.not_provided(path, &values, span),
         }
     }
 
@@ -347,6 +352,9 @@ impl Importer<'_> {
 
     /// A condition that has to hold: what is not as it says ends the task.
     fn assert(&mut self, value: &Value, span: Span) {
+        if let Some(lost) = value.lost() {
+            self.refuse(span, lost);
+        }
         let test = match self.test(value, span) {
             Some(test) => test,
             None => {
@@ -367,6 +375,7 @@ impl Importer<'_> {
 
     /// Adds what has to hold to the request, or notes that a plan cannot.
     pub(crate) fn demand(&mut self, test: &Test, span: Span) {
+        self.refuse_in_course(span);
         if !self.expect(test, span) {
             let becomes = "nothing in a plan is the same as this condition: it is left out";
             self.note(span, becomes);
@@ -407,7 +416,22 @@ impl Importer<'_> {
                 let otherwise = values.get(1).cloned().unwrap_or(Value::Null);
                 owner.member(&key).cloned().unwrap_or(otherwise)
             }
-            (Value::Object(_), "copy") => owner.clone(),
+            (Value::Object(members), "copy") => Value::object(members.to_vec()),
+            (Value::Array(items), "copy") => Value::list(items.to_vec()),
+            (Value::Object(_), "update") if matches!(first, Value::Object(_)) => {
+                self.builtin("Object.assign", vec![owner.clone(), first], span);
+                Value::Null
+            }
+            (Value::Array(items), "extend") => {
+                let Value::Array(more) = &first else { return None };
+                if items.len() + more.len() > MOST_WRITTEN_OUT {
+                    return None;
+                }
+                let all = Value::list(items.iter().chain(more.iter()).cloned().collect());
+                let all = self.assigned(all);
+                self.replace(owner, &all);
+                Value::Null
+            }
             (Value::Object(_), "items") => self.builtin("Object.entries", vec![owner.clone()], span),
             (Value::Object(_), "keys") => self.builtin("Object.keys", vec![owner.clone()], span),
             (Value::Object(_), "values") => self.builtin("Object.values", vec![owner.clone()], span),

@@ -18,7 +18,7 @@ const MOST_BASES: usize = 100;
 const MOST_TASKS: usize = 300;
 
 /// Libraries whose functions are known, or whose calls are noted one by one.
-const LIBRARIES: [&str; 20] = [
+const LIBRARIES: [&str; 21] = [
     "locust",
     "locust_plugins",
     "random",
@@ -39,6 +39,7 @@ const LIBRARIES: [&str; 20] = [
     "requests",
     "typing",
     "collections",
+    "copy",
 ];
 
 /// A kind of class that Locust looks at.
@@ -130,12 +131,18 @@ impl Importer<'_> {
 
     /// The scope of a module that is a file beside this one.
     fn beside_file(&mut self, from: &str, span: Span) -> Option<usize> {
-        let path = format!("{}.py", from.trim_start_matches('.').replace('.', "/"));
-        if let Some(known) = self.known.get(&path) {
+        let module = from.trim_start_matches('.').replace('.', "/");
+        // A module, or a package.
+        let paths = [format!("{module}.py"), format!("{module}/__init__.py")];
+        if let Some(known) = paths.iter().find_map(|path| self.known.get(path)) {
             return *known;
         }
+        let read = paths.into_iter().find_map(|path| {
+            let content = self.files.read(&self.folder.join(&path)).ok()?;
+            Some((path, content))
+        });
+        let (path, content) = read?;
         self.known.insert(path.clone(), None);
-        let content = self.files.read(&self.folder.join(&path)).ok()?;
         let scope = match self.file(&path, &content) {
             Ok(scope) => Some(scope),
             Err(problems) => {

@@ -30,6 +30,45 @@ impl Session {
     fn put_header(&mut self, name: &str, value: Value) {
         put(&mut self.headers, name, value);
     }
+
+    /// The settings behind a condition, from those of its sides.
+    pub(crate) fn joined(&self, other: &Self, join: &mut dyn FnMut(&Value, &Value) -> Value) -> Self {
+        let one =
+            |ours: &Option<Value>, theirs: &Option<Value>, join: &mut dyn FnMut(&Value, &Value) -> Value| {
+                match (ours, theirs) {
+                    (None, None) => None,
+                    (ours, theirs) => {
+                        let of = |side: &Option<Value>| side.clone().unwrap_or(Value::Undefined);
+                        Some(join(&of(ours), &of(theirs)))
+                    }
+                }
+            };
+        Self {
+            headers: joined(&self.headers, &other.headers, join),
+            cookies: joined(&self.cookies, &other.cookies, join),
+            auth: one(&self.auth, &other.auth, join),
+            host: one(&self.host, &other.host, join),
+            class: self.class,
+        }
+    }
+}
+
+/// The values of two sides of a condition, by their names. A value that one side lacks is lost.
+fn joined(
+    ours: &[(String, Value)],
+    theirs: &[(String, Value)],
+    join: &mut dyn FnMut(&Value, &Value) -> Value,
+) -> Vec<(String, Value)> {
+    let mut all = ours.to_vec();
+    all.extend(theirs.iter().filter(|(name, _)| !ours.iter().any(|(known, _)| known == name)).cloned());
+    for (name, value) in &mut all {
+        let of = |side: &[(String, Value)]| {
+            let found = side.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+            found.unwrap_or(Value::Undefined)
+        };
+        *value = join(&of(ours), &of(theirs));
+    }
+    all
 }
 
 fn put(headers: &mut Vec<(String, Value)>, name: &str, value: Value) {
@@ -70,21 +109,28 @@ impl Importer<'_> {
             }
             "headers.update" | "cookies.update" => {
                 let given = value(0).unwrap_or_else(|| Value::object(named.to_vec()));
+                if let Value::Lost(lost) = &given {
+                    self.refuse(span, lost);
+                }
                 let Value::Object(members) = &given else {
                     self.note(span, "the values are not known before the run: they are left out");
                     return Value::Undefined;
                 };
                 for (name, value) in members.iter() {
+                    let value = self.assigned(value.clone());
                     match function {
-                        "headers.update" => self.session.put_header(name, value.clone()),
-                        _ => put(&mut self.session.cookies, name, value.clone()),
+                        "headers.update" => self.session.put_header(name, value),
+                        _ => put(&mut self.session.cookies, name, value),
                     }
                 }
                 return Value::Undefined;
             }
             "cookies.set" => {
                 match (value(0).and_then(|name| name.constant()), value(1)) {
-                    (Some(name), Some(value)) => put(&mut self.session.cookies, &name, value),
+                    (Some(name), Some(value)) => {
+                        let value = self.assigned(value);
+                        put(&mut self.session.cookies, &name, value);
+                    }
                     _ => self.note(span, "the name is not known before the run: it is left out"),
                 }
                 return Value::Undefined;
@@ -96,8 +142,12 @@ impl Importer<'_> {
                 return Value::Undefined;
             }
             "close" => return Value::Undefined,
-            _ => return self.unknown_call(span),
+            _ => return self.not_followed(values, span),
         };
+        let given = values.iter().chain(named.iter().map(|(_, value)| value));
+        if let Some(lost) = given.into_iter().find_map(Value::lost) {
+            self.refuse(span, lost);
+        }
         let Some(url) = url.or_else(|| keyword("url")).or_else(|| keyword("path")) else {
             self.left_out(span, "its URL is not known before the run: the request is left out");
             return Value::Unknown;
@@ -242,6 +292,9 @@ impl Importer<'_> {
 
     /// The header for a name with a password.
     fn basic(&mut self, auth: &Value, span: Span) -> Option<Value> {
+        if let Some(lost) = auth.lost() {
+            self.refuse(span, lost);
+        }
         let Value::Array(both) = auth else { return None };
         let [user, password] = both.as_slice() else { return None };
         let value = match (user.constant(), password.constant()) {
@@ -267,7 +320,9 @@ impl Importer<'_> {
 
     /// `self.client.headers["X-A"] = value` and the like.
     pub(crate) fn set_client(&mut self, path: &str, key: &str, value: Value, span: Span) {
+        let value = self.assigned(value);
         match (path, key, &value) {
+            ("client", "headers", Value::Lost(lost)) => self.refuse(span, lost),
             ("client.headers", name, _) => self.session.put_header(name, value),
             ("client.cookies", name, _) => put(&mut self.session.cookies, name, value),
             ("client", "headers", Value::Object(members)) => self.session.headers = members.to_vec(),

@@ -153,6 +153,20 @@ impl<'t> Reader<'t> {
                 let callee = self.make(node, Kind::Name("assert".to_owned()));
                 StatementKind::Expression(self.make(node, Kind::Call(Box::new(callee), vec![plain(test)])))
             }
+            "delete_statement" => {
+                let parts = children(node);
+                let parts = match parts.as_slice() {
+                    [list] if list.kind() == "expression_list" => children(*list),
+                    _ => parts,
+                };
+                for part in parts {
+                    let part = self.expression(part);
+                    let kind = Kind::Unary("delete", Box::new(part));
+                    let delete = self.make(node, kind);
+                    statements.push(self.statement_of(node, StatementKind::Expression(delete)));
+                }
+                return;
+            }
             "pass_statement"
             | "global_statement"
             | "nonlocal_statement"

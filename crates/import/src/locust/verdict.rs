@@ -5,7 +5,8 @@ use plimsoll_plan::document::Field;
 use crate::k6::Importer;
 use crate::k6::call::requests_of;
 use crate::k6::evaluate::not;
-use crate::k6::statement::{AFTER_FAILURE, End, ends};
+use crate::k6::lost::End;
+use crate::k6::statement::{AFTER_FAILURE, ends};
 use crate::k6::syntax::{Kind, Span, Statement, StatementKind};
 use crate::k6::value::{Statuses, Test, Value};
 
@@ -24,6 +25,13 @@ impl Importer<'_> {
         if !(fails_then || fails_otherwise || succeeds) || self.truth(value).is_some() {
             return None;
         }
+        if let Some(lost) = value.lost() {
+            self.refuse(span, lost);
+        }
+        if let Some(good) = self.chain(value, span, then, otherwise, scope) {
+            self.demand(&good, span);
+            return Some(End::Open);
+        }
         let Some(test) = self.test(value, span) else {
             self.note(span, "the condition is not known before the run: no response fails by it");
             return Some(self.inner(if fails_then { otherwise } else { then }, scope));
@@ -39,6 +47,13 @@ impl Importer<'_> {
         }
         let (bad, good, holds) =
             if fails_then { (then, otherwise, negated(test)) } else { (otherwise, then, test) };
+        let holds = match holds {
+            // Without a verdict, those below 400 are good.
+            Test::Status(request, statuses) if !self.says(good, "success", scope) => {
+                Test::Status(request, statuses.and(&Statuses::range(200, 399)))
+            }
+            holds => holds,
+        };
         self.demand(&holds, span);
         if ends(bad) {
             let mut requests = Vec::new();
@@ -47,6 +62,56 @@ impl Importer<'_> {
         }
         self.leave_out(&others(bad), AFTER_FAILURE);
         Some(self.inner(good, scope))
+    }
+
+    /// The statuses that are good by a chain of conditions of which each is a verdict on statuses and nothing
+    /// else. `None` for other chains.
+    fn chain(
+        &mut self,
+        value: &Value,
+        span: Span,
+        then: &[Statement],
+        otherwise: &[Statement],
+        scope: usize,
+    ) -> Option<Test> {
+        let of = |test: Option<Test>| match test {
+            Some(Test::Status(request, statuses)) => Some((request, statuses)),
+            _ => None,
+        };
+        let (request, mut met) = of(self.test(value, span))?;
+        let mut good = Statuses::range(1, 0);
+        // Those that no condition has met so far.
+        let mut open = Statuses::range(200, 599);
+        let (mut then, mut rest) = (then, otherwise);
+        loop {
+            if self.only_says(then, "success", scope) {
+                good = good.or(&open.and(&met));
+            } else if !self.only_says(then, "failure", scope) {
+                return None;
+            }
+            open = open.and(&met.others());
+            let [Statement { kind: StatementKind::If(next, inner, behind), .. }] = rest else { break };
+            let value = self.evaluate(next, scope);
+            let (same, statuses) = of(self.test(&value, next.span))?;
+            if same != request {
+                return None;
+            }
+            (met, then, rest) = (statuses, inner, behind);
+        }
+        if rest.is_empty() {
+            // Without a verdict, those below 400 are good.
+            good = good.or(&open.and(&Statuses::range(200, 399)));
+        } else if self.only_says(rest, "success", scope) {
+            good = good.or(&open);
+        } else if !self.only_says(rest, "failure", scope) {
+            return None;
+        }
+        Some(Test::Status(request, good))
+    }
+
+    /// Returns `true` if this verdict is the only statement.
+    fn only_says(&mut self, statements: &[Statement], word: &str, scope: usize) -> bool {
+        statements.len() == 1 && self.says(statements, word, scope)
     }
 
     /// The statuses that are a success if this condition or one behind it says so.

@@ -21,8 +21,8 @@ static READ: LazyLock<Option<Regex>> = LazyLock::new(|| {
         .ok()
 });
 
-/// Returns `true` if a folder of the outermost level, or the requests beside them, read a variable that another
-/// one sets.
+/// Returns `true` if a folder of the outermost level, or the requests beside them, read a variable that
+/// another one sets.
 pub(super) fn is_one_sequence(collection: &Value) -> bool {
     let Some(items) = collection.get("item").and_then(Value::as_array) else { return false };
     let (folders, loose): (Vec<&Value>, Vec<&Value>) =

@@ -115,8 +115,8 @@ fn wrong_name(name: &str) -> Option<Problem> {
     })
 }
 
-/// Returns `true` if `${name}` has a meaning without any variable, or would have one with arguments: no variable
-/// of a plan can have this name.
+/// Returns `true` if `${name}` has a meaning without any variable, or would have one with arguments: no
+/// variable of a plan can have this name.
 pub fn is_function(name: &str) -> bool {
     let functions = Slot::FORMS.iter().map(|form| form.split('(').next().unwrap_or(form));
     // Variables are often called so; these functions always have arguments, so that both can be there.
