@@ -9,6 +9,9 @@ use super::value::{Statuses, Test, Value};
 use crate::flow::check::{self as checks, Place};
 use crate::flow::in_quotes;
 
+/// A body of JSON that is as good as false, in Python also one without elements.
+const NOTHING: &str = r#"^\s*(?:null|false|0|""|\[\s*\]|\{\s*\})\s*$"#;
+
 impl Importer<'_> {
     /// `left operator right`.
     pub(crate) fn compare(
@@ -163,6 +166,10 @@ impl Importer<'_> {
             Value::Taken(request, place) => Some(Test::Value(*request, place.clone(), checks::exists())),
             Value::Body(request, path) if !path.is_empty() => {
                 Some(Test::Value(*request, Place::Json(checks::json_pointer(path)), checks::exists()))
+            }
+            Value::Body(request, _) => {
+                let spec = checks::turned(checks::matches(NOTHING.to_owned()));
+                Some(Test::Value(*request, Place::Body, spec))
             }
             Value::Length(of) => self.compared(">", &Value::Length(of.clone()), &Value::Number(0.0), span),
             Value::Text(_) | Value::Row(..) => {

@@ -459,9 +459,19 @@ impl Lowering {
         if let ast::AssignmentTarget::AssignmentTargetIdentifier(name) = target {
             return Target::Expression(Expression { span, kind: Kind::Name(name.name.to_string()) });
         }
-        match target.as_member_expression() {
-            Some(member) => Target::Expression(Expression { span, kind: self.member(member) }),
-            None => Target::Pattern(Pattern::Other),
+        match (target, target.as_member_expression()) {
+            (_, Some(member)) => Target::Expression(Expression { span, kind: self.member(member) }),
+            (ast::AssignmentTarget::ArrayAssignmentTarget(one), _) if one.rest.is_none() => {
+                let name = |target: &ast::AssignmentTargetMaybeDefault<'_>| match target {
+                    ast::AssignmentTargetMaybeDefault::AssignmentTargetIdentifier(name) => {
+                        Pattern::Name(name.name.to_string())
+                    }
+                    _ => Pattern::Other,
+                };
+                let items = one.elements.iter().map(|item| item.as_ref().map(name));
+                Target::Pattern(Pattern::Array(items.collect()))
+            }
+            _ => Target::Pattern(Pattern::Other),
         }
     }
 }

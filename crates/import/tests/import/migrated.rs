@@ -187,7 +187,19 @@ fn statements_of_k6() {
              http.get(B, p);",
             Refused(7, "a value in it is not followed from script.js:6 on"),
         ),
+        (
+            "const r = http.get(B + '/a'); const f = (x) => (x === 'v' ? '/one' : '/one');\n\
+             http.get(B + f(r.json('k')));\nif (r.json('z') === 'x') { throw new Error('x'); }\n\
+             http.get(B + '/end');",
+            Noted(&["GET /a", "GET /one", "GET /end"], "errors are not thrown"),
+        ),
+        (
+            "const f = (r) => { if (r.json('z') === 'x') { throw new Error('x'); } };\n\
+             f(http.get(B + '/a'));\nhttp.get(B + '/end');",
+            Refused(7, "whether it is carried out is not followed from script.js:5 on"),
+        ),
         // Objects have several names.
+        ("let a = 1, b = 2;\n[a, b] = [b, a];\nhttp.get(`${B}/${a}${b}`);", Right(&["GET /21"], &[])),
         (
             "const sign = (p) => { p.headers['X-A'] = 't1'; };\nconst p = { headers: {} };\nsign(p);\n\
              const q = p; q.headers['X-B'] = 't2'; http.get(B + '/me', p);",
@@ -412,6 +424,10 @@ fn tasks_of_locust() {
             "r = self.client.get('/a')\nif r.json()['x'] == 'y':\n    self.client.headers['X'] = '1'\n\
              self.client.get('/b')",
             Refused(10, "a value in it is not followed from locustfile.py:8 on"),
+        ),
+        (
+            "all = self.client.get('/a').json()\nif all:\n    self.client.get(f\"/{all[0]['id']}\")",
+            Right(&["GET /a", "GET /${id}"], &["then:"]),
         ),
         ("helper(self)\nself.client.get('/a')", Refused(8, "`helper(self)` is not carried out")),
         (
