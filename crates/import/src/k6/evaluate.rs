@@ -89,10 +89,13 @@ impl Importer<'_> {
         value
     }
 
-    /// Notes the end of what is followed, once.
+    /// Reports the end of what is followed, once.
     pub(crate) fn too_long(&mut self, span: Span) {
         if !std::mem::replace(&mut self.is_too_long, true) {
-            self.note(span, "the script goes on too long here: the rest is left out");
+            let at = self.at(span);
+            let hint = "calls may be nested too deeply, or loops have too many turns: import a part of \
+            the script";
+            self.findings.hinted(&at, "the script goes on too long here to be followed", hint);
         }
     }
 

@@ -14,7 +14,7 @@ use super::{Importer, Item};
 use crate::locust::Session;
 
 /// Members of values that are looked at, and count as one expression.
-const LOOKS_OF_ONE: usize = 16;
+const LOOKS_OF_ONE: usize = 4;
 
 /// Most uses of what is lost that are told: further ones follow from the same parts of a script.
 const MOST_TOLD: usize = 20;
@@ -372,7 +372,7 @@ impl Importer<'_> {
     /// Replaces a list or an object wherever it is held.
     pub(crate) fn replace(&mut self, whole: &Value, new: &Value) {
         let Some(old) = whole.identity() else { return };
-        let mut replaced = Replaced { old, new, known: HashMap::new(), looked: 0 };
+        let mut replaced = Replaced { old, new, known: HashMap::new(), looked: self.scopes.len() };
         for scope in 0..self.scopes.len() {
             let names = self.scopes[scope].names.iter();
             let changed = names.filter_map(|(name, value)| Some((name.clone(), replaced.of(value)?)));

@@ -285,7 +285,8 @@ impl Importer<'_> {
         let mut theirs = self.side(|importer| {
             let end = importer.inner(otherwise, scope);
             match end {
-                End::Open if is_all => importer.inner(rest, scope),
+                // What it declares belongs to the block itself.
+                End::Open if is_all => importer.block(rest, scope),
                 end => end,
             }
         });

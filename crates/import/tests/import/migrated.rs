@@ -198,6 +198,7 @@ fn statements_of_k6() {
              f(http.get(B + '/a'));\nhttp.get(B + '/end');",
             Refused(7, "whether it is carried out is not followed from script.js:5 on"),
         ),
+        ("const f = (n) => { http.get(B); f(n + 1); };\nf(0);", Refused(5, "goes on too long")),
         // Objects have several names.
         ("let a = 1, b = 2;\n[a, b] = [b, a];\nhttp.get(`${B}/${a}${b}`);", Right(&["GET /21"], &[])),
         (
@@ -325,6 +326,14 @@ fn scripts_of_k6() {
              const api = new Api();\nexport default function () {\napi.get();\nhttp.get('http://h/b'); }",
             None,
             Refused(5, "it is made by a class of the script"),
+        ),
+        // What a module declares behind a condition is declared.
+        (
+            "import http from 'k6/http';\nif (!__ENV.BASE) { throw new Error('BASE'); }\n\
+             const B = 'http://h';\n\
+             export default function () { http.get(B + '/a'); }",
+            None,
+            Noted(&["GET /a"], "errors are not thrown"),
         ),
         // Options that the environment chooses.
         (
