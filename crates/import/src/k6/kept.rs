@@ -86,12 +86,37 @@ impl Importer<'_> {
     /// Loses the variables that these functions, and those that they call, leave to the next iteration.
     pub(crate) fn lose_kept(&mut self, functions: &[Closure]) {
         for Change { scope, root, path, at } in self.changes_of(functions) {
-            let Some(value) = self.scopes[scope].names.get(&root) else { continue };
             let lost = Lost::new(at, KEPT);
-            if let Some(value) = without(value, &path, &lost) {
-                self.scopes[scope].names.insert(root, value);
+            self.lose_within(scope, &root, &path, &lost);
+            for (scope, ours) in self.importers_of(scope, &root) {
+                self.lose_within(scope, &ours, &path, &lost);
             }
         }
+    }
+
+    /// Loses what a path leads to, under all names of the value.
+    fn lose_within(&mut self, scope: usize, name: &str, path: &[String], lost: &Rc<Lost>) {
+        let Some(value) = self.scopes[scope].names.get(name).cloned() else { return };
+        match without(&value, path, lost) {
+            Some(new) if value.identity().is_some() => self.replace(&value, &new),
+            Some(new) => self.set_name(scope, name, new),
+            None => {}
+        }
+    }
+
+    /// Variables of other modules that are imported under this name: a script sees them change.
+    fn importers_of(&self, owner: usize, name: &str) -> Vec<(usize, String)> {
+        let imported = |statement: &Statement| match &statement.kind {
+            StatementKind::Import { from, names } if from.starts_with('.') => {
+                names.iter().find(|one| one.theirs == name).map(|one| one.ours.clone())
+            }
+            _ => None,
+        };
+        let names: Vec<String> =
+            self.scripts.iter().flat_map(|script| script.body.iter().filter_map(imported)).collect();
+        let is_other = |scope: &usize| *scope != owner && self.scopes[*scope].parent.is_none();
+        let others = (0..self.scopes.len()).filter(is_other);
+        others.flat_map(|scope| names.iter().map(move |name| (scope, name.clone()))).collect()
     }
 
     fn changes_of(&mut self, functions: &[Closure]) -> Vec<Change> {

@@ -282,6 +282,11 @@ fn statements_of_k6() {
 fn scripts_of_k6() {
     let files = Named(&[
         ("users.json", br#"[{"name": "a"}, {"name": "b"}]"#),
+        (
+            "state.js",
+            b"import http from 'k6/http';\nexport let token = null;\nexport const state = { t: null };\n\
+              export function login() { token = 'x'; state.t = http.post('http://h/in').json('t'); }\n",
+        ),
         ("load.smoke.json", br#"{"vus": 3, "duration": "20s"}"#),
     ]);
     let mut all = Vec::new();
@@ -321,6 +326,24 @@ fn scripts_of_k6() {
             Refused(4, "it is set there, and keeps its value for the next iteration"),
         ),
         // Modules of its own, and classes.
+        (
+            "import http from 'k6/http';\nimport { login, state } from './state.js';\n\
+             export default function () { login();\nhttp.get('http://h/me', { headers: { A: state.t } }); }",
+            None,
+            Right(&["POST /in", "GET /me"], &["A: ${t}"]),
+        ),
+        (
+            "import http from 'k6/http';\nimport { login, state } from './state.js';\n\
+             export default function () {\nhttp.get('http://h/me', { headers: { A: state.t } }); login(); }",
+            None,
+            Refused(4, "is not followed from state.js:4 on: it is set there, and keeps"),
+        ),
+        (
+            "import http from 'k6/http';\nimport { login, token } from './state.js';\n\
+             export default function () { login();\nhttp.get('http://h/me', { headers: { A: token } }); }",
+            None,
+            Refused(4, "is not followed from state.js:4 on"),
+        ),
         (
             "import http from 'k6/http';\nclass Api { get() { return http.get('http://h/a'); } }\n\
              const api = new Api();\nexport default function () {\napi.get();\nhttp.get('http://h/b'); }",
