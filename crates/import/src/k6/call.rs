@@ -227,6 +227,12 @@ impl Importer<'_> {
                 }
             },
             "Number" | "parseInt" | "parseFloat" => match (first.number(), &first) {
+                (_, Value::String(_)) if values.len() > 1 && values[1].number() != Some(10.0) => {
+                    Value::Lost(Lost::new(span, "numbers of other bases are not followed"))
+                }
+                (None, Value::String(_)) => {
+                    Value::Lost(Lost::new(span, "the number in this text is not followed"))
+                }
                 (Some(number), _) if path == "parseInt" => Value::Number(number.trunc()),
                 (Some(number), _) => Value::Number(number),
                 (None, Value::Text(text)) => Value::Text(Text { is_number: true, ..text.clone() }),
@@ -762,8 +768,11 @@ impl Importer<'_> {
                     if index > 0 {
                         joined.push(Part::Literal(separator.clone()));
                     }
-                    let item = self.text_of(item, span);
-                    joined.append(item);
+                    // JavaScript joins nothing as an empty text.
+                    if !matches!(item, Value::Null | Value::Undefined) {
+                        let item = self.text_of(item, span);
+                        joined.append(item);
+                    }
                 }
                 match joined.parts.as_slice() {
                     [] => Value::text(""),
@@ -978,14 +987,14 @@ fn of_text(text: &str, name: &str, values: &[Value]) -> Option<Value> {
         |index: usize| values.get(index).and_then(Value::number).map(|number| number.max(0.0) as usize);
     let chars: Vec<char> = text.chars().collect();
     Some(match (name, first.as_deref()) {
-        ("toString" | "valueOf", _) => Value::text(text),
+        ("toString" | "valueOf", None) => Value::text(text),
         ("toUpperCase", _) => Value::String(text.to_uppercase()),
         ("toLowerCase", _) => Value::String(text.to_lowercase()),
         ("trim", _) => Value::text(text.trim()),
         ("includes", Some(part)) => Value::Boolean(text.contains(part)),
         ("startsWith", Some(part)) => Value::Boolean(text.starts_with(part)),
         ("endsWith", Some(part)) => Value::Boolean(text.ends_with(part)),
-        ("concat", Some(more)) => Value::String(format!("{text}{more}")),
+        ("concat", Some(more)) if values.len() == 1 => Value::String(format!("{text}{more}")),
         ("split", Some(separator)) if !separator.is_empty() => {
             Value::list(text.split(separator).map(Value::text).collect())
         }

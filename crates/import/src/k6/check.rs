@@ -387,6 +387,11 @@ fn statuses(operator: &str, status: f64) -> Option<Statuses> {
 fn known(operator: &str, left: &Value, one: &str, right: &Value, other: &str) -> bool {
     let alike = std::mem::discriminant(left) == std::mem::discriminant(right);
     let is_nothing = |value: &Value| matches!(value, Value::Null | Value::Undefined);
+    if let (Value::Number(one), Value::Number(other)) = (left, right)
+        && (one.is_nan() || other.is_nan())
+    {
+        return operator.starts_with('!');
+    }
     match operator {
         "===" => alike && one == other,
         "!==" => !(alike && one == other),

@@ -74,7 +74,7 @@ impl Lowering {
     ) -> StatementKind {
         use ast::Statement as S;
         match statement {
-            S::ExpressionStatement(one) => StatementKind::Expression(self.expression(&one.expression)),
+            S::ExpressionStatement(one) => StatementKind::Expression(self.effect(&one.expression)),
             S::VariableDeclaration(declared) => self.variables(declared),
             S::FunctionDeclaration(function) => self.function_statement(function),
             S::ReturnStatement(one) => {
@@ -99,7 +99,7 @@ impl Lowering {
                 StatementKind::For {
                     before,
                     test: one.test.as_ref().map(|test| self.expression(test)),
-                    update: one.update.as_ref().map(|update| self.expression(update)),
+                    update: one.update.as_ref().map(|update| self.effect(update)),
                     body: self.block(&one.body),
                 }
             }
@@ -209,6 +209,19 @@ impl Lowering {
             S::TSTypeAliasDeclaration(_) | S::TSInterfaceDeclaration(_) => StatementKind::Empty,
             _ => StatementKind::Other,
         }
+    }
+
+    /// An expression whose value nobody reads.
+    fn effect(&self, expression: &ast::Expression<'_>) -> Expression {
+        let read = self.expression(expression);
+        let kind = match (expression, read.kind) {
+            (ast::Expression::UpdateExpression(_), Kind::Binary("-", changed, _)) => changed.kind,
+            (ast::Expression::UpdateExpression(_), Kind::Sum(terms)) => {
+                return terms.into_iter().next().unwrap_or(Expression { span: read.span, kind: Kind::Other });
+            }
+            (_, kind) => kind,
+        };
+        Expression { span: read.span, kind }
     }
 
     /// An expression as a statement.
@@ -397,7 +410,17 @@ impl Lowering {
                 };
                 let operator = if one.operator.as_str() == "++" { "+=" } else { "-=" };
                 let added = Expression { span, kind: Kind::Number(1.0) };
-                Kind::Assign(Box::new(Target::Expression(target)), operator, Box::new(added))
+                let changed =
+                    Kind::Assign(Box::new(Target::Expression(target)), operator, Box::new(added.clone()));
+                if one.prefix {
+                    return changed;
+                }
+                // Its value is the one before.
+                let changed = Expression { span, kind: changed };
+                match operator {
+                    "+=" => Kind::Binary("-", Box::new(changed), Box::new(added)),
+                    _ => Kind::Sum(vec![changed, added]),
+                }
             }
             E::CallExpression(one) => self.call(one),
             E::NewExpression(one) => Kind::New(self.boxed(&one.callee), self.arguments(&one.arguments)),

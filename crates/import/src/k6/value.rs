@@ -595,10 +595,17 @@ pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// A number as JavaScript writes it (exponents aside).
+/// A number as JavaScript writes it.
 pub(crate) fn shown(number: f64) -> String {
-    if number.fract() == 0.0 && number.abs() < 1e15 {
+    let size = number.abs();
+    if number.fract() == 0.0 && size < 1e15 {
         format!("{}", number as i64)
+    } else if number.is_infinite() {
+        if number > 0.0 { "Infinity".to_owned() } else { "-Infinity".to_owned() }
+    } else if size >= 1e21 {
+        format!("{number:e}").replace('e', "e+")
+    } else if size < 1e-6 {
+        format!("{number:e}")
     } else {
         format!("{number}")
     }

@@ -199,6 +199,13 @@ fn statements_of_k6() {
             Refused(7, "whether it is carried out is not followed from script.js:5 on"),
         ),
         ("const f = (n) => { http.get(B); f(n + 1); };\nf(0);", Refused(5, "goes on too long")),
+        // Small meanings of the language.
+        ("let i = 0; const x = i++ + ++i; http.get(`${B}/${x}${i--}${i}`);", Right(&["GET /221"], &[])),
+        ("http.get(`${B}/${NaN === NaN}/${5 / 0}/${1e21}`);", Right(&["GET /false/Infinity/1e+21"], &[])),
+        ("http.get(`${B}/${[null, undefined, 1].join('-')}`);", Right(&["GET /--1"], &[])),
+        ("http.get(`${B}/${parseInt('12px') + 1}`);", Refused(5, "the number in this text is not followed")),
+        ("http.get(`${B}/${Number('0x10')}`);", Refused(5, "the number in this text is not followed")),
+        ("http.get(`${B}/${(255).toString(16)}`);", Noted(&["GET /${_16}"], "it is not carried out")),
         // Objects have several names.
         ("let a = 1, b = 2;\n[a, b] = [b, a];\nhttp.get(`${B}/${a}${b}`);", Right(&["GET /21"], &[])),
         (
