@@ -581,7 +581,7 @@ impl Importer<'_> {
         };
         if operator == "="
             && let Kind::Name(name) | Kind::Member(_, name) = &target.kind
-            && (self.language == Language::Python || new.is_drawn())
+            && (self.language == Language::Python || matches!(target.kind, Kind::Name(_)) || new.is_drawn())
         {
             new = self.kept(name, new);
         }

@@ -1,5 +1,7 @@
 //! JavaScript and TypeScript, as the parser of Oxc reads them.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use oxc_ast::ast;
@@ -18,15 +20,26 @@ const DEEPEST: usize = 100;
 pub(crate) fn parse(name: &str, text: &str, module: usize) -> Result<Vec<Statement>, Problems> {
     let hint = "the file has to be a script of k6, in JavaScript or TypeScript";
     javascript::read(name, text, hint, |program| {
-        let lowering = Lowering { module, depth: std::cell::Cell::new(0) };
-        lowering.statements(&program.body)
+        let lowering = Lowering { module, depth: Cell::new(0), bodies: RefCell::new(Vec::new()) };
+        lowering.body(&program.body, &[])
     })
 }
 
 /// Takes over what the parser has read.
 struct Lowering {
     module: usize,
-    depth: std::cell::Cell<usize>,
+    depth: Cell<usize>,
+    /// Bodies of functions that are open, and of the module.
+    bodies: RefCell<Vec<Body>>,
+}
+
+/// The body of a function.
+#[derive(Debug, Default)]
+struct Body {
+    /// Lists of statements that are open in it.
+    lists: usize,
+    /// Names that `var` declares within a block: they belong to the function.
+    variables: BTreeSet<String>,
 }
 
 impl Lowering {
@@ -34,12 +47,36 @@ impl Lowering {
         Span { module: self.module, start: span.start as usize, end: span.end as usize }
     }
 
-    fn statements(&self, statements: &[ast::Statement<'_>]) -> Vec<Statement> {
-        let mut all = Vec::with_capacity(statements.len());
-        for statement in statements {
-            self.statement(statement, &mut all);
+    /// The statements of a function, with the names that its blocks declare for it in front.
+    fn body(&self, statements: &[ast::Statement<'_>], parameters: &[Pattern]) -> Vec<Statement> {
+        self.bodies.borrow_mut().push(Body::default());
+        let mut all = self.statements(statements);
+        let mut names = self.bodies.borrow_mut().pop().unwrap_or_default().variables;
+        names.retain(|name| !parameters.iter().any(|known| known.name() == Some(name)));
+        if let (Some(first), false) = (all.first(), names.is_empty()) {
+            let declared = names.into_iter().map(|name| (Pattern::Name(name), None)).collect();
+            let span = first.span;
+            all.insert(0, Statement { span, kind: StatementKind::Declare(declared) });
         }
         all
+    }
+
+    fn statements(&self, statements: &[ast::Statement<'_>]) -> Vec<Statement> {
+        let mut all = Vec::with_capacity(statements.len());
+        self.in_list(|| statements.iter().for_each(|statement| self.statement(statement, &mut all)));
+        all
+    }
+
+    /// Reads a list of statements of the body that is open.
+    fn in_list(&self, read: impl FnOnce()) {
+        let count = |by: isize| {
+            if let Some(body) = self.bodies.borrow_mut().last_mut() {
+                body.lists = body.lists.saturating_add_signed(by);
+            }
+        };
+        count(1);
+        read();
+        count(-1);
     }
 
     /// A statement as a block.
@@ -47,7 +84,7 @@ impl Lowering {
         let mut all = Vec::new();
         match statement {
             ast::Statement::BlockStatement(block) => return self.statements(&block.body),
-            statement => self.statement(statement, &mut all),
+            statement => self.in_list(|| self.statement(statement, &mut all)),
         }
         all
     }
@@ -88,7 +125,8 @@ impl Lowering {
             S::ForStatement(one) => {
                 let before = one.init.as_ref().map(|init| {
                     let kind = match init {
-                        ast::ForStatementInit::VariableDeclaration(declared) => self.variables(declared),
+                        // The variable of a loop is that of the loop, also with `var`.
+                        ast::ForStatementInit::VariableDeclaration(declared) => self.declare(declared),
                         other => match other.as_expression() {
                             Some(expression) => StatementKind::Expression(self.expression(expression)),
                             None => StatementKind::Empty,
@@ -231,10 +269,43 @@ impl Lowering {
     }
 
     fn variables(&self, declared: &ast::VariableDeclaration<'_>) -> StatementKind {
+        let is_in_block = self.bodies.borrow().last().is_some_and(|body| body.lists > 1);
+        if is_in_block && declared.kind == ast::VariableDeclarationKind::Var {
+            return self.variables_of_function(declared);
+        }
+        self.declare(declared)
+    }
+
+    fn declare(&self, declared: &ast::VariableDeclaration<'_>) -> StatementKind {
         let all = declared.declarations.iter().map(|declared| {
             (self.pattern(&declared.id), declared.init.as_ref().map(|value| self.expression(value)))
         });
         StatementKind::Declare(all.collect())
+    }
+
+    /// `var` within a block gives a variable of the function a value.
+    fn variables_of_function(&self, declared: &ast::VariableDeclaration<'_>) -> StatementKind {
+        let span = self.span(declared.span);
+        let mut given = Vec::new();
+        for declared in &declared.declarations {
+            let pattern = self.pattern(&declared.id);
+            let mut names = Vec::new();
+            names_of(&pattern, &mut names);
+            if let Some(body) = self.bodies.borrow_mut().last_mut() {
+                body.variables.extend(names.into_iter().map(|(name, _)| name));
+            }
+            let Some(value) = &declared.init else { continue };
+            let value = Box::new(self.expression(value));
+            let target = match pattern {
+                Pattern::Name(name) => Target::Expression(Expression {
+                    span: self.span(declared.id.span()),
+                    kind: Kind::Name(name),
+                }),
+                pattern => Target::Pattern(pattern),
+            };
+            given.push(Expression { span, kind: Kind::Assign(Box::new(target), "=", value) });
+        }
+        StatementKind::Expression(Expression { span, kind: Kind::Sequence(given) })
     }
 
     fn function_statement(&self, function: &ast::Function<'_>) -> StatementKind {
@@ -245,12 +316,9 @@ impl Lowering {
     }
 
     fn function(&self, function: &ast::Function<'_>) -> Arc<Function> {
-        let body = function.body.as_ref().map(|body| self.statements(&body.statements)).unwrap_or_default();
-        Arc::new(Function {
-            span: self.span(function.span),
-            parameters: self.parameters(&function.params),
-            body,
-        })
+        let parameters = self.parameters(&function.params);
+        let body = function.body.as_ref().map(|body| self.body(&body.statements, &parameters));
+        Arc::new(Function { span: self.span(function.span), parameters, body: body.unwrap_or_default() })
     }
 
     fn parameters(&self, parameters: &ast::FormalParameters<'_>) -> Vec<Pattern> {
@@ -367,14 +435,14 @@ impl Lowering {
                 Kind::Object(properties)
             }
             E::ArrowFunctionExpression(one) => {
+                let parameters = self.parameters(&one.params);
                 let body = match &one.body {
-                    ast::ArrowFunctionBody::FunctionBody(body) => self.statements(&body.statements),
+                    ast::ArrowFunctionBody::FunctionBody(body) => self.body(&body.statements, &parameters),
                     body => body.as_expression().map_or_else(Vec::new, |value| {
                         let value = self.expression(value);
                         vec![Statement { span: value.span, kind: StatementKind::Return(Some(value)) }]
                     }),
                 };
-                let parameters = self.parameters(&one.params);
                 Kind::Function(Arc::new(Function { span: self.span(one.span), parameters, body }))
             }
             E::FunctionExpression(one) => Kind::Function(self.function(one)),

@@ -201,6 +201,14 @@ fn statements_of_k6() {
         ("const f = (n) => { http.get(B); f(n + 1); };\nf(0);", Refused(5, "goes on too long")),
         // Small meanings of the language.
         ("let i = 0; const x = i++ + ++i; http.get(`${B}/${x}${i--}${i}`);", Right(&["GET /221"], &[])),
+        (
+            "var y = 1; if (true) { var y = 2; var z = 3; } http.get(`${B}/${y}${z}`);",
+            Right(
+                &["GET \
+        /23"],
+                &[],
+            ),
+        ),
         ("http.get(`${B}/${NaN === NaN}/${5 / 0}/${1e21}`);", Right(&["GET /false/Infinity/1e+21"], &[])),
         ("http.get(`${B}/${[null, undefined, 1].join('-')}`);", Right(&["GET /--1"], &[])),
         ("http.get(`${B}/${parseInt('12px') + 1}`);", Refused(5, "the number in this text is not followed")),
