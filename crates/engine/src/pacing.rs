@@ -10,7 +10,8 @@
 //! requests themselves need more than two thirds of the core does it take naps, whose arrivals share the
 //! wake-up at the end: no time would be left for bursts otherwise. Between naps it is on time.
 //! [`Pacing::Shared`] shares them up to [`Pacing::BUDGET`] for the cheapest load, where that saves anything
-//! ([`OWN_WAKE_UP_PER_SECOND`]), [`Pacing::Precise`] never sleeps. The delay of *sending* is the start lag, recorded for every request and part of the response time.
+//! ([`OWN_WAKE_UP_PER_SECOND`]), [`Pacing::Precise`] never sleeps. The delay of *sending* is the start lag,
+//! recorded for every request and part of the response time.
 //!
 //! A worker that is faster than its target is woken for every single response, unless it waits for a share of
 //! the requests in flight, or for its next send. The delay that this adds to *reading* a response is kept out

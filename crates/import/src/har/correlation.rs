@@ -527,7 +527,7 @@ fn pattern(text: &str, at: usize, value: &str) -> Option<String> {
 /// Least length of a word with a digit that may be random, or a time.
 const LEAST_RANDOM: usize = 6;
 
-/// The words of a text that may be others in another session, by their places: those with digits that are long.
+/// The words of a text that may be others in another session, by their places: long ones with digits.
 fn random_words(text: &str) -> impl DoubleEndedIterator<Item = Range<usize>> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+.".contains(&byte);
     let mut words = Vec::new();

@@ -8,7 +8,7 @@ use super::comparing::Comparing;
 /// Their places; a star stands for the number of a value in a list. Some decide a figure in runs of another
 /// kind: the time of a turnaround in the closed model, facts of the machine where its limits are reached.
 /// Others matter only at their extreme, such as the limits of the times of a slice.
-const UNUSED: [&str; 32] = [
+const UNUSED: [&str; 33] = [
     "context/unmeasured",
     "record/accounting/incomplete",
     "record/connections/blocked_unreached",
@@ -17,6 +17,7 @@ const UNUSED: [&str; 32] = [
     "record/connections/http2",
     "record/connections/kept",
     "record/connections/lost_on_kept",
+    "record/connections/request_rates/overflow",
     "record/connections/tls_hint",
     "record/intervals/*/answers",
     "record/intervals/*/iterations",

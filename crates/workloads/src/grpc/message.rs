@@ -1,5 +1,5 @@
-//! Messages with texts that vary: encoded once as far as they are constant, with the rest written into the wire
-//! format (protobuf.dev/programming-guides/encoding) at each call.
+//! Messages with texts that vary: encoded once as far as they are constant, with the rest written into the
+//! wire format (protobuf.dev/programming-guides/encoding) at each call.
 
 mod number;
 

@@ -27,8 +27,8 @@ pub struct GrpcSpec {
     /// File with an array of messages as JSON, instead, which are sent in turn.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub messages: Field<Text>,
-    /// Compression of messages: `gzip`; `none` does not let the server compress its own, either. Default: they
-    /// are not compressed, and the server may compress its own by gzip.
+    /// Compression of messages: `gzip`; `none` does not let the server compress its own, either. Default:
+    /// they are not compressed, and the server may compress its own by gzip.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub compress: Field<Text>,
     /// In a call that streams to the server, repetitions of the message or the array of messages, or the
