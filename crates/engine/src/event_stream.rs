@@ -190,6 +190,9 @@ impl StreamState {
         }
         let why = match (whole, events) {
             (false, 0) => no_event(&self.opening),
+            (true, 0) if step.stream.has_end() && !self.ended && !self.opening.trim_ascii().is_empty() => {
+                no_event(&self.opening)
+            }
             (false, _) => format!("the stream ended in the middle of an event, after {events} whole ones"),
             (true, _) if step.stream.has_end() && !self.ended => {
                 format!("the stream ended after {events} events without `[DONE]` or a finish_reason")

@@ -65,10 +65,9 @@ pub(super) struct Tally {
     pub(super) outcomes: Outcomes,
     submit_failures: u64,
     wait_failures: u64,
-    /// Calls that were answered before the end of the load, which the achieved rate of the report counts. Of
-    /// updates that are waited for, all that were answered: which request was the last one of a call that
-    /// ended in the drain is not known.
-    answered_in_time: u64,
+    /// Answers per second: the achieved rate of the report. Of updates that are waited for, all calls that
+    /// were answered: which request was the last one of a call that ended in the drain is not known.
+    achieved_per_s: f64,
     /// Calls that were begun.
     calls: u64,
 }
@@ -85,8 +84,7 @@ impl Tally {
         if let Some(first) = step(QUERY).or_else(|| step(SUBMIT)) {
             tally.outcomes = Outcomes::of(first);
             tally.calls = begun(first);
-            let late = result.intervals.iter().filter(|interval| interval.drain).map(|interval| interval.ok);
-            tally.answered_in_time = first.ok.saturating_sub(late.sum());
+            tally.achieved_per_s = result.rate.achieved_per_s.unwrap_or_default();
             // The call was submitted, but the answer was bad or missing. In version 2 the answer says only
             // whether the call was accepted.
             let answers = error(first, ErrorClass::Rejected) + error(first, ErrorClass::Check);
@@ -108,7 +106,9 @@ impl Tally {
             // The load may have ended before the outcome was asked for.
             tally.outcomes.add(202, submitted.saturating_sub(begun(wait)));
             tally.wait_failures += wait.failed + wait.timed_out + wait.unanswered();
-            tally.answered_in_time = first_ok.saturating_sub(submitted) + wait.ok;
+            let answered = first_ok.saturating_sub(submitted) + wait.ok;
+            let seconds = result.duration_s;
+            tally.achieved_per_s = if seconds > 0.0 { answered as f64 / seconds } else { 0.0 };
         }
         tally.submit_failures += unsent;
         tally.outcomes.add(0, unsent);
@@ -123,8 +123,7 @@ pub(super) fn step_named<'r>(result: &'r RunResult, name: &str) -> Option<&'r St
 
 /// The lines that the Internet Computer's generator prints.
 pub(super) fn text(load: &CanisterLoad, result: &RunResult, tally: &Tally, notes: &CanisterNotes) -> String {
-    let seconds = result.duration_s;
-    let achieved = if seconds > 0.0 { tally.answered_in_time as f64 / seconds } else { 0.0 };
+    let achieved = tally.achieved_per_s;
     let plain = |rate: f64| format!("{}", (rate * 100.0).round() / 100.0);
     let requested = match result.rate.target_per_s {
         Some(rate) => plain(rate),

@@ -10,14 +10,19 @@ pub struct Captured {
     len: u32,
 }
 
-/// A header block that came before: a head, or trailers if it has none.
-#[derive(Debug, Default)]
+/// A header block that came before.
+#[derive(Debug)]
 pub(super) struct KnownBlock {
-    pub(super) head: Option<ResponseHead>,
-    /// Bytes of the names and values of its fields, if it has no head.
-    pub(super) trailer_bytes: u32,
+    /// The head that it is; of trailers, the bytes of the names and values of their fields.
+    pub(super) head: Result<ResponseHead, u32>,
     /// Its fields, if they were captured.
     pub(super) fields: Option<CapturedFields>,
+}
+
+impl Default for KnownBlock {
+    fn default() -> Self {
+        Self { head: Err(0), fields: None }
+    }
 }
 
 /// The fields of all heads captured by one `receive`. Keeps its allocations.

@@ -328,7 +328,7 @@ impl Client {
             return self.trailers(ticket, end, block, sinks);
         }
         let (capture, mark) = (stream.capture, self.captured.mark());
-        let head = match self.recall(block, capture, |known| known.head) {
+        let head = match self.recall(block, capture, |known| known.head.ok()) {
             Some(head) => {
                 if capture {
                     sinks.events.push(Event::Head { ticket, fields: self.captured.since(mark) });
@@ -411,8 +411,7 @@ impl Client {
             return;
         }
         self.memo.remember(block, epoch, |known| {
-            known.head = head.ok();
-            known.trailer_bytes = head.err().unwrap_or_default();
+            known.head = head;
             match fields {
                 Some(fields) => self.captured.copy_to(fields, known.fields.get_or_insert_default()),
                 None => known.fields = None,
@@ -440,8 +439,7 @@ impl Client {
     ) -> Result<(), ConnectionError> {
         let capture = self.slots[ticket as usize].capture;
         let (epoch, mark) = (self.decoder.epoch(), self.captured.mark());
-        let known = |known: &KnownBlock| known.head.is_none().then_some(known.trailer_bytes);
-        let decoded = match self.recall(block, capture, known) {
+        let decoded = match self.recall(block, capture, |known| known.head.err()) {
             Some(bytes) => Ok(bytes),
             None => {
                 let mut bytes = 0;

@@ -14,8 +14,10 @@ import "google/protobuf/any.proto";
 service Service { rpc Send(Everything) returns (Everything); }
 message Everything {
   string text = 1; bytes blob = 2; bool flag = 3; Color color = 4;
-  int32 i32 = 5; int64 i64 = 6; uint32 u32 = 7; uint64 u64 = 8; sint32 s32 = 9; sint64 s64 = 10;
-  fixed32 f32 = 11; fixed64 f64 = 12; sfixed32 sf32 = 13; sfixed64 sf64 = 14; float real = 15; double wide = 16;
+  int32 i32 = 5; int64 i64 = 6; uint32 u32 = 7; uint64 u64 = 8;
+  sint32 s32 = 9; sint64 s64 = 10;
+  fixed32 f32 = 11; fixed64 f64 = 12; sfixed32 sf32 = 13; sfixed64 sf64 = 14;
+  float real = 15; double wide = 16;
   repeated string texts = 17; repeated int32 packed = 18; repeated int32 spread = 19 [packed = false];
   map<string, string> labels = 20; map<int32, Inner> inners = 21;
   Inner inner = 22; repeated Inner list = 23;
