@@ -25,7 +25,7 @@ pub trait Code: fmt::Debug + Send + Sync {
 #[derive(Clone)]
 pub struct CodedBody {
     /// The texts that vary, as templates.
-    pub parts: Vec<Vec<u8>>,
+    pub parts: Vec<String>,
     /// How many times the form is written, at least 1. Each has a number of its own in place of the index of
     /// the arrival.
     pub repeat: u64,
@@ -61,7 +61,7 @@ pub struct CodedText {
 impl CodedText {
     /// Compiles the parts.
     pub(crate) fn compile(body: &CodedBody, scope: &Scope<'_>) -> Result<Self, TemplateError> {
-        let parts = body.parts.iter().map(|part| Template::parse_in(part, scope));
+        let parts = body.parts.iter().map(|part| Template::parse_in(part.as_bytes(), scope));
         Ok(Self {
             parts: parts.collect::<Result<_, _>>()?,
             repeat: body.repeat,

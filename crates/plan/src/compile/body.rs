@@ -78,10 +78,7 @@ impl Compiler<'_, '_> {
         self.judges.extend(content.judge.iter().map(|judge| Arc::clone(&judge.judge)));
         if let Body::Coded(coded) = &content.body {
             for text in &coded.parts {
-                let template = self.parsed(text, place)?;
-                let reads = template.variables().into_iter();
-                let reads = reads.map(|variable| self.check_read(variable, place, part, known));
-                reads.fold(Some(()), Option::and)?;
+                self.template(text, place, part, known)?;
             }
         }
         Some(content)

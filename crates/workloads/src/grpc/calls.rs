@@ -10,12 +10,12 @@ use plimsoll_scenario::{
     MessageStream, SuppliedBody,
 };
 use prost_reflect::MethodDescriptor;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::Schema;
 use super::judge::CallJudge;
 use super::message::{MessageCode, Shape};
-use super::schema::{encode, messages_of};
-use super::{Schema, SchemaError};
+use super::schema::messages_of;
 
 /// Bodies that are messages of gRPC, with the judges of the answers to them.
 #[derive(Debug)]
@@ -151,12 +151,8 @@ fn messages(
     place: Option<Place>,
     context: &mut dyn BodyContext,
 ) -> Option<Body> {
-    let encoded = |json: &str, of: Option<Place>, context: &mut dyn BodyContext| {
-        let mut out = Vec::new();
-        match encode_all(method, json, gzip, &mut out) {
-            Ok(()) => Some(out),
-            Err(error) => context.fail(of, Problem::from_line(&error.to_string())),
-        }
+    let encoded = |json: Value, of: Option<Place>, context: &mut dyn BodyContext| {
+        Some(constant(&code_of(method, Shape::Fixed(json), 0, gzip, of, context)?))
     };
     // The content decides which load it is, and not its place or the name of a file.
     let (all, content) = match (spec.message.is_absent(), spec.messages.is_absent()) {
@@ -164,7 +160,10 @@ fn messages(
             let problem = Problem::new("`message` and `messages` exclude each other");
             return context.fail_form(spec.messages.place(), problem);
         }
-        (true, true) => return Some(Body::Raw(encoded("{}", place, context)?.repeat(send as usize).into())),
+        (true, true) => {
+            let empty = encoded(Value::Object(Map::new()), place, context)?;
+            return Some(Body::Raw(empty.repeat(send as usize).into()));
+        }
         (false, true) => return message(spec, method, (send, gzip), context),
         (true, false) => {
             let content = context.file(&spec.messages)?;
@@ -173,7 +172,10 @@ fn messages(
                 Ok(all) => all,
                 Err(error) => return context.fail(of_file, Problem::from_line(&error.to_string())),
             };
-            (all.iter().map(|json| encoded(json, of_file, context)).collect::<Option<Vec<_>>>()?, content)
+            (
+                all.into_iter().map(|json| encoded(json, of_file, context)).collect::<Option<Vec<_>>>()?,
+                content,
+            )
         }
     };
     let Some(supply) = context.next_supply() else {
@@ -204,21 +206,14 @@ fn message(
     let (json, place) = (spec.message.get()?, spec.message.place());
     let mut parts = Vec::new();
     let shape = Shape::of(json, place, context, &mut parts)?;
-    let messages = match shape.items() {
-        Some(messages) if method.is_client_streaming() => messages,
-        _ => vec![shape],
-    };
-    let code = match MessageCode::compile(method, &messages, parts.len(), gzip) {
-        Ok(code) => code,
-        Err(error) => return context.fail(place, Problem::from_line(&error.to_string())),
-    };
+    let code = code_of(method, shape, parts.len(), gzip, place, context)?;
+    let mut content = constant(&code);
     if parts.is_empty() {
-        let mut once = Vec::new();
-        code.encode(&mut |_, _| {}, &mut once);
-        return Some(Body::Raw(once.repeat(send as usize).into()));
+        return Some(Body::Raw(content.repeat(send as usize).into()));
     }
-    for (number, text) in parts.iter().enumerate() {
-        let (_, part) = context.template(&String::from_utf8_lossy(text), place)?;
+    for (number, (text, part)) in parts.iter().enumerate() {
+        content.extend_from_slice(text.as_bytes());
+        content.push(0);
         // A text without variables that does not fit shows here, and not in the middle of a run.
         let mut sample = Vec::new();
         part.render(&Context::default(), &mut Random::new(0, 0), &mut sample);
@@ -227,8 +222,35 @@ fn message(
             return context.fail(place, Problem::new(format!("the value `{sample}` {reason}")));
         }
     }
-    let of = identity(method, (send, gzip), json.to_string().as_bytes()).to_string().into();
+    let of = identity(method, (send, gzip), &content).to_string().into();
+    let parts = parts.into_iter().map(|(text, _)| text).collect();
     Some(Body::Coded(CodedBody { parts, repeat: send, code: Arc::new(code), of }))
+}
+
+/// The form of what a call sends, in which so many texts vary: a message, or for a stream an array of them.
+fn code_of(
+    method: &MethodDescriptor,
+    shape: Shape,
+    parts: usize,
+    gzip: bool,
+    place: Option<Place>,
+    context: &mut dyn BodyContext,
+) -> Option<MessageCode> {
+    let messages = match shape.items() {
+        Some(messages) if method.is_client_streaming() => messages,
+        _ => vec![shape],
+    };
+    match MessageCode::compile(method, &messages, parts, gzip) {
+        Ok(code) => Some(code),
+        Err(error) => context.fail(place, Problem::from_line(&error.to_string())),
+    }
+}
+
+/// What a call sends with nothing in place of the texts that vary.
+fn constant(code: &MessageCode) -> Vec<u8> {
+    let mut out = Vec::new();
+    code.encode(&mut |_, _| {}, &mut out);
+    out
 }
 
 /// Bodies of `send` messages each, taken in turn from all of them.
@@ -237,19 +259,4 @@ fn in_turn(all: &[Vec<u8>], send: usize) -> Vec<SuppliedBody> {
     let bodies = (1..=all.len()).find(|bodies| (bodies * send).is_multiple_of(all.len())).unwrap_or(1);
     let body = |first: usize| (first..first + send).flat_map(|at| &all[at % all.len()]).copied().collect();
     (0..bodies).map(|body_number| SuppliedBody::plain(body(body_number * send))).collect()
-}
-
-/// Appends what a call sends: a message, or for a stream an array of them.
-fn encode_all(
-    method: &MethodDescriptor,
-    json: &str,
-    gzip: bool,
-    out: &mut Vec<u8>,
-) -> Result<(), SchemaError> {
-    if method.is_client_streaming()
-        && let Ok(Value::Array(messages)) = serde_json::from_str(json)
-    {
-        return messages.iter().try_for_each(|message| encode(method, &message.to_string(), gzip, out));
-    }
-    encode(method, json, gzip, out)
 }

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use plimsoll_plan::{BodyContext, Place};
-use plimsoll_scenario::Code;
+use plimsoll_scenario::{Code, Template};
 use plimsoll_wire::grpc::{PREFIX, write_frame};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{
@@ -25,6 +25,8 @@ use super::schema::{no_message, zipped};
 const LENGTH_DELIMITED: u64 = 2;
 /// Most bytes of a length or a number.
 const LONGEST_NUMBER: usize = 10;
+/// Most bytes that a character of JSON takes in a message with a form of its own.
+const LONGEST_DIGIT: usize = 16;
 /// Reads base64 as the JSON mapping of protobuf allows it, with or without padding.
 const BASE64: [GeneralPurpose; 2] = {
     const ANY: GeneralPurposeConfig =
@@ -46,13 +48,13 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// Takes the texts that vary out of a value, and appends them to `parts`. `None`: a template is wrong,
-    /// and that was reported.
+    /// Takes the texts that vary out of a value, and appends them to `parts`, with what they were compiled
+    /// to. `None`: a template is wrong, and that was reported.
     pub(super) fn of(
         value: &Value,
         place: Option<Place>,
         context: &mut dyn BodyContext,
-        parts: &mut Vec<Vec<u8>>,
+        parts: &mut Vec<(String, Template)>,
     ) -> Option<Self> {
         Some(match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => Self::Fixed(value.clone()),
@@ -91,13 +93,13 @@ impl Shape {
         text: &str,
         place: Option<Place>,
         context: &mut dyn BodyContext,
-        parts: &mut Vec<Vec<u8>>,
+        parts: &mut Vec<(String, Template)>,
     ) -> Option<Self> {
         let (text, template) = context.template(text, place)?;
         Some(if template.is_static() && !template.has_secret() {
             Self::Fixed(Value::String(String::from_utf8_lossy(template.literals()).into_owned()))
         } else {
-            parts.push(text.into_bytes());
+            parts.push((text, template));
             Self::Text(parts.len() - 1)
         })
     }
@@ -170,8 +172,9 @@ enum Piece {
     Number { tag: Vec<u8>, part: usize, number: Number, always: bool },
     /// What has its length in front: a message, packed numbers, an entry of a map.
     Nested { tag: Vec<u8>, pieces: Vec<Piece> },
-    /// A message with a form of its own in JSON, such as a timestamp, that is read anew each time.
-    Whole { tag: Vec<u8>, message: MessageDescriptor, shape: Shape },
+    /// The content of a message with a form of its own in JSON, such as a timestamp, that is read anew each
+    /// time.
+    Whole { message: MessageDescriptor, shape: Shape },
 }
 
 /// What a part is for.
@@ -217,6 +220,9 @@ impl MessageCode {
         let input = method.input();
         let compiled = messages.iter().map(|shape| {
             let pieces = match shape.members() {
+                _ if is_well_known(&input) => {
+                    compiler.whole(input.full_name(), &input, shape).map(|one| vec![one])
+                }
                 Some(members) => compiler.message(&input, &members),
                 None => Err(format!("it is {}, and no object", kind_of(shape))),
             };
@@ -310,13 +316,10 @@ impl Piece {
                 out.extend_from_slice(tag);
                 with_length(out, |out| pieces.iter().for_each(|piece| piece.write(write, out)));
             }
-            Self::Whole { tag, message, shape } => {
+            Self::Whole { message, shape } => {
                 let value = shape.filled(write);
                 if let Ok(message) = DynamicMessage::deserialize(message.clone(), value) {
-                    out.extend_from_slice(tag);
-                    let bytes = message.encode_to_vec();
-                    write_varint(bytes.len() as u64, out);
-                    out.extend_from_slice(&bytes);
+                    out.extend_from_slice(&message.encode_to_vec());
                 }
             }
         }
@@ -388,10 +391,9 @@ fn longest(pieces: &[Piece]) -> usize {
             tag.len() + LONGEST_NUMBER
         }
         Piece::Nested { tag, pieces } => tag.len() + LONGEST_NUMBER + longest(pieces),
-        // Encoded, a message is hardly ever longer than its JSON.
-        Piece::Whole { tag, shape, .. } => {
-            let json = shape.filled(&mut |_, _| {}).to_string();
-            tag.len() + 2 * LONGEST_NUMBER + json.len()
+        // A digit in a Struct is a double with two tags and two lengths: no character takes more.
+        Piece::Whole { shape, .. } => {
+            LONGEST_NUMBER + LONGEST_DIGIT * shape.filled(&mut |_, _| {}).to_string().len()
         }
     };
     pieces.iter().map(one).sum()
@@ -525,7 +527,8 @@ impl Compiler {
                     kind_of(value)
                 ));
             }
-            return self.whole(field, message, value, tag);
+            let content = self.whole(field.full_name(), &message, value)?;
+            return Ok(Piece::Nested { tag, pieces: vec![content] });
         }
         let part = match value {
             Shape::Text(part) => *part,
@@ -542,38 +545,27 @@ impl Compiler {
                 (Form::Number(number.clone()), Piece::Number { tag, part, number, always })
             }
         };
-        self.note(part, field, form);
+        self.note(part, field.full_name(), form);
         Ok(piece)
     }
 
-    /// A message with a form of its own in JSON.
-    fn whole(
-        &mut self,
-        field: &FieldDescriptor,
-        message: MessageDescriptor,
-        value: &Shape,
-        tag: Vec<u8>,
-    ) -> Result<Piece, String> {
+    /// The content of a message with a form of its own in JSON, in the field of this name.
+    fn whole(&mut self, field: &str, message: &MessageDescriptor, value: &Shape) -> Result<Piece, String> {
         match value {
             Shape::Text(part) => self.note(*part, field, Form::Whole(message.clone())),
-            Shape::Fixed(value) => {
-                let bytes = whole_bytes(&message, value)?;
-                let mut whole = tag;
-                write_varint(bytes.len() as u64, &mut whole);
-                return Ok(Piece::Literal([whole, bytes].concat()));
-            }
+            Shape::Fixed(value) => return whole_bytes(message, value).map(Piece::Literal),
             Shape::List(_) | Shape::Members(_) => {
                 let empty = value.filled(&mut |_, _| {});
-                whole_bytes(&message, &empty)
+                whole_bytes(message, &empty)
                     .map_err(|why| format!("{why} (with empty texts in place of those that vary)"))?;
             }
         }
-        Ok(Piece::Whole { tag, message, shape: value.clone() })
+        Ok(Piece::Whole { message: message.clone(), shape: value.clone() })
     }
 
-    fn note(&mut self, part: usize, field: &FieldDescriptor, form: Form) {
+    fn note(&mut self, part: usize, field: &str, form: Form) {
         if let Some(purpose) = self.purposes.get_mut(part) {
-            *purpose = Some(Purpose { field: field.full_name().to_owned(), form });
+            *purpose = Some(Purpose { field: field.to_owned(), form });
         }
     }
 }

@@ -386,17 +386,15 @@ pub(super) fn decode(descriptor: &MessageDescriptor, message: &[u8], out: &mut V
     message.serialize_with_options(&mut writer, &options).is_ok()
 }
 
-/// The elements of an array of messages, each as JSON; an object is one of its own.
+/// The elements of an array of messages; an object is one of its own.
 ///
 /// # Errors
 /// If the text is neither, or the array is empty.
-pub(super) fn messages_of(text: &[u8]) -> Result<Vec<String>, SchemaError> {
+pub(super) fn messages_of(text: &[u8]) -> Result<Vec<Value>, SchemaError> {
     match serde_json::from_slice(text) {
-        Ok(Value::Array(messages)) if !messages.is_empty() => {
-            Ok(messages.iter().map(Value::to_string).collect())
-        }
+        Ok(Value::Array(messages)) if !messages.is_empty() => Ok(messages),
         Ok(Value::Array(_)) => Err(SchemaError("the array has no message".to_owned())),
-        Ok(message @ Value::Object(_)) => Ok(vec![message.to_string()]),
+        Ok(message @ Value::Object(_)) => Ok(vec![message]),
         Ok(_) => {
             Err(SchemaError("the file is no JSON object, and no array of them: write [{…}, {…}]".to_owned()))
         }

@@ -166,6 +166,34 @@ fn messages_that_vary_are_those_of_the_json_mapping() {
     }
 }
 
+/// Symptom: a method that takes a text or a time as its message was refused every one.
+#[test]
+fn a_message_may_have_a_form_of_its_own() {
+    const PROTO: &str = r#"syntax = "proto3"; package own;
+import "google/protobuf/empty.proto"; import "google/protobuf/timestamp.proto";
+import "google/protobuf/struct.proto"; import "google/protobuf/wrappers.proto";
+service S { rpc None(google.protobuf.Empty) returns (google.protobuf.Empty);
+  rpc At(google.protobuf.Timestamp) returns (google.protobuf.Empty);
+  rpc Text(google.protobuf.StringValue) returns (google.protobuf.Empty);
+  rpc Any(google.protobuf.Struct) returns (google.protobuf.Empty); }
+"#;
+    for (path, value) in [
+        ("/own.S/None", json!({})),
+        ("/own.S/At", json!("1970-01-01T00:00:05Z")),
+        ("/own.S/At", json!("$1970-01-01T00:00:05Z")),
+        ("/own.S/Text", json!("a")),
+        ("/own.S/Text", json!("$a")),
+        ("/own.S/Any", json!({"a": ["$b", 1]})),
+    ] {
+        let method = method(PROTO, path);
+        let mut expected = Vec::new();
+        encode(&method, &plain(&value).to_string(), false, &mut expected).unwrap();
+        assert_eq!(coded(&method, &value, false).unwrap(), expected, "{path} {value}");
+    }
+    let error = coded(&method(PROTO, "/own.S/At"), &json!("$soon"), false).unwrap_err();
+    assert!(error.contains("is no google.protobuf.Timestamp"), "{error}");
+}
+
 #[test]
 fn whole_numbers_may_have_an_exponent_or_a_point() {
     let method = method(PROTO, "/all.Service/Send");
