@@ -4,6 +4,7 @@
 //! is extracted from the response and sent as a variable. A value that was sent before any response had it is
 //! the client's own and stays. Cookies that responses set are kept by the scenario.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
@@ -201,8 +202,8 @@ fn drop_cookies(step: &mut StepSpec, names: &BTreeSet<String>) -> bool {
 struct Finder {
     /// The first place of each value.
     origins: HashMap<String, Origin>,
-    /// Bodies without a structure, with their requests.
-    texts: Vec<(usize, String)>,
+    /// Bodies without a structure, with their requests, and as another session may have them.
+    texts: Vec<(usize, String, OnceCell<String>)>,
     /// Words of those bodies: index of the body, and position in it.
     words: HashMap<String, (usize, usize)>,
     /// Values that the client sent before a response had them.
@@ -224,7 +225,7 @@ impl Finder {
             if name == "location" {
                 for piece in value.split(['/', '?', '&', '=', '#']).filter(|piece| is_rare(piece)) {
                     let at = piece.as_ptr().addr() - value.as_ptr().addr();
-                    let Some(pattern) = pattern(value, at, piece) else { continue };
+                    let Some(pattern) = pattern(value, &OnceCell::new(), at, piece) else { continue };
                     let mut part = whole.clone();
                     part.regex = draft::text(pattern);
                     self.origins.entry(decoded(piece)).or_insert_with(|| origin(part));
@@ -245,7 +246,7 @@ impl Finder {
                         self.words.entry(word.to_owned()).or_insert((text, at));
                     }
                 }
-                self.texts.push((request, body.clone()));
+                self.texts.push((request, body.clone(), OnceCell::new()));
             }
         }
     }
@@ -382,8 +383,8 @@ impl Finder {
     /// The first body without a structure that has the value as a word.
     fn in_text(&self, value: &str) -> Option<Origin> {
         let (text, at) = *self.words.get(value)?;
-        let (request, text) = &self.texts[text];
-        let pattern = pattern(text, at, value)?;
+        let (request, text, other) = &self.texts[text];
+        let pattern = pattern(text, other, at, value)?;
         let name = named(&text[..at]);
         let mut extract = ExtractSpec::default();
         extract.regex = draft::text(pattern);
@@ -489,15 +490,15 @@ fn scalars(json: &str) -> Vec<Scalar> {
 
 /// A regular expression whose first group takes the `value` at this position of `text`: it begins with the
 /// text before it, from the name in front of the value on, and without other values that may change from
-/// session to session. It takes another value in that place of another session, too.
-fn pattern(text: &str, at: usize, value: &str) -> Option<String> {
+/// session to session. It takes the value in that place of [another session](another_session), too, whose
+/// text is made when it is first needed.
+fn pattern(text: &str, other: &OnceCell<String>, at: usize, value: &str) -> Option<String> {
     let ends = match text[at + value.len()..].chars().next() {
         Some(next) if !value.contains(next) => format!("([^{}]+)", regex::escape(&next.to_string())),
         None if !value.contains(['/', '?', '&']) => "([^/?&]+)".to_owned(),
         _ => format!("({})", ".".repeat(value.chars().count())),
     };
     let here = Some(at..at + value.len());
-    let other = another_session(text);
     let tried = |length: &usize, is_anchored: bool| {
         let mut start = at.saturating_sub(*length);
         while !text.is_char_boundary(start) {
@@ -512,12 +513,14 @@ fn pattern(text: &str, at: usize, value: &str) -> Option<String> {
         let pattern = format!("{}{ends}", regex::escape(context));
         let regex = Regex::new(&pattern).ok()?;
         let taken = |text: &str| Some(regex.captures(text)?.get(1)?.range());
-        let is_sure = match is_anchored {
-            true => context.contains(|c: char| c.is_ascii_alphabetic()) && taken(&other) == here,
+        let is_sure = || match is_anchored {
+            true => {
+                let other = other.get_or_init(|| another_session(text));
+                context.contains(|c: char| c.is_ascii_alphabetic()) && taken(other) == here
+            }
             false => is_constant(),
         };
-        let holds = taken(text) == here && is_sure;
-        holds.then_some(pattern)
+        (taken(text) == here && is_sure()).then_some(pattern)
     };
     let anchored = CONTEXTS.iter().find_map(|length| tried(length, true));
     // Short words with digits are names more often than not.
@@ -602,7 +605,7 @@ mod tests {
 
     #[test]
     fn patterns_take_the_value_that_was_there() {
-        let of = |text: &str, value: &str| pattern(text, text.rfind(value).unwrap(), value);
+        let of = |text: &str, value: &str| pattern(text, &OnceCell::new(), text.rfind(value).unwrap(), value);
         let form = r#"<form><input name="a" value="11111111"><input name="csrf" value="zq81xx92">"#;
         assert_eq!(of(form, "zq81xx92").unwrap(), r#"<input name="csrf" value="([^"]+)"#);
         assert_eq!(named(&form[..form.find("zq81").unwrap()]), "csrf");
@@ -642,7 +645,7 @@ mod tests {
             // A short word with a digit is a name.
             ("<i>cfg.id1=\"k1k2k3k4\"".to_owned(), "k1k2k3k4", "<i>cfg.id1=\"", '"'),
         ] {
-            let found = pattern(&text, text.rfind(value).unwrap(), value);
+            let found = pattern(&text, &OnceCell::new(), text.rfind(value).unwrap(), value);
             let expected = format!("{}([^{end}]+)", regex::escape(before));
             assert_eq!(found.as_deref(), Some(expected.as_str()), "{text}");
             let other = text.replace(token, "0000000000000000000000").replace(value, "another-1");
@@ -650,7 +653,7 @@ mod tests {
             assert_eq!(&regex.captures(&other).unwrap()[1], "another-1", "{other}");
         }
         // There is nothing between two values but a mark that others have, too.
-        assert_eq!(pattern("a,11111111,22222222,33333333", 11, "22222222"), None);
+        assert_eq!(pattern("a,11111111,22222222,33333333", &OnceCell::new(), 11, "22222222"), None);
         assert_eq!(another_session("v1 ab9f0z11 Token utf-8 10:59:59"), "v1 bc0a1a22 Token utf-8 10:59:59");
     }
 
