@@ -36,7 +36,7 @@ pub(crate) enum Case {
     Post,
     /// GET over TLS 1.3, against the sink and against nginx
     Tls,
-    /// The open model: 5,000/s against h2load, and the start lag of --precise
+    /// The open model: two pacings against h2load at five rates, and the start lag of --precise
     Rate,
     /// Memory of 10,000 idle connections, and growth over time
     Memory,

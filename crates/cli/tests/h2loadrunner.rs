@@ -437,7 +437,7 @@ fn every_shipped_example_is_taken_over_without_a_note() {
     }
 }
 
-/// What compression saved is told, and how many requests each client has sent.
+/// Reports tell the bytes that compression saved, and the requests per second of each client.
 #[test]
 fn traffic_and_rates_of_clients_are_in_the_result() {
     let (result, asked) = mocked("subscriptions_with_scripts", 204, "-d 1s");

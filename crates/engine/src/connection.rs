@@ -261,7 +261,7 @@ pub(crate) struct Conn {
     pub(crate) ping: Nanos,
     /// Requests sent on it.
     pub(crate) served: u64,
-    /// Those of them that belong to runs before this one.
+    /// Requests sent on it in runs before this one, of [`served`](Self::served).
     pub(crate) served_before: u64,
     /// Set once a whole response has come on it.
     pub(crate) answered: bool,

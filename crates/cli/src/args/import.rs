@@ -60,8 +60,8 @@ pub(crate) enum ImportFormat {
     Jmeter(NamingFileArgs),
     /// A script of k6, in JavaScript or TypeScript
     ///
-    /// It is read and not carried out: the requests of its functions become steps, what needs a program is an
-    /// error with its line.
+    /// The script is read and not carried out: the requests of its functions become steps, and what needs a
+    /// program is an error with its line.
     #[command(name = "k6")]
     K6(K6Args),
     /// A simulation of Gatling, in Java, Scala, JavaScript or TypeScript
@@ -71,8 +71,8 @@ pub(crate) enum ImportFormat {
     Gatling(NamingFileArgs),
     /// A locustfile, in Python
     ///
-    /// It is read and not carried out: each task becomes a scenario, what needs a program is an error with
-    /// its line.
+    /// The file is read and not carried out: each task becomes a scenario, and what needs a program is an
+    /// error with its line.
     Locust(LocustArgs),
     /// A service of gRPC as protobuf writes it
     ///

@@ -223,7 +223,7 @@ fn is_import(error: &clap::Error) -> bool {
 /// Kinds of calls of the Internet Computer's generator that mix several methods.
 const MIXES: [&str; 2] = ["StateSyncA", "CowSafetyA"];
 
-/// What to write instead of a mode of Lithair's generator that asks one path again and again.
+/// The hint for a mode of Lithair's generator that asks one path again and again: the command to write.
 fn perf_mode(mode: &str) -> String {
     let request = match mode {
         "perf-json" => "'URL/perf/json?bytes=1024'",

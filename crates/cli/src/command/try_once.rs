@@ -190,16 +190,18 @@ fn shown(plan: &Plan, sessions: &mut [Session], exchange: &FailedExchange) -> Tr
         Some(session) => extracted(plan, session, exchange, sent),
         None => Vec::new(),
     };
+    let body = |message: &Message, is_request: bool| {
+        let whole = (message.cut == 0).then(|| step.handler.show_body(&message.body, is_request));
+        whole.flatten().unwrap_or_else(|| text_of(&message.body))
+    };
     let message = |message: &Message, is_request: bool| ShownMessage {
         head: (text_of(&message.head).lines())
             .map(|line| redaction.in_header(line).into_owned())
             .collect::<Vec<_>>()
             .join("\n"),
-        body: {
-            let whole =
-                if message.cut == 0 { step.handler.show_body(&message.body, is_request) } else { None };
-            let text = whole.unwrap_or_else(|| text_of(&message.body));
-            if is_request { redaction.in_body(&text).into_owned() } else { text }
+        body: match is_request {
+            true => redaction.in_body(&body(message, true)).into_owned(),
+            false => body(message, false),
         },
         cut: message.cut,
     };

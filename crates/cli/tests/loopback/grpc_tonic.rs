@@ -30,7 +30,7 @@ struct Seen {
     texts: Mutex<BTreeMap<String, u64>>,
     /// Values of `grpc-timeout`.
     timeouts: Mutex<Vec<String>>,
-    /// What the store keeps, and what has been dropped from it.
+    /// Notes in the store by their names, and those that were dropped from it.
     kept: Mutex<BTreeMap<String, Note>>,
     dropped: Mutex<Vec<Note>>,
     /// The server is to end at once.

@@ -351,8 +351,8 @@ fn every_client_has_a_slice_of_the_data() {
     assert!(!imported(&with(value, "/clients", json!(1))).contains("slices"));
 }
 
-/// What differs from the program with data is told: it refuses fewer values than clients, and begins whole
-/// data at random.
+/// Notes tell where data go to other clients than there: the program refuses fewer values than clients, and
+/// begins whole data at random.
 #[test]
 fn data_that_go_to_other_clients_are_told() {
     let range =

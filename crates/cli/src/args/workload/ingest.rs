@@ -214,7 +214,7 @@ impl PresetName {
     /// The preset for these kinds of data, and the kinds: those of the preset, if none are named.
     ///
     /// # Errors
-    /// It is for other kinds, or for any, and none is named.
+    /// The preset is for other kinds, or for any kind while none is named.
     fn of(self, kinds: Vec<Kind>) -> Result<(Preset, Vec<Kind>), Problem> {
         match (self, &kinds[..]) {
             (Self::Arc, []) => {

@@ -143,11 +143,11 @@ enum Form {
 
 impl Form {
     fn of(path: &Path) -> Self {
-        let is = |ending: &str| path.extension().is_some_and(|known| known.eq_ignore_ascii_case(ending));
-        match () {
-            () if is_csv(path) => Self::Csv,
-            () if is("tsv") => Self::Tabs,
-            () => Self::Json,
+        let is_tsv = || path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
+        match is_csv(path) {
+            true => Self::Csv,
+            false if is_tsv() => Self::Tabs,
+            false => Self::Json,
         }
     }
 }
