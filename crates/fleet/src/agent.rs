@@ -177,6 +177,8 @@ pub struct Agent {
     held: Option<(String, Nanos)>,
     /// Runs that were asked for after their end, with the results of their shares.
     collected: BTreeMap<String, BTreeMap<u32, PartOutbox>>,
+    /// The agent was told to end.
+    is_leaving: bool,
 }
 
 /// A share of the run that the agent is claimed by.
@@ -217,6 +219,8 @@ struct Session {
     stirred: Nanos,
     /// The process was ended because it gave none.
     is_killed: bool,
+    /// The process was told to stop because the agent is to end.
+    is_stopped: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -252,7 +256,25 @@ impl Agent {
             sessions: Vec::new(),
             held: None,
             collected: BTreeMap::new(),
+            is_leaving: false,
         }
+    }
+
+    /// Prepares for the end of the agent: from now on it takes no run, gives back what has not begun, and stops
+    /// in order what goes on. It is to be served until [`may_end`](Self::may_end), so that the results arrive.
+    pub fn leave(&mut self, now: Now) -> Vec<AgentAction> {
+        self.is_leaving = true;
+        // Told at once, and before anything ends: the coordinator has another agent take over.
+        self.next_here = Nanos::ZERO;
+        let mut actions = Vec::new();
+        self.held = None;
+        self.sessions.iter_mut().for_each(|session| session.turn_down(&mut actions));
+        [self.tick(now), actions].concat()
+    }
+
+    /// Returns `true` once an agent that [leaves](Self::leave) has nothing left that a coordinator waits for.
+    pub fn may_end(&self) -> bool {
+        self.is_leaving && self.sessions.iter().all(Session::has_arrived) && self.collected.is_empty()
     }
 
     /// Subjects to subscribe to.
@@ -371,7 +393,8 @@ impl Agent {
                 }
                 let unsteered = std::mem::take(&mut session.unsteered);
                 let (steered, at_ns) = (session.steered, now.unix.since(session.start).0);
-                let end = End { intervals, messages, unsteered, steered, at_ns, ..end };
+                let is_left = self.is_leaving;
+                let end = End { intervals, messages, unsteered, steered, at_ns, is_left, ..end };
                 session.outbox.offer(saved, Some(end));
                 None
             }
@@ -401,6 +424,7 @@ impl Agent {
                 silent_ns: silence.unwrap_or_default().0,
                 thread_per_s,
                 at_ns: now.monotonic.0,
+                is_leaving: self.is_leaving,
             };
             let subject = subject::here(&here.agent);
             actions.push(AgentAction::Publish { subject, payload: encode(&here, &[]) });
@@ -410,6 +434,9 @@ impl Agent {
         for place in 0..self.sessions.len() {
             let session = &mut self.sessions[place];
             session.look_after(now, &mut actions);
+            if self.is_leaving {
+                session.leave(now, &mut actions);
+            }
             let is_asked = session.asked.is_some_and(|asked| now.monotonic.since(asked) < ASK_AGAIN);
             if session.stage == Stage::Fetching && !is_asked {
                 actions.extend(self.ask(place, now));
@@ -496,6 +523,7 @@ impl Agent {
                     }
                     Some(Word::Armed { start_at_unix_ns })
                 }
+                Stage::Refused(ref word) => Some(word.clone()),
                 // The command came again because the answer was lost.
                 _ if from_ns > 0 => Some(Word::Armed { start_at_unix_ns }),
                 _ => None,
@@ -534,6 +562,7 @@ impl Agent {
         let holder = self.held.as_ref().map(|(holder, _)| holder);
         let word = match (other, holder) {
             (Some(session), _) => Word::Busy { run: session.run.clone() },
+            _ if self.is_leaving && !self.has(&name_of(run, share)) => leaving(),
             (None, Some(holder)) if self.sessions.is_empty() && hold.as_ref() != Some(holder) => {
                 Word::Busy { run: holder.clone() }
             }
@@ -661,6 +690,15 @@ impl Agent {
     }
 }
 
+/// The refusal of an agent that was told to end.
+fn leaving() -> Word {
+    Word::Refused {
+        error: "it was told to end, and takes no run any more".to_owned(),
+        hint: Some("`plimsoll fleet list` shows which agents there are".to_owned()),
+        is_usage: false,
+    }
+}
+
 /// Name of the run of the process that has a share: that of the fleet's run, with a number for a share that
 /// was taken over.
 fn name_of(run: &str, share: u32) -> String {
@@ -704,6 +742,34 @@ impl Session {
             told: Nanos::ZERO,
             stirred: Nanos::ZERO,
             is_killed: false,
+            is_stopped: false,
+        }
+    }
+
+    /// Gives back a share whose load has not begun and will not. One whose start is agreed begins, and is
+    /// stopped then.
+    fn turn_down(&mut self, actions: &mut Vec<AgentAction>) {
+        if matches!(self.stage, Stage::Claimed | Stage::Fetching | Stage::Preparing | Stage::Ready) {
+            self.discard(actions);
+            self.stage = Stage::Refused(leaving());
+        }
+    }
+
+    /// Stops a load that goes on, since its agent is to end.
+    fn leave(&mut self, now: Now, actions: &mut Vec<AgentAction>) {
+        if self.stage == Stage::Begun && now.monotonic >= self.stirred && !self.is_stopped {
+            self.is_stopped = true;
+            self.stop(SteerCommand::StopLeaving, actions);
+        }
+    }
+
+    /// Returns `true` if there is no process, and everything that it has left has arrived.
+    fn has_arrived(&self) -> bool {
+        match self.stage {
+            Stage::Ended => self.outbox.is_finished() && self.intervals.is_empty(),
+            // The coordinator of a run that has begun has another agent for it.
+            Stage::Refused(_) => self.share > 0,
+            _ => false,
         }
     }
 

@@ -152,6 +152,10 @@ pub enum Notice {
     Lost(String),
     /// The process of the agent was killed, or hung, and its shard is lost.
     Died(String),
+    /// The process of the agent ended before it had begun, mostly because it was too late for the start.
+    Unbegun(String),
+    /// The agent was told to end, and stops its part of the load.
+    Leaves(String),
     /// The agent did not carry out an order.
     Unsteered {
         /// The agent.
@@ -237,6 +241,9 @@ pub enum MemberEnd {
     /// Its process was killed, was ended because it hung, or stopped because another agent has its share: the
     /// part that it had saved is all there is.
     Died(End),
+    /// Its agent was told to end, and stopped the process unless it had come to its end: the part has all that
+    /// it sent.
+    Left(End),
     /// It fell silent.
     Lost,
 }
@@ -326,6 +333,8 @@ struct Side {
     is_lost: bool,
     /// Another agent has its share, or was asked to take it over: it is not leased any more.
     is_ceded: bool,
+    /// The agent was told to end, and stops.
+    is_leaving: bool,
     /// The share that it takes over, if it does.
     takeover: Option<Takeover>,
 }
@@ -346,6 +355,11 @@ impl Side {
     /// Returns `true` if its process was killed, or ended because it hung.
     fn has_died(&self) -> bool {
         self.inbox.end().is_some_and(|end| end.exit.is_none())
+    }
+
+    /// Returns `true` if its process ended by itself and left nothing: one that has begun leaves a result.
+    fn is_unbegun(&self) -> bool {
+        self.inbox.end().is_some_and(|end| end.exit.is_some()) && self.inbox.part().is_empty()
     }
 
     fn is_done(&self) -> bool {
@@ -473,6 +487,7 @@ impl Coordinator {
             line: side.line.clone(),
             missed_changes: self.missed_changes(side),
             end: match side.inbox.end() {
+                Some(end) if end.is_left && end.exit.is_some() => MemberEnd::Left(end.clone()),
                 Some(end) if end.exit.is_none() || side.is_ceded => MemberEnd::Died(end.clone()),
                 Some(end) => MemberEnd::Ended(end.clone()),
                 None if side.is_lost => MemberEnd::Lost,
@@ -528,6 +543,12 @@ impl Coordinator {
     /// them.
     pub fn outdated(&self) -> Vec<&str> {
         self.sides.iter().filter(|side| side.is_outdated).map(|side| &*side.name).collect()
+    }
+
+    /// Names of agents whose process ended before it had begun, so that their shards were missing from the
+    /// start.
+    pub fn unbegun(&self) -> impl Iterator<Item = &str> {
+        self.sides.iter().filter(|side| side.is_unbegun()).map(|side| &*side.name)
     }
 
     /// Number of intervals that agents dropped, because they were not taken in time.
@@ -617,6 +638,10 @@ impl Coordinator {
                 continue;
             }
             actions.extend(side.note_sign(Some(stirred), now).map(CoordinatorAction::Notice));
+            if here.is_leaving {
+                actions.extend(self.note_leaving(place, now));
+            }
+            let side = &self.sides[place];
             if self.options.on_loss != OnLoss::Takeover || side.is_done() {
                 continue;
             }
@@ -625,6 +650,23 @@ impl Coordinator {
             actions.push(self.order(place, order, &[]));
         }
         actions
+    }
+
+    /// Notes that an agent was told to end. Its part of the load is as that of a lost one from now on, except
+    /// that all of what it has sent is told.
+    fn note_leaving(&mut self, place: usize, now: Now) -> Vec<CoordinatorAction> {
+        let has_begun = self.stage == CoordinatorStage::Begun;
+        let side = &mut self.sides[place];
+        if side.is_done() || side.inbox.end().is_some() || std::mem::replace(&mut side.is_leaving, true) {
+            return Vec::new();
+        }
+        if !has_begun {
+            let hint = Some("name other agents: --agents A,B".to_owned());
+            self.refuse(place, "it was told to end".to_owned(), hint, false);
+            return Vec::new();
+        }
+        let notice = CoordinatorAction::Notice(Notice::Leaves(side.name.clone()));
+        [self.follow_loss(place, now), vec![notice]].concat()
     }
 
     fn take(&mut self, place: usize, word: Word, body: &[u8], now: Now) -> Vec<CoordinatorAction> {
@@ -703,10 +745,18 @@ impl Coordinator {
         let was_over = side.inbox.end().is_some();
         let is_whole = side.inbox.take(piece, body);
         let has_ended = side.inbox.end().is_some() && !was_over;
-        // One that was too late for its share has left nothing.
-        let was_late = side.takeover.is_some() && side.inbox.part().is_empty();
-        let has_died = has_ended && (side.has_died() || was_late) && !side.is_ceded;
-        let notice = if has_died { Notice::Died } else { Notice::Ended };
+        let is_unbegun = side.is_unbegun();
+        let has_died = has_ended && (side.has_died() || is_unbegun) && !side.is_ceded;
+        // The sign of life that says so may have been lost.
+        let is_left = side.inbox.end().is_some_and(|end| end.is_left);
+        let leaves = has_ended && is_left && !std::mem::replace(&mut side.is_leaving, true);
+        let is_loss = has_died && !is_left || leaves && !side.is_ceded;
+        let notice = match () {
+            () if leaves => Notice::Leaves,
+            () if is_loss && is_unbegun => Notice::Unbegun,
+            () if is_loss => Notice::Died,
+            () => Notice::Ended,
+        };
         let notice = has_ended.then(|| CoordinatorAction::Notice(notice(side.name.clone())));
         let had_time = now.monotonic.since(self.values_set) > SUSPECT;
         side.is_outdated |= has_ended && had_time && side.values < self.values_number;
@@ -716,7 +766,7 @@ impl Coordinator {
         // Confirmed at once, so that nothing is sent twice, and again in case the confirmation is lost.
         let is_repeated = piece.piece + 1 == piece.pieces;
         let arrived = (is_whole || is_repeated).then(|| self.acknowledge(place));
-        let followed = if has_died { self.follow_loss(place, now) } else { Vec::new() };
+        let followed = if is_loss { self.follow_loss(place, now) } else { Vec::new() };
         let unsteered = unsteered.into_iter().map(CoordinatorAction::Notice);
         followed.into_iter().chain(unsteered).chain(notice).chain(arrived).collect()
     }
@@ -992,9 +1042,9 @@ impl Coordinator {
         };
         let has_failed = |name: &str| {
             let refused = |side: &Side| side.takeover.is_some_and(|takeover| takeover.is_refused);
-            self.sides
-                .iter()
-                .any(|side| side.name == name && (side.is_lost || side.is_ceded || refused(side)))
+            self.sides.iter().any(|side| {
+                side.name == name && (side.is_lost || side.is_ceded || side.is_leaving || refused(side))
+            })
         };
         let able = self.sides.iter().filter(|side| {
             side.takeover.is_none() && !side.is_done() && !side.is_suspect && !has_failed(&side.name)
@@ -1135,6 +1185,7 @@ impl Side {
             is_suspect: false,
             is_lost: false,
             is_ceded: false,
+            is_leaving: false,
             takeover: None,
         }
     }

@@ -369,6 +369,7 @@ impl Process {
             SteerCommand::Stop => ("/stop", json!({})),
             SteerCommand::StopNow => ("/stop", json!({"now": true})),
             SteerCommand::StopOrphaned => ("/stop", json!({"orphaned": true})),
+            SteerCommand::StopLeaving => ("/stop", json!({"leaving": true})),
         };
         self.post(path, &body.to_string()).await
     }

@@ -56,6 +56,11 @@ impl IntervalOutbox {
         self.gone + 1
     }
 
+    /// Returns `true` if all intervals have arrived.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
     /// The intervals to be sent now, with their numbers.
     pub fn due(&mut self, now: Nanos) -> Vec<(u64, Vec<u8>)> {
         let is_under_way = self.sent > self.gone;

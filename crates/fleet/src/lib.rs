@@ -67,5 +67,5 @@ pub use message::{
 };
 pub use nats::{LinkError, LinkEvent, NatsAddress, NatsEvent, NatsLink};
 pub use parts::{PartInbox, PartOutbox};
-pub use service::{ServiceError, now, serve_agent, told};
+pub use service::{Departure, ServiceError, now, serve_agent, told};
 pub use subject::{NameError, check_name};

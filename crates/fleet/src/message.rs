@@ -13,7 +13,7 @@ use crate::fabric::Delivery;
 use crate::subject::{Subject, parse};
 
 /// The version of the messages: raised when one changes its meaning.
-pub const WIRE_VERSION: u32 = 6;
+pub const WIRE_VERSION: u32 = 7;
 
 /// Sign of life of an agent, once per second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,9 @@ pub struct Here {
     /// When it was sent, on the agent's own monotonic clock, in nanoseconds: leases count from there.
     #[serde(default)]
     pub at_ns: u64,
+    /// The agent was told to end: it takes no run any more, and stops what goes on.
+    #[serde(default)]
+    pub is_leaving: bool,
 }
 
 impl Here {
@@ -332,6 +335,9 @@ pub struct End {
     /// When it ended, since the start of the run: orders of before that did not reach it were missed.
     #[serde(default)]
     pub at_ns: u64,
+    /// The agent was told to end before the process had ended, and so stopped it if there was time to.
+    #[serde(default)]
+    pub is_left: bool,
 }
 
 /// Reason of an order that did not reach the process before its end.
@@ -403,12 +409,14 @@ pub enum SteerCommand {
     StopNow,
     /// As `Stop`, since the coordinator is silent. An agent says that to itself.
     StopOrphaned,
+    /// As `Stop`, since the agent was told to end. An agent says that to itself.
+    StopLeaving,
 }
 
 impl SteerCommand {
     /// Returns `true` if nothing is started after it.
     pub const fn is_stop(self) -> bool {
-        matches!(self, Self::Stop | Self::StopNow | Self::StopOrphaned)
+        matches!(self, Self::Stop | Self::StopNow | Self::StopOrphaned | Self::StopLeaving)
     }
 }
 
@@ -490,10 +498,10 @@ mod tests {
 
     #[test]
     fn another_version_is_distinguished_from_a_malformed_message() {
-        let strange = br#"{"wire":7,"run":"r","order":{"dance":{}}}"#;
+        let strange = br#"{"wire":99,"run":"r","order":{"dance":{}}}"#;
         let error = decode::<ToAgent>(strange).unwrap_err();
         assert!(
-            matches!(&error, MessageError::WrongWire { wire: 7, run: Some(run) } if run == "r"),
+            matches!(&error, MessageError::WrongWire { wire: 99, run: Some(run) } if run == "r"),
             "{error}"
         );
         let unknown = format!(r#"{{"wire":{WIRE_VERSION},"run":"r","order":{{"dance":{{}}}}}}"#);

@@ -22,7 +22,18 @@ pub enum ServiceError {
     Link(LinkError),
 }
 
-/// Serves until `is_over` returns `true`. `say` gets messages for the user.
+/// A wish that the agent end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// There is none.
+    No,
+    /// Once what goes on is stopped in order, and its results have arrived at the coordinator.
+    InOrder,
+    /// Now, with everything that goes on.
+    AtOnce,
+}
+
+/// Serves until `departure` returns a wish, and it is carried out. `say` gets messages for the user.
 ///
 /// # Errors
 /// The folder of the agent cannot be made, or the broker sends more than a fleet does: loads that are under
@@ -31,7 +42,7 @@ pub fn serve_agent(
     identity: AgentIdentity,
     mut link: NatsLink,
     options: HostOptions,
-    is_over: impl Fn() -> bool,
+    departure: impl Fn() -> Departure,
     say: impl Fn(&str),
 ) -> Result<(), ServiceError> {
     let (events, heard) = channel();
@@ -42,7 +53,23 @@ pub fn serve_agent(
     }
     say("ready");
     let mut shown: Option<String> = None;
-    while !is_over() {
+    let mut is_leaving = false;
+    loop {
+        match departure() {
+            Departure::AtOnce => break,
+            Departure::InOrder if !is_leaving => {
+                is_leaving = true;
+                if let Some(run) = service.agent.run() {
+                    say(&format!("stopping its part of run {run}; once more to end at once"));
+                }
+                let actions = service.agent.leave(now());
+                service.carry_out(&mut link, actions);
+            }
+            Departure::InOrder | Departure::No => {}
+        }
+        if service.agent.may_end() {
+            break;
+        }
         match link.receive(PATIENCE) {
             Some(NatsEvent::Delivery(delivery)) => {
                 let actions = service.agent.hear(&delivery, now());

@@ -73,7 +73,7 @@ fn due(changes: &[Steer], until: Nanos) -> u64 {
             }
             SteerCommand::Pause => 0,
             SteerCommand::Resume => base,
-            SteerCommand::Stop | SteerCommand::StopNow | SteerCommand::StopOrphaned => rate,
+            _ => rate,
         };
     }
     ((sum + u128::from(rate) * u128::from(until.since(since).0)) / 1_000_000_000) as u64
@@ -151,6 +151,10 @@ struct Machine {
     /// Runs that were saved here.
     history: BTreeMap<String, Vec<u8>>,
     dies: Option<Nanos>,
+    /// Its process is not able to begin in time.
+    is_late: bool,
+    /// When its agent is told to end. It dies once it may.
+    leaves: Option<Nanos>,
     /// When its process gets no processor: it hangs if that is without an end.
     starved: Option<(Nanos, Nanos)>,
 }
@@ -218,6 +222,8 @@ impl World {
             ended: BTreeMap::new(),
             history: BTreeMap::new(),
             dies: None,
+            is_late: false,
+            leaves: None,
             starved: None,
         };
         Self {
@@ -334,7 +340,7 @@ impl World {
                     let now = self.now;
                     let host = &mut self.machines[machine];
                     let Some(process) = host.processes.get_mut(&run) else { continue };
-                    if start + Nanos(from_ns) < now {
+                    if start + Nanos(from_ns) < now || host.is_late {
                         // `run --start-at` refuses to begin late.
                         host.ended.extend(host.processes.remove_entry(&run));
                         let messages = vec!["error: late".to_owned()];
@@ -485,8 +491,17 @@ impl World {
                 self.carry_out(machine, actions);
             }
             let theirs = self.theirs(machine);
-            let actions = self.machines[machine].agent.tick(theirs);
+            let host = &mut self.machines[machine];
+            let is_told = host.leaves == Some(now);
+            let actions = if is_told { host.agent.leave(theirs) } else { host.agent.tick(theirs) };
             self.carry_out(machine, actions);
+            let host = &mut self.machines[machine];
+            if host.agent.may_end() {
+                host.dies = Some(now);
+                if !host.processes.is_empty() {
+                    self.trouble.push(format!("agent {machine} ended before its processes"));
+                }
+            }
         }
         if self.coordinator_lives() {
             if self.stop_at == Some(now) {
@@ -581,7 +596,7 @@ impl World {
             // Each interval comes once; all of them where the agent was there until the end.
             let seen = self.seen.get(place).copied().unwrap_or(0);
             assert!(seen <= made, "{what}: {seen} of {made}");
-            let was_there = machine.dies.is_none()
+            let was_there = (machine.dies.is_none() || machine.leaves.is_some())
                 && machine.starved.is_none_or(|(_, until)| until < Nanos::MAX)
                 && self.partitions.iter().all(|(other, ..)| *other != who);
             assert!(!was_there || seen == made, "{what}: {seen} of {made}");
@@ -598,7 +613,7 @@ impl World {
             let planned = |at| planned_by(&self.changed, shards, of, at);
             let span = planned(until.unwrap_or(LOAD)).saturating_sub(planned(from));
             match &member.end {
-                MemberEnd::Ended(_) => assert_eq!(known, made, "{what}"),
+                MemberEnd::Ended(_) | MemberEnd::Left(_) => assert_eq!(known, made, "{what}"),
                 MemberEnd::Died(_) | MemberEnd::Lost => assert!(known <= made, "{what}"),
                 MemberEnd::None => assert_eq!((from, made), (Nanos::MAX, 0), "{what} goes on"),
             }
@@ -718,6 +733,13 @@ fn every_fleet_ends_and_its_accounts_balance() {
             let command = [rate, SteerCommand::Pause, SteerCommand::Resume][random.below(3) as usize];
             world.changes_at.push((at, command));
         }
+        // Drawn by another series, so that the worlds of earlier seeds stay as they were.
+        let mut departures = Random::new(seed, 2);
+        if departures.below(4) == 0 {
+            let who = departures.below(agents as u64) as usize;
+            let leaves = instant(&mut departures);
+            world.machines[who].leaves = world.machines[who].dies.is_none().then_some(leaves);
+        }
         world.run();
         world.check(&format!("seed {seed}"));
         let members = world.coordinator.members();
@@ -750,6 +772,90 @@ fn a_loss_stops_the_others_or_lets_them_go_on() {
         assert!(known > 0, "parts had come before its death");
         let whole = Process::planned((0, 1), 6, LOAD);
         assert_eq!(count_of(&members[0].part) == whole, on_loss == OnLoss::Continue);
+    }
+}
+
+/// Symptom: the others went on to the end beside an agent that had not begun, and a search was over.
+#[test]
+fn an_agent_that_begins_too_late_is_told_at_once() {
+    for on_loss in OnLoss::ALL {
+        let mut world = World::new(70, 3, FAIR, on_loss);
+        world.machines[1].is_late = true;
+        world.run();
+        let what = format!("{on_loss:?}");
+        world.check(&what);
+        assert_eq!(world.coordinator.unbegun().collect::<Vec<_>>(), ["agent-2"], "{what}");
+        let (at, _) = world
+            .notices
+            .iter()
+            .find(|(_, notice)| *notice == Notice::Unbegun("agent-2".to_owned()))
+            .expect("it is told");
+        assert!(EPOCH + *at < world.coordinator.start().expect("others began"), "{what}: told at {at:?}");
+        let members = world.coordinator.members();
+        let counts: Vec<u64> = members.iter().map(|member| count_of(&member.part)).collect();
+        match on_loss {
+            OnLoss::Abort => assert_eq!(counts, [0, 0, 0], "{what}"),
+            OnLoss::Continue => assert!(counts[0] > 0 && counts[1] == 0 && counts[2] > 0, "{counts:?}"),
+            OnLoss::Takeover => assert!(counts[1] == 0 && counts[3] > 0, "{counts:?}"),
+        }
+    }
+}
+
+/// Symptom: an agent that was told to end (systemd, the drain of a node) took its load with it: the coordinator
+/// heard nothing for ten seconds, and requests that had been sent were in no account.
+#[test]
+fn an_agent_that_is_told_to_end_tells_what_it_has_sent() {
+    let secs = Nanos::from_secs;
+    for on_loss in OnLoss::ALL {
+        // Before the claim, while it gets ready, around the start, in the middle, and at the end of the load.
+        for (seed, at) in (0..).zip([0, 1, 2, 3, 5, 6, 7, 8, 9, 12, 20, 34, 36, 37, 38]) {
+            let mut world = World::new(40 + seed, 3, FAIR, on_loss);
+            world.machines[1].leaves = Some(secs(at).max(TICK));
+            world.run();
+            let what = format!("{on_loss:?}, told to end at {at} s");
+            world.check(&what);
+            assert!(world.machines[1].dies.is_some(), "{what}: it never ended");
+            if !world.has_begun {
+                let refused = |agent: &str| world.coordinator.refusals().iter().any(|one| one.agent == agent);
+                assert!(
+                    refused("agent-2") && !refused("agent-1"),
+                    "{what}: {:?}",
+                    world.coordinator.refusals()
+                );
+                continue;
+            }
+            let members = world.coordinator.members();
+            let known: Vec<u64> = members.iter().map(|member| count_of(&member.part)).collect();
+            let MemberEnd::Left(_) = &members[1].end else {
+                assert!(
+                    matches!(members[1].end, MemberEnd::Ended(_)) && at >= 34,
+                    "{what}: {:?}",
+                    members[1].end
+                );
+                continue;
+            };
+            let leaves: Vec<&Nanos> = world
+                .notices
+                .iter()
+                .filter_map(|(when, notice)| {
+                    (*notice == Notice::Leaves("agent-2".to_owned())).then_some(when)
+                })
+                .collect();
+            assert_eq!(leaves.len(), 1, "{what}");
+            assert!(*leaves[0] <= secs(at) + secs(3), "{what}: told at {:?}", leaves[0]);
+            let is_lost = |(_, notice): &(Nanos, Notice)| matches!(notice, Notice::Lost(_) | Notice::Died(_));
+            assert!(!world.notices.iter().any(is_lost), "{what}: {:?}", world.notices);
+            // Within the last moments of the load a stop changes little.
+            let is_whole = known[0] == Process::planned((0, 1), 6, LOAD);
+            assert!(at >= 36 || is_whole == (on_loss != OnLoss::Abort), "{what}: {known:?}");
+            if on_loss == OnLoss::Takeover && at < 30 {
+                let (from, until) = (members[3].span.0, members[1].span.1);
+                assert_eq!(until, Some(from), "{what}: its share is another's");
+                let taken = (members[3].shards.0.into(), members[3].shards.1.into());
+                let expected = Process::planned(taken, 6, LOAD) - Process::planned(taken, 6, from);
+                assert_eq!(known[3], expected, "{what}: {known:?}");
+            }
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use std::thread;
 
 use plimsoll_driver::usage;
 use plimsoll_engine::{Control, Stop};
-use plimsoll_fleet::{AgentIdentity, AgentLimits, HostOptions, ServiceError, check_name, serve_agent};
+use plimsoll_fleet::{
+    AgentIdentity, AgentLimits, Departure, HostOptions, ServiceError, check_name, serve_agent,
+};
 use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_rate;
 
@@ -21,7 +23,7 @@ use crate::session::fleet::broker::{connect, failure};
 /// Name of the lock file in the folder of an agent.
 const LOCK: &str = "lock";
 
-/// The command. It serves until a signal ends it.
+/// The command. It serves until a signal ends it: the first in order, a second one at once.
 pub(crate) fn command(args: &AgentArgs) -> Result<Exit, Failure> {
     let rate = args.max_rate.as_deref().map(parse_rate).transpose();
     let rate = rate.map_err(|error| Failure::usage(Problem::new(format!("--max-rate: {error}"))))?;
@@ -72,7 +74,12 @@ pub(crate) fn command(args: &AgentArgs) -> Result<Exit, Failure> {
     let signals = SignalWatch::start(move || of_signals.clone(), |_| {})
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
     let link = connect(address)?;
-    let served = serve_agent(identity, link, options, || control.requested_stop() != Stop::No, say);
+    let departure = || match control.requested_stop() {
+        Stop::No => Departure::No,
+        Stop::Drain => Departure::InOrder,
+        Stop::Now => Departure::AtOnce,
+    };
+    let served = serve_agent(identity, link, options, departure, say);
     served.map_err(|error| match error {
         ServiceError::Folder(error) => {
             Failure::environment(Problem::new(format!("the folder of the agent cannot be made: {error}")))

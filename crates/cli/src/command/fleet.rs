@@ -256,7 +256,12 @@ pub(crate) fn list(args: &FleetListArgs) -> Result<Exit, Failure> {
         TableOutputFormat::Text if found.is_empty() => "no agents; `plimsoll agent` starts one\n".to_owned(),
         TableOutputFormat::Text => {
             let lines = found.values().map(|here| {
-                let state = here.run.as_ref().map_or("free".to_owned(), |run| format!("run {run}"));
+                let leaving = if here.is_leaving { ", leaving" } else { "" };
+                let state = match &here.run {
+                    Some(run) => format!("run {run}{leaving}"),
+                    None if here.is_leaving => "leaving".to_owned(),
+                    None => "free".to_owned(),
+                };
                 let thread = here.thread_per_s.map(|limit| figure::per_second(limit as f64));
                 let thread = thread.map_or_else(String::new, |limit| format!("{limit} each"));
                 format!(

@@ -16,7 +16,7 @@ use crate::experiment::campaign::Campaign;
 use crate::experiment::search::Applied;
 use crate::session::around::{Around, CurrentControl};
 use crate::session::describe;
-use crate::session::fleet::conduct::{Audience, Fleet};
+use crate::session::fleet::conduct::{Audience, Conducted, Fleet};
 use crate::session::fleet::parcel::Parcel;
 use crate::session::live::progress::ProgressLine;
 use crate::session::run::failure_under;
@@ -69,6 +69,9 @@ impl Trials for Campaign {
     }
 }
 
+/// How often a trial is made again that an agent has not begun: its machine was busy at that moment.
+const REPEATS: usize = 2;
+
 /// Trials on agents, each of which is a run of the fleet. The agents stay claimed from the first to the last.
 pub(crate) struct FleetTrials {
     fleet: Fleet,
@@ -118,6 +121,27 @@ impl FleetTrials {
     }
 }
 
+impl FleetTrials {
+    /// Carries out a trial once. It shows nothing to `go_on` if an agent has not begun.
+    fn attempt(
+        &mut self,
+        plan: &Plan,
+        parcel: Parcel,
+        go_on: &mut GoOn<'_>,
+    ) -> Result<(Conducted, Control), Failure> {
+        let control = Control::default();
+        self.control.set(&control);
+        if self.signals.received().is_some() {
+            control.stop(Stop::Drain);
+        }
+        let run = describe::run_id(clock::unix());
+        let mut audience = TrialAudience { control: &control, line: ProgressLine::new(self.quiet), go_on };
+        let around = self.around.as_ref();
+        let conducted = self.fleet.carry_out(plan, parcel, &run, &control, around, &mut audience)?;
+        Ok((conducted, control))
+    }
+}
+
 impl Trials for FleetTrials {
     fn carry_out(
         &mut self,
@@ -125,17 +149,17 @@ impl Trials for FleetTrials {
         arguments: &[String],
         go_on: &mut GoOn<'_>,
     ) -> Result<TrialRun, Failure> {
-        let control = Control::default();
-        self.control.set(&control);
-        if self.signals.received().is_some() {
-            control.stop(Stop::Drain);
-        }
         let mut parcel = self.parcel.clone();
         arguments.iter().for_each(|argument| parcel.add_argument(argument.clone()));
-        let run = describe::run_id(clock::unix());
-        let mut audience = TrialAudience { control: &control, line: ProgressLine::new(self.quiet), go_on };
-        let around = self.around.as_ref();
-        let conducted = self.fleet.carry_out(plan, parcel, &run, &control, around, &mut audience)?;
+        let (mut conducted, mut control) = self.attempt(plan, parcel.clone(), go_on)?;
+        for _ in 0..REPEATS {
+            let unbegun = conducted.unbegun();
+            if unbegun.is_empty() || self.signals.received().is_some() {
+                break;
+            }
+            (self.say)(&format!("fleet: not begun by {}: the trial is made again", unbegun.join(", ")));
+            (conducted, control) = self.attempt(plan, parcel.clone(), go_on)?;
+        }
         let (run, is_whole) = conducted.conclude(plan, &control, &self.signals, &self.say)?;
         if !is_whole && self.signals.received().is_none() {
             let lost = run.result.verdict.evidence.first().map(|found| found.evidence.clone());
@@ -175,5 +199,9 @@ impl Audience for TrialAudience<'_, '_> {
 
     fn wants_steps(&self) -> bool {
         false
+    }
+
+    fn needs_all(&self) -> bool {
+        true
     }
 }

@@ -355,6 +355,48 @@ fn the_loss_of_an_agent_is_told_and_accounts_balance() {
     }
 }
 
+/// Symptom: `SIGTERM` of an agent (systemd, the drain of a node) killed its load: the coordinator heard nothing
+/// for ten seconds, and requests that had been sent were in no account.
+#[test]
+fn an_agent_that_is_told_to_end_tells_what_it_has_sent() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    for on_loss in ["abort", "takeover"] {
+        let [_first, leaving, _last] = AGENTS.map(|name| broker.agent(name));
+        let mut sink = Sink::telling("");
+        let load = "--rate 300 -d 16s -c 6 -t 1 --seed 5 --on-loss";
+        let args = format!("run {} {load} {on_loss} {} -o json", sink.url(), broker.flags());
+        let coordinator = Process::plimsoll(&args);
+        sink.wait_for_load();
+        sink.wait_for_requests(600);
+        leaving.signal("TERM");
+        // It ends before the run does, once its result has arrived.
+        let leaving = leaving.finish();
+        assert_eq!(leaving.code, Some(143), "{leaving:?}");
+        assert!(leaving.stderr.contains("stopping its part of run"), "{leaving:?}");
+        let ran = coordinator.finish();
+        assert_eq!(ran.code, Some(7), "{ran:?}");
+        assert!(ran.stderr.contains("agent b was told to end"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("is lost"), "{}", ran.stderr);
+        let result = parsed(&ran);
+        assert_fleet_balances(&result);
+        let (left, reasons) = (&result["agents"][1], &result["verdict"]["invalid_reasons"]);
+        assert_eq!((state(&result, 1), unknown(&result)), ("left", 0), "{left:#}");
+        assert!(left["started"].as_u64() > Some(0), "{left:#}");
+        let is_named = |reason: &Value| reason == "agent_left";
+        assert!(reasons.as_array().expect("a list").iter().any(is_named), "{reasons}");
+        assert_eq!(sink.stop().requests, delivered(&result), "all that it sent is in the account");
+        let scheduled = account(&result, "scheduled");
+        if on_loss == "abort" {
+            assert!(scheduled < 4_800, "{:#}", result["accounting"]);
+        } else {
+            assert_eq!(scheduled, 4_800, "{:#}", result["accounting"]);
+            let (from, left_out) = (&result["agents"][3]["from_s"], left["left_out"].as_u64());
+            assert!(from.as_f64().is_some_and(|from| from % 5.0 == 0.0), "{:#}", result["agents"]);
+            assert!(left_out > Some(0) && left_out <= Some(1_000), "{left:#}");
+        }
+    }
+}
+
 /// The shard of an agent that is killed is another's from a multiple of five seconds on: the whole load is
 /// scheduled, and only what was due in between is unknown.
 #[test]

@@ -14,6 +14,8 @@ pub enum SteeredBy {
     Key,
     /// The agent that carried it out for a fleet, whose coordinator was silent.
     Orphaned,
+    /// The agent that carried it out for a fleet, which was told to end.
+    AgentLeft,
 }
 
 impl SteeredBy {
@@ -24,6 +26,7 @@ impl SteeredBy {
             Self::Http => "http",
             Self::Key => "key",
             Self::Orphaned => "orphaned",
+            Self::AgentLeft => "agent_left",
         }
     }
 }

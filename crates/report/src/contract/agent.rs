@@ -12,6 +12,8 @@ pub enum AgentState {
     Finished,
     /// It stopped answering: its figures up to then are here.
     Lost,
+    /// It was told to end while the load went on, and stopped its part: all that it sent is here.
+    Left,
     /// The load goes on, and its figures are those so far.
     Running,
     /// The load goes on, but the agent has been silent for some seconds.
@@ -55,6 +57,9 @@ pub struct AgentResult {
     pub failed: u64,
     /// Arrivals of its shard after the last that is known, until another agent had it.
     pub unknown: u64,
+    /// Arrivals of its shard that it did not start, since it was told to end, until another agent had it.
+    #[serde(default)]
+    pub left_out: u64,
     /// Seconds since the start of the load from which on it has the shard, which it has taken over from a
     /// lost agent; null if it had it from the start.
     #[serde(default)]

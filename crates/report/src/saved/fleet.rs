@@ -15,6 +15,8 @@ use crate::contract::trial::TrialFigures;
 
 /// The reason for which the result of a fleet that has lost an agent is invalid.
 const AGENT_LOST: &str = "agent_lost";
+/// The reason for which it is invalid if an agent was told to end, and has ended its part.
+const AGENT_LEFT: &str = "agent_left";
 /// The reason for which it is invalid if an agent did not follow a live change of the rate.
 const CHANGE_MISSED: &str = "change_missed";
 
@@ -22,7 +24,7 @@ const CHANGE_MISSED: &str = "change_missed";
 #[derive(Clone, Debug)]
 pub struct FleetShare {
     /// The agent: its name, shard, version, processors, state, clock, and the arrivals of its shard after the
-    /// last that is known (`unknown`). Its figures are filled in.
+    /// last that is known (`unknown`), or that it left out (`left_out`). Its figures are filled in.
     pub agent: AgentResult,
     /// Its run, or as much as had come of it; `None` if nothing had.
     pub run: Option<SavedRun>,
@@ -31,14 +33,14 @@ pub struct FleetShare {
 impl SavedRun {
     /// The run of a fleet: that of all agents together, as [`merge_shards`](Self::merge_shards) has it. Where
     /// an agent was lost, arrivals of unknown outcome have an account of their own, and the result is
-    /// invalid. So it is if an agent missed a change of the rate.
+    /// invalid. So it is if an agent left, which leaves arrivals unstarted, or missed a change of the rate.
     ///
     /// # Errors
     /// As `merge_shards`; shards of lost agents may be missing, but not all.
     pub fn merge_fleet(shares: Vec<FleetShare>) -> Result<Self, MergeError> {
         // Those that are whole first: facts of the load as a whole are taken from there.
         let mut order: Vec<&FleetShare> = shares.iter().collect();
-        order.sort_by_key(|share| share.agent.state == AgentState::Lost);
+        order.sort_by_key(|share| matches!(share.agent.state, AgentState::Lost | AgentState::Left));
         let mut runs: Vec<Self> = order.into_iter().filter_map(|share| share.run.clone()).collect();
         if let ([run], [share]) = (&mut *runs, &*shares) {
             // The only agent has the whole load, which a run does not call a shard.
@@ -74,6 +76,9 @@ impl SavedRun {
         let unknown: u64 = shares.iter().map(|share| share.agent.unknown).sum();
         result.accounting.scheduled = result.accounting.scheduled.saturating_add(unknown);
         result.accounting.unknown = result.accounting.unknown.saturating_add(unknown);
+        let left_out: u64 = shares.iter().map(|share| share.agent.left_out).sum();
+        result.accounting.scheduled = result.accounting.scheduled.saturating_add(left_out);
+        result.accounting.never_started = result.accounting.never_started.saturating_add(left_out);
         // Only this is known of their machines: the limit of one was that of all.
         let limited = shares.iter().find_map(|share| {
             let limit = &share.run.as_ref()?.result.verdict.limited_by;
@@ -87,13 +92,15 @@ impl SavedRun {
         }
         result.verdict.evidence = findings(&shares, |verdict| &verdict.evidence);
         result.verdict.warnings = findings(&shares, |verdict| &verdict.warnings);
-        let is_lost = |agent: &&AgentResult| agent.state == AgentState::Lost;
         let agents = || shares.iter().map(|share| &share.agent);
+        let lost = agents().filter(|agent| agent.state == AgentState::Lost).map(lost);
+        let has_left = |share: &&FleetShare| share.agent.state == AgentState::Left;
+        let left = shares.iter().filter(has_left).map(left);
         let missed = agents().filter(|agent| agent.missed_changes > 0).map(change_missed);
         let was_orphaned =
             |run: &&Self| run.result.run.stopped_by.as_deref() == Some(SteeredBy::Orphaned.name());
         let unfinished = runs.iter().find(was_orphaned).map(|run| orphaned(run.result.duration_s));
-        for finding in agents().filter(is_lost).map(lost).chain(missed).chain(unfinished) {
+        for finding in lost.chain(left).chain(missed).chain(unfinished) {
             result.verdict.valid = false;
             if !result.verdict.invalid_reasons.contains(&finding.code) {
                 result.verdict.invalid_reasons.push(finding.code.clone());
@@ -166,6 +173,28 @@ fn lost(agent: &AgentResult) -> Finding {
         evidence: format!("agent {} was lost while the load went on{unknown}", agent.name),
         hint: "see why on its machine; `plimsoll fleet collect` collects its saved parts, once it is back"
             .to_owned(),
+    }
+}
+
+fn left(share: &FleetShare) -> Finding {
+    let FleetShare { agent, run } = share;
+    let length = run.as_ref().map_or(0.0, |run| run.result.warmup_s + run.result.duration_s);
+    let at = Nanos::from_secs_f64(agent.from_s.unwrap_or(0.0) + length);
+    let left_out = match agent.left_out {
+        0 => String::new(),
+        arrivals => format!("; {} arrivals of its shard were never started", figure::count(arrivals)),
+    };
+    Finding {
+        code: AGENT_LEFT.to_owned(),
+        evidence: format!(
+            "agent {} was told to end, and stopped its part of the load at {}{left_out}",
+            agent.name,
+            figure::nanos(at)
+        ),
+        hint:
+            "keep the machines of agents for the whole run, and make the run again; --on-loss takeover gives \
+               the rest to another agent"
+                .to_owned(),
     }
 }
 

@@ -252,7 +252,11 @@ impl RequestHandler {
 
     fn stop(&self, body: &str) -> ControlReply {
         let asked: Value = serde_json::from_str(body).unwrap_or_default();
-        let by = if asked["orphaned"] == true { SteeredBy::Orphaned } else { SteeredBy::Http };
+        let by = match () {
+            () if asked["orphaned"] == true => SteeredBy::Orphaned,
+            () if asked["leaving"] == true => SteeredBy::AgentLeft,
+            () => SteeredBy::Http,
+        };
         self.controller.control.stop_by(by);
         if asked["now"] == true {
             self.controller.control.stop(Stop::Now);

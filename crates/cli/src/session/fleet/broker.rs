@@ -72,7 +72,7 @@ pub(crate) fn refused(why: &str) -> Failure {
 }
 
 fn free(found: &BTreeMap<String, Here>) -> impl Iterator<Item = &Here> {
-    found.values().filter(|here| here.run.is_none())
+    found.values().filter(|here| here.run.is_none() && !here.is_leaving)
 }
 
 /// Chooses the agents of a run, in the order of their names.
@@ -122,6 +122,7 @@ mod tests {
             silent_ns: 0,
             thread_per_s: None,
             at_ns: 0,
+            is_leaving: false,
         };
         (name.to_owned(), here)
     }

@@ -12,7 +12,7 @@ use plimsoll_fleet::{
 };
 use plimsoll_metrics::figure;
 use plimsoll_plan::{Plan, Problem, Problems};
-use plimsoll_report::agent::AgentResult;
+use plimsoll_report::agent::{AgentResult, AgentState};
 use plimsoll_report::result::Note;
 use plimsoll_report::{RunContext, SavedRun};
 
@@ -26,7 +26,7 @@ use crate::session::around::{Around, CurrentControl};
 use crate::session::done_once::sent_in_all;
 use crate::session::fleet::broker::{agents, choose, connect, failure, refused};
 use crate::session::fleet::course::Course;
-use crate::session::fleet::merging::{AskedLoad, has_shards, merged};
+use crate::session::fleet::merging::{AskedLoad, merged};
 use crate::session::fleet::parcel::Parcel;
 use crate::session::live::fault_log::FaultLog;
 use crate::session::live::stats::Statistics;
@@ -176,6 +176,9 @@ pub(crate) trait Audience {
 
     /// Returns `true` if it is told of every step of the fleet, and not of trouble only.
     fn wants_steps(&self) -> bool;
+
+    /// Returns `true` if it is shown intervals only of a load that all agents have begun.
+    fn needs_all(&self) -> bool;
 }
 
 /// A run of a fleet that is over.
@@ -188,6 +191,11 @@ pub(crate) struct Conducted {
 }
 
 impl Conducted {
+    /// Names of agents whose process ended before it had begun.
+    pub(crate) fn unbegun(&self) -> Vec<String> {
+        self.coordinator.unbegun().map(str::to_owned).collect()
+    }
+
     /// The result of all agents, and whether each has told all of its own.
     ///
     /// # Errors
@@ -207,10 +215,8 @@ impl Conducted {
         let load =
             AskedLoad { plan, threads: self.threads, profile: handle.profile(), stopped: self.stopped };
         let run = merged(&members, &load)?;
-        let is_whole = |member: &Member| {
-            !has_shards(member) || matches!(member.end, MemberEnd::Ended(_)) && !member.part.is_empty()
-        };
-        Ok((run, members.iter().all(is_whole)))
+        let is_whole = run.result.agents.iter().all(|agent| agent.state == AgentState::Finished);
+        Ok((run, is_whole))
     }
 }
 
@@ -242,6 +248,10 @@ impl Audience for Spectators<'_> {
 
     fn wants_steps(&self) -> bool {
         true
+    }
+
+    fn needs_all(&self) -> bool {
+        false
     }
 }
 
@@ -366,7 +376,7 @@ fn not_begun(coordinator: &Coordinator, has_begun: bool, signals: &SignalWatch) 
 
 /// Reports the last output of an agent's process, if its end was not that of a run.
 fn tell_messages(member: &Member, say: &Notify) {
-    let (MemberEnd::Ended(end) | MemberEnd::Died(end)) = &member.end else { return };
+    let (MemberEnd::Ended(end) | MemberEnd::Left(end) | MemberEnd::Died(end)) = &member.end else { return };
     if member.part.is_empty() || end.exit.is_none() {
         let code = end.exit.map_or_else(|| "a signal".to_owned(), |code| format!("code {code}"));
         let left = if member.part.is_empty() { "nothing" } else { "the figures until then" };
@@ -490,6 +500,14 @@ impl Conductor<'_> {
                 self.note_stop();
                 format!("warning: the run of agent {agent} was killed, or hung: its shard is lost")
             }
+            Notice::Unbegun(agent) => {
+                self.note_stop();
+                format!("warning: the run of agent {agent} ended before it had begun")
+            }
+            Notice::Leaves(agent) => {
+                self.note_stop();
+                format!("warning: agent {agent} was told to end, and stops its part of the load")
+            }
             Notice::Unsteered { agent, error } => {
                 format!("warning: agent {agent} did not change its load: {error}")
             }
@@ -574,6 +592,9 @@ impl Conductor<'_> {
         let Some(course) = &mut self.course else { return };
         course.note(self.coordinator.standings());
         let audience = &mut *self.audience;
+        if audience.needs_all() && self.coordinator.unbegun().next().is_some() {
+            return;
+        }
         course.tell(self.handle, |progress| audience.show(progress));
         let present = clock::monotonic();
         if present >= self.next_look {

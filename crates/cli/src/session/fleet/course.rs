@@ -149,6 +149,7 @@ impl Course {
                 version: member.version.clone(),
                 cores: member.cores,
                 state: match (standing, &member.end) {
+                    (AgentStanding::Lost | AgentStanding::Ended, MemberEnd::Left(_)) => AgentState::Left,
                     (AgentStanding::Lost, MemberEnd::Lost | MemberEnd::Died(_) | MemberEnd::None) => {
                         AgentState::Lost
                     }
@@ -163,7 +164,7 @@ impl Course {
                 failed: figures.failed,
                 rate_per_s: figures.rate_per_s,
                 cpu_cores: cpu.map(|share| share * f64::from(member.cores)),
-                valid: standing != AgentStanding::Lost,
+                valid: standing != AgentStanding::Lost && !matches!(member.end, MemberEnd::Left(_)),
                 limited_by: "unknown".to_owned(),
                 from_s: taken_from(member),
                 missed_changes: member.missed_changes,

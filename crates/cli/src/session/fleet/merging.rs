@@ -101,13 +101,25 @@ pub(crate) fn merged(members: &[Member], load: &AskedLoad<'_>) -> Result<SavedRu
     })
 }
 
+/// Returns `true` if a run did not come to its own end. An agent that is told to end may be too late to stop
+/// it, and a service manager may signal its process, too.
+fn was_stopped(run: &SavedRun) -> bool {
+    let run = &run.result.run;
+    run.stopped_by.is_some() || run.interrupted_by_signal.is_some()
+}
+
 fn share(member: &Member, of: u32, load: &AskedLoad<'_>) -> FleetShare {
     let run = SavedRun::from_bytes(&member.part).ok();
-    let is_whole = matches!(member.end, MemberEnd::Ended(_)) && run.is_some();
-    let state = if is_whole { AgentState::Finished } else { AgentState::Lost };
+    let state = match (&member.end, &run) {
+        (MemberEnd::Ended(_), Some(_)) => AgentState::Finished,
+        (MemberEnd::Left(_), Some(run)) if was_stopped(run) => AgentState::Left,
+        (MemberEnd::Left(_), Some(_)) => AgentState::Finished,
+        _ => AgentState::Lost,
+    };
     let known = run.as_ref().map_or(0, |run| run.result.accounting.scheduled);
-    let unknown =
-        if is_whole { 0 } else { load.arrivals(member.shards, of, member.span).saturating_sub(known) };
+    let rest = || load.arrivals(member.shards, of, member.span).saturating_sub(known);
+    let unknown = if state == AgentState::Lost { rest() } else { 0 };
+    let left_out = if state == AgentState::Left { rest() } else { 0 };
     let drift = member.clock.zip(member.latest_clock);
     let agent = AgentResult {
         name: member.name.clone(),
@@ -123,6 +135,7 @@ fn share(member: &Member, of: u32, load: &AskedLoad<'_>) -> FleetShare {
             if drift.unsigned_abs() <= first.bound_ns.saturating_add(last.bound_ns) { 0 } else { drift }
         }),
         unknown,
+        left_out,
         from_s: taken_from(member),
         missed_changes: member.missed_changes,
         ..AgentResult::default()

@@ -44,6 +44,7 @@ fn agent(agent: &AgentResult) -> Vec<Line> {
     });
     let state = match (agent.state, agent.valid) {
         (AgentState::Lost, _) => Span::emphasised(Emphasis::Bad, "lost"),
+        (AgentState::Left, _) => Span::emphasised(Emphasis::Bad, "left"),
         (AgentState::Running, _) => Span::from("running"),
         (AgentState::Silent, _) => Span::emphasised(Emphasis::Doubtful, "silent"),
         (AgentState::Finished, false) => Span::emphasised(Emphasis::Doubtful, "invalid"),

@@ -82,6 +82,8 @@ fn ended_early(run: &Run) -> Option<String> {
         format!("interrupted by signal {signal}")
     } else if run.stopped_by.as_deref() == Some(SteeredBy::Orphaned.name()) {
         "ended early, since the coordinator of the fleet was silent".to_owned()
+    } else if run.stopped_by.as_deref() == Some(SteeredBy::AgentLeft.name()) {
+        "ended early, since the agent of the fleet was told to end".to_owned()
     } else {
         format!("stopped by {}", run.stopped_by.as_ref()?)
     };
