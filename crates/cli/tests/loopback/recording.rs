@@ -1,6 +1,7 @@
 //! `plimsoll record`: a session passes through the proxy, and its plan replays with fresh values.
 
 mod authority;
+mod browser;
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

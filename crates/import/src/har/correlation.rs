@@ -241,8 +241,11 @@ impl Finder {
                 let text = self.texts.len();
                 // Whole attributes, lines and quotations, and parts of URLs.
                 for ends in [&['"', '\'', '<', '>', ' ', '\n', '\r', '\t'][..], &WORD_ENDS[..]] {
-                    for word in body.split(ends).filter(|word| is_rare(word)) {
+                    for word in body.split(ends) {
                         let at = word.as_ptr().addr() - body.as_ptr().addr();
+                        if !is_rare(word) && !is_named_identifier(body, at, word) {
+                            continue;
+                        }
                         self.words.entry(word.to_owned()).or_insert((text, at));
                     }
                 }
@@ -368,7 +371,8 @@ impl Finder {
             });
         }
         let origin = self.origins.get(value).filter(|origin| origin.gives(name, value));
-        let origin = origin.cloned().or_else(|| self.in_text(value));
+        let origin = origin.cloned();
+        let origin = origin.or_else(|| self.in_text(value).filter(|origin| origin.gives(name, value)));
         // A recording with more of them is no user's session.
         let Some(origin) = origin.filter(|_| self.variables.len() < MOST_VARIABLES) else {
             self.own.insert(value.to_owned());
@@ -430,6 +434,19 @@ fn is_rare(value: &str) -> bool {
         if value.bytes().any(|byte| byte.is_ascii_digit()) { LEAST_WITH_DIGIT } else { LEAST_WITHOUT_DIGIT };
     let is_word = |c: char| !c.is_whitespace() && !c.is_control();
     (least..=LONGEST).contains(&value.len()) && value.chars().all(is_word)
+}
+
+/// Returns `true` if a word of a text that may be there by chance stands behind a name of an identifier.
+fn is_named_identifier(text: &str, at: usize, word: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    if !(LEAST_WITH_DIGIT..=LONGEST).contains(&word.len()) || !word.chars().all(is_word) {
+        return false;
+    }
+    let mut start = at.saturating_sub(LONGEST_NAME);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    is_identifier(&named(&text[start..at]))
 }
 
 /// Returns `true` if values of this name tell things or sessions from each other.
@@ -527,10 +544,16 @@ fn pattern(text: &str, other: &OnceCell<String>, at: usize, value: &str) -> Opti
     anchored.or_else(|| CONTEXTS.iter().find_map(|length| tried(length, false)))
 }
 
+/// Bytes before a value in which its name is looked for.
+const LONGEST_NAME: usize = 128;
 /// Least length of a word with a digit that may be random, or a time.
 const LEAST_RANDOM: usize = 6;
 
-/// The words of a text that may be others in another session, by their places: long ones with digits.
+/// Least length of a word of letters alone that may be random.
+const LEAST_OF_LETTERS: usize = 12;
+
+/// The words of a text that may be others in another session, by their places: long ones with digits, and
+/// those of letters that nobody would write.
 fn random_words(text: &str) -> impl DoubleEndedIterator<Item = Range<usize>> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+.".contains(&byte);
     let mut words = Vec::new();
@@ -547,9 +570,22 @@ fn random_words(text: &str) -> impl DoubleEndedIterator<Item = Range<usize>> {
     }
     let is_random = |word: &Range<usize>| {
         let word = &text.as_bytes()[word.clone()];
-        word.len() >= LEAST_RANDOM && word.iter().any(u8::is_ascii_digit)
+        word.len() >= LEAST_RANDOM && word.iter().any(u8::is_ascii_digit) || is_of_drawn_letters(word)
     };
     words.into_iter().filter(is_random).collect::<Vec<_>>().into_iter()
+}
+
+/// Returns `true` if a word has capital letters where few names have them: between two small ones that stand
+/// alone, or two at once, as in `UvNGKFmUiYNlkjaO`.
+fn is_of_drawn_letters(word: &[u8]) -> bool {
+    let is = |byte: &u8, wanted: u8| match wanted {
+        b'A' => byte.is_ascii_uppercase(),
+        _ => byte.is_ascii_lowercase(),
+    };
+    let has = |form: &[u8]| {
+        word.windows(form.len()).any(|part| part.iter().zip(form).all(|(byte, wanted)| is(byte, *wanted)))
+    };
+    word.len() >= LEAST_OF_LETTERS && (has(b"AaA") || has(b"aAAa"))
 }
 
 /// The end of a text from the first name behind its last random word on, with its quotation mark.
@@ -614,6 +650,32 @@ mod tests {
         assert_eq!(of("v=1\nv=22222222\n", "22222222"), None);
         let long = format!("x=a1 {} x=b2", "l".repeat(60));
         assert!(of(&long, "b2").unwrap().contains("lll"));
+    }
+
+    /// Symptom: a token without a digit in it was taken for a word, once in thirty recordings.
+    #[test]
+    fn letters_behind_the_name_of_an_identifier_are_no_words() {
+        let page = r#"<script>window.__CFG__={"nonce":"UvNGKFmUiYNlkjaO","theme":"midnightblue"}</script>"#;
+        for (word, is_one) in [("UvNGKFmUiYNlkjaO", true), ("midnightblue", false), ("nonce", false)] {
+            assert_eq!(is_named_identifier(page, page.find(word).unwrap(), word), is_one, "{word}");
+        }
+        for (word, is_drawn) in [
+            ("UvNGKFmUiYNlkjaO", true),
+            ("abcdefABCDEFghijk", false),
+            ("removeAttribute", false),
+            ("authorization", false),
+            ("XMLHttpRequest", false),
+            ("kQzPdAbXwRtY", true),
+        ] {
+            assert_eq!(is_of_drawn_letters(word.as_bytes()), is_drawn, "{word}");
+        }
+        // Such a word is in no pattern of another value.
+        let page = r#"<script>c={"nonce":"UvNGKFmUiYNlkjaO","apiToken":"399e2c508a5fd81e36ac"}</script>"#;
+        let at = page.find("399e").unwrap();
+        assert_eq!(
+            pattern(page, &OnceCell::new(), at, "399e2c508a5fd81e36ac").unwrap(),
+            r#""apiToken":"([^"]+)"#
+        );
     }
 
     /// Symptom: the end of one token stood in the pattern of the next, so that every replay of a page with an
