@@ -17,6 +17,7 @@ pub(crate) mod import;
 pub(crate) mod instant;
 pub(crate) mod live;
 pub(crate) mod named;
+pub(crate) mod other_programs;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod record;

@@ -86,6 +86,7 @@ impl Resolver<'_> {
         // A plan's scenarios have requests to count, too.
         let scenarios = patch.document.as_ref().is_some_and(|loaded| !loaded.document.scenarios.is_empty());
         let total = total_rate(patch).map(|total| format!(": write `--rate {total}`")).unwrap_or_default();
+        let limit = patch.stream_timeout_interval_ms.as_ref().map_or("2000", |given| given.text.trim());
         for (given, hint) in [
             (
                 if scenarios { &None } else { &patch.rps },
@@ -96,7 +97,7 @@ impl Resolver<'_> {
             ),
             (
                 &patch.stream_timeout_interval_ms,
-                "it goes with --crud-create-method and the like; write `--timeout 2s`",
+                &format!("it goes with --crud-create-method and the like; write `--timeout {limit}ms`"),
             ),
         ] {
             if let Some(given) = given {

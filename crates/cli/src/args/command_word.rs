@@ -8,7 +8,7 @@ use plimsoll_plan::{Problem, Problems};
 use plimsoll_scenario::suggest;
 
 use crate::args::cli::Cli;
-use crate::args::workload;
+use crate::args::{other_programs, workload};
 
 /// The commands in the groups in which help shows them, the hidden one last.
 const GROUPS: [(&str, &[&str]); 7] = [
@@ -70,10 +70,13 @@ pub(crate) fn command() -> clap::Command {
 
 /// A note about a flag that is valid here and means something else in another tool.
 ///
-/// hey's `-q` is the rate of each of its `-c` workers. Ours is that of the whole run, as oha's.
+/// hey's `-q` is the rate of each of its `-c` workers, and ours that of the whole run, as oha's. Its `-z` and
+/// oha's go with 50 connections. h2loadrunner's `--rps` is the rate of each connection, here as there, and
+/// other generators' that of all.
 pub(crate) fn habit(args: &[OsString]) -> Option<String> {
     let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).take_while(|arg| arg != "--").collect();
-    if words.get(1)? != "run" || words.iter().any(|word| word == "--quiet") {
+    let command = words.get(1)?;
+    if words.iter().any(|word| word == "--quiet") {
         return None;
     }
     let value = |short: &str, long: &str| {
@@ -84,12 +87,40 @@ pub(crate) fn habit(args: &[OsString]) -> Option<String> {
             _ => None,
         })
     };
-    let (rate, connections) = (value("-q", "")?, value("-c", "--connections")?);
-    let each: u64 = rate.parse().ok()?;
-    let all = each.checked_mul(connections.parse().ok().filter(|connections| *connections > 1)?)?;
-    Some(format!(
-        "-q {rate} is {rate}/s for the whole run; hey's -q is for each connection: -R {all} is that load"
-    ))
+    let typed = |flag: &str| words.iter().any(|word| word.split('=').next() == Some(flag));
+    let connections = value("-c", "--connections");
+    match &**command {
+        "run" if value("-z", "").is_some() && connections.is_none() && !typed("--users") => {
+            Some("hey and oha have 50 connections where -c is not given, and Plimsoll 64: -c 50".to_owned())
+        }
+        "run"
+            if words.iter().any(|word| word.starts_with("--crud-"))
+                && !words.iter().any(|word| word.starts_with("https:"))
+                && !["--http2", "--http2-prior-knowledge", "--h2loadrunner"].into_iter().any(typed) =>
+        {
+            Some("h2loadrunner speaks HTTP/2 always: --http2; this load is one of HTTP/1.1".to_owned())
+        }
+        "run" => {
+            let (rate, connections) = (value("-q", "")?, connections?);
+            let each: u64 = rate.parse().ok()?;
+            let all = each.checked_mul(connections.parse().ok().filter(|connections| *connections > 1)?)?;
+            Some(format!(
+                "-q {rate} is {rate}/s for the whole run; hey's -q is for each connection: -R {all} is that load"
+            ))
+        }
+        "ingest" if typed("--rps") && !typed("--preset") && words.get(2).is_none_or(|kind| kind != "demo") => {
+            Some(
+                "Arc's scripts have settings that --preset arc has here, too: rate, batches, workers, gzip, and a \
+                 database for each kind"
+                    .to_owned(),
+            )
+        }
+        // The rate of `ingest` has this name, too.
+        command if command != "ingest" && workload::NAMES.contains(&command) && typed("--rps") => {
+            Some("--rps is the rate of each connection, as h2loadrunner's; that of all is --rate".to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// Names the flags at the beginning of messages as they were typed: by an alias, and `-m, --streams` where
@@ -144,6 +175,15 @@ pub(crate) fn with_command(mut args: Vec<OsString>) -> Result<Vec<OsString>, Pro
     let Some(first) = args.get(1).map(|first| first.to_string_lossy().into_owned()) else {
         return Ok(args);
     };
+    // `help COMMAND` and `version`, as git and cargo have them.
+    if first == "help" || first == "version" {
+        args.remove(1);
+        args.push(format!("--{first}").into());
+        return Ok(args);
+    }
+    if let Some(problem) = other_programs::problem(&args) {
+        return Err(problem);
+    }
     let about_program = ["-h", "--help", "-V", "--version"].contains(&first.as_str());
     if commands().any(|command| command == first) || about_program || first.starts_with("--color") {
         return Ok(args);

@@ -9,6 +9,7 @@ use plimsoll_plan::{Problem, Problems, Source};
 use plimsoll_scenario::{Redaction, suggest};
 use serde_json::{Value, json};
 
+use crate::args::other_programs;
 use crate::base::diagnostics::{Excerpts, Position};
 use crate::base::failure::Failure;
 use crate::base::foreign_text::{in_lines, visible_beginning};
@@ -88,7 +89,7 @@ pub(crate) fn from_clap(error: &clap::Error, args: &[OsString], makes_run: bool)
             Problem::new(format!("unexpected argument `{}`", flag()))
         }
         ErrorKind::UnknownArgument if is_number(&flag()) => below_zero(&flag(), args),
-        ErrorKind::UnknownArgument => unknown_flag(&flag(), text(ContextKind::SuggestedArg).as_deref()),
+        ErrorKind::UnknownArgument => unknown_flag(&flag(), text(ContextKind::SuggestedArg).as_deref(), args),
         ErrorKind::InvalidValue => {
             let value = text(ContextKind::InvalidValue).unwrap_or_default();
             let known = text(ContextKind::ValidValue).unwrap_or_default();
@@ -236,9 +237,10 @@ fn perf_mode(mode: &str) -> String {
 
 const EXAMPLE: &str = "write `plimsoll run http://127.0.0.1:8080/`";
 
-fn unknown_flag(flag: &str, suggested: Option<&str>) -> Problem {
+fn unknown_flag(flag: &str, suggested: Option<&str>, args: &[OsString]) -> Problem {
     let problem = Problem::new(format!("unknown flag `{flag}`"));
-    match (foreign(flag), suggested) {
+    let hint = foreign(flag).map(str::to_owned).or_else(|| other_programs::owner(flag, args));
+    match (hint, suggested) {
         (Some(hint), _) => problem.with_hint(hint),
         // The parser's idea of similar is generous: `--nonsense` would be `--connections`.
         (None, Some(near)) if suggest::closest(flag, [near]).is_some() => {
@@ -308,12 +310,19 @@ fn foreign(flag: &str) -> Option<&'static str> {
              over time"
         }
         "--qlog-file-base" => "qlog is of HTTP/3, which is not supported yet",
-        "-r" => "requests per second are --rate, for the whole run; new connections --connection-rate",
+        "-r" => {
+            "requests per second are --rate, for the whole run (where -n was seconds, they are -d); new \
+             connections --connection-rate"
+        }
         "--qps" | "--arrival-rate" => "the rate is --rate, for the whole run",
         "--data" | "--data-raw" | "--data-binary" | "--payload" => "the body is -b",
         "-F" | "--form" => "forms are not supported: prepare the body in a file and send it with -b @file",
         "--request" => "the method is -X",
-        "--clients" | "--workers" => "the number of connections is -c",
+        "--url" => "the URL is written without a flag: `plimsoll http://127.0.0.1:8080/`",
+        "--html" => "the page of HTML is --report FILE",
+        "--clients" | "--workers" | "--concurrency" | "--max-workers" | "--max-connections" => {
+            "the number of connections is -c"
+        }
         "--vus" => "the number of users is --users",
         "--stage" => {
             "k6 rises to the target of a stage, and the first one here holds: k6's `10s:50` is \

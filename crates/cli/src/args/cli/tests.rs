@@ -65,6 +65,40 @@ fn a_bare_url_runs() {
     assert_eq!(rewritten(&[]).unwrap(), [""; 0]);
 }
 
+/// Symptom: `plimsoll help` and `plimsoll version` were unknown commands.
+#[test]
+fn help_and_version_are_words_as_well() {
+    assert_eq!(rewritten(&["help"]).unwrap(), ["--help"]);
+    assert_eq!(rewritten(&["help", "ingest", "demo"]).unwrap(), ["ingest", "demo", "--help"]);
+    assert_eq!(rewritten(&["version"]).unwrap(), ["--version"]);
+}
+
+/// Symptom: flags that mean something else in the program that a command line was written for were not told of.
+#[test]
+fn habits_of_other_programs_are_told() {
+    for (line, note) in [
+        ("run -z 2s http://a", Some("-c 50")),
+        ("run -z 2s -c 50 http://a", None),
+        ("run -q 5 -c 10 http://a", Some("-R 50")),
+        ("run -q 5 -c 1 http://a", None),
+        ("run http://a --crud-create-method=POST --rps=10", Some("--http2")),
+        ("run http://a --crud-create-method=POST --http2", None),
+        ("run https://a --crud-create-method=POST", None),
+        ("cache --rps 100", Some("each connection")),
+        ("cache --rate 100", None),
+        ("ingest metrics --rps 100", Some("--preset arc")),
+        ("ingest metrics --rps 100 --preset arc", None),
+        ("ingest metrics --rps 100 --quiet", None),
+        ("runs", None),
+    ] {
+        let args: Vec<OsString> =
+            std::iter::once("plimsoll").chain(line.split(' ')).map(OsString::from).collect();
+        let told = command_word::habit(&args);
+        assert_eq!(told.is_some(), note.is_some(), "{line}: {told:?}");
+        assert!(told.unwrap_or_default().contains(note.unwrap_or_default()), "{line}");
+    }
+}
+
 #[test]
 fn a_mistyped_command_does_not_become_a_host() {
     let problem = rewritten(&["snik", "--listen", ":0"]).unwrap_err();

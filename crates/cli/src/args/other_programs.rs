@@ -1,0 +1,169 @@
+//! Names of other load generators, their files and their flags, as their users type them: where they belong here.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::CommandFactory as _;
+use plimsoll_plan::Problem;
+
+use crate::args::cli::Cli;
+use crate::args::workload;
+
+/// The problem with a command line that begins with another program, or with a script of one; `None` if it does
+/// not. `args` starts with the name of this program.
+pub(crate) fn problem(args: &[OsString]) -> Option<Problem> {
+    let words = || args.iter().skip(1).map(|arg| arg.to_string_lossy());
+    let word = words().find(|word| word != "run")?;
+    if word.starts_with('-') || word.contains("://") {
+        return None;
+    }
+    let name = Path::new(&*word).file_name()?.to_str()?;
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let of_program = program(stem).filter(|_| ["", "rs", "py", "sh"].contains(&ending));
+    let hint = of_program.or_else(|| script(&word, ending))?;
+    let what = if ending.is_empty() { "the name of another program" } else { "neither a plan nor a URL" };
+    Some(Problem::new(format!("`{}` is {what}", word.escape_debug())).with_hint(hint))
+}
+
+/// What to write in place of a program, or of a script that comes with one, by its name without an ending.
+fn program(name: &str) -> Option<String> {
+    let (whose, command) = match name {
+        "http_loadgen_demo" | "bench_1000_crud_parallel" => ("Lithair's generator", "plimsoll crud"),
+        "ic-workload-generator" | "workload-generator" => {
+            ("the Internet Computer's workload generator", "plimsoll canister")
+        }
+        "load-sink" | "load_sink" => ("the load sink", "plimsoll sink"),
+        "load-test-tcp" | "load-test-unique-keys" | "carbon" => ("Carbon's load test", "plimsoll cache"),
+        "metrics_load_test" => ("Arc's script", "plimsoll ingest metrics --preset arc"),
+        "synthetic_logs_load_test" => ("Arc's script", "plimsoll ingest logs --preset arc"),
+        "synthetic_traces_load_test" => ("Arc's script", "plimsoll ingest traces --preset arc"),
+        "synthetic_events_load_test" => ("Arc's script", "plimsoll ingest events --preset arc"),
+        "demo_scenario_marketing_campaign" => ("Arc's script", "plimsoll ingest demo"),
+        "arc" => ("Arc's load", "plimsoll ingest metrics --preset arc"),
+        "h2loadrunner" | "h2load" => {
+            return Some(
+                "write the URL and the flags without the name, and --http2: `plimsoll --http2 URL -c 10 -d 10s`; \
+                 a configuration is `plimsoll --h2loadrunner FILE`"
+                    .to_owned(),
+            );
+        }
+        "hey" | "oha" | "wrk" | "wrk2" | "bombardier" | "autocannon" => {
+            return Some(
+                "write the URL and the flags without the name: `plimsoll http://127.0.0.1:8080/ -c 50 -d 10s`"
+                    .to_owned(),
+            );
+        }
+        "attack" => {
+            return Some(
+                "vegeta's `attack` is `plimsoll http://127.0.0.1:8080/ --rate 50 -d 10s` here".to_owned(),
+            );
+        }
+        "k6" | "locust" | "artillery" | "jmeter" | "gatling" | "vegeta" | "ghz" => {
+            return Some(format!("its files are imported: `plimsoll import {name} FILE > plan.yaml`"));
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "{whose} is `{command}` here, with flags of the names that it has there: `{command} --help`"
+    ))
+}
+
+/// What to do with a script of another program that is not there, by its ending: one that is there is looked at
+/// when it is read. `.py` ends names of hosts, too.
+fn script(word: &str, ending: &str) -> Option<String> {
+    if Path::new(word).exists() {
+        return None;
+    }
+    let is_path = || word.starts_with(['.', '/', '~']);
+    let format = match ending {
+        "js" | "ts" | "mjs" => "k6",
+        "jmx" => "jmeter",
+        "har" => "har",
+        "scala" | "kt" => "gatling",
+        "py" if is_path() => "locust",
+        _ => return None,
+    };
+    Some(format!("`plimsoll import {format} {word} > plan.yaml` makes a plan of it"))
+}
+
+/// The ready-made loads that have a flag which the command of the command line lacks, as a hint.
+pub(crate) fn owner(flag: &str, args: &[OsString]) -> Option<String> {
+    let name = flag.strip_prefix("--")?;
+    let has = |command: &clap::Command| {
+        command.get_arguments().any(|argument| {
+            argument.get_long() == Some(name)
+                || argument.get_all_aliases().unwrap_or_default().contains(&name)
+        })
+    };
+    let root = Cli::command();
+    let typed = args.get(1).map(|word| word.to_string_lossy().into_owned());
+    let owners: Vec<&str> = workload::NAMES
+        .iter()
+        .copied()
+        .filter(|command| typed.as_deref() != Some(command))
+        .filter(|command| root.find_subcommand(command).is_some_and(has))
+        .collect();
+    match *owners {
+        [one] => Some(format!("it is a flag of `plimsoll {one}`")),
+        [one, other] => Some(format!("it is a flag of `plimsoll {one}` and of `plimsoll {other}`")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(line: &str) -> Vec<OsString> {
+        std::iter::once("plimsoll").chain(line.split(' ')).map(OsString::from).collect()
+    }
+
+    /// Symptom: names of programs and of their scripts were taken for those of hosts.
+    #[test]
+    fn other_programs_and_their_scripts_are_known_by_name() {
+        for (line, hint) in [
+            ("http_loadgen_demo --leader http://a", "`plimsoll crud`"),
+            ("./target/release/http_loadgen_demo", "`plimsoll crud`"),
+            ("./examples/raft_replication_demo/bench_1000_crud_parallel.sh 3000", "`plimsoll crud`"),
+            ("ic-workload-generator -n 2", "`plimsoll canister`"),
+            ("load-sink", "`plimsoll sink`"),
+            ("load-test-tcp.rs", "`plimsoll cache`"),
+            ("run ./scripts/load-test-tcp.rs", "`plimsoll cache`"),
+            ("metrics_load_test.py --token T", "`plimsoll ingest metrics --preset arc`"),
+            ("./scripts/synthetic_logs_load_test.py", "`plimsoll ingest logs --preset arc`"),
+            ("demo_scenario_marketing_campaign.py", "`plimsoll ingest demo`"),
+            ("h2loadrunner http://a -c 2", "--http2"),
+            ("hey -z 2s http://a", "without the name"),
+            ("attack -rate 50", "--rate 50"),
+            ("k6 run x.js", "plimsoll import k6 FILE"),
+            ("script.js", "`plimsoll import k6 script.js > plan.yaml`"),
+            ("run plan.jmx", "`plimsoll import jmeter plan.jmx > plan.yaml`"),
+            ("./flows/locustfile.py", "plimsoll import locust"),
+        ] {
+            let problem = problem(&typed(line)).unwrap_or_else(|| panic!("{line}"));
+            let said = problem.hint.as_deref().unwrap_or_default();
+            assert!(said.contains(hint), "{line}: {problem:?}");
+        }
+        for line in ["http://a/x.js", "example.py", "run plan.yaml", "-c 8 http://a", "sink", "a.test/x"] {
+            assert!(problem(&typed(line)).is_none(), "{line}");
+        }
+    }
+
+    /// Symptom: `--leader` was said to mean `--header`, and `--total` `--trial`.
+    #[test]
+    fn flags_of_ready_made_loads_are_known_elsewhere() {
+        for (flag, command) in [
+            ("--leader", "crud"),
+            ("--total", "crud"),
+            ("--read-pct", "crud"),
+            ("--canister-id", "canister"),
+            ("--token", "ingest"),
+        ] {
+            let hint = owner(flag, &typed("run http://a")).unwrap_or_default();
+            assert_eq!(hint, format!("it is a flag of `plimsoll {command}`"), "{flag}");
+            assert_eq!(owner(flag, &typed(command)), None, "{flag}");
+        }
+        assert_eq!(owner("--print-plan-of-all", &typed("run")), None);
+        assert_eq!(owner("--print-plan", &typed("find")), None, "many have it");
+    }
+}
