@@ -219,6 +219,7 @@ fn value(flag: &str, section: &str, stage: &Stage) -> Option<String> {
         "--header-table-size" | "--encoder-header-table-size" => "4096",
         "--rps" | "--rate" => "1000",
         "--total" => "40",
+        "--keys" => "100",
         "--bulk-size" | "--batch-size" | "--preseed" => "10",
         "--stream-timeout-interval-ms" => "2000",
         "--crud-create-method" => "POST",

@@ -49,9 +49,9 @@ pub enum ScheduleError {
 impl fmt::Display for ScheduleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ZeroRate => {
-                f.write_str("a rate of 0 never starts anything: write a rate above 0, such as 100 or 0.5")
-            }
+            Self::ZeroRate => f.write_str(
+                "a rate of 0 never starts anything: write one above 0, such as 100, or leave it out",
+            ),
             Self::Negative(text) => write!(f, "`{text}` is negative: write a number above 0"),
             Self::NotARate(text) => {
                 write!(f, "`{text}` is not a rate: write 5000 (per second), 0.5, 5k/s, 300/m or 50/10s")

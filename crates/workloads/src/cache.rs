@@ -128,6 +128,8 @@ pub enum Targets {
 pub enum Mix {
     /// A PUT, and then a GET of the same key.
     PutGet,
+    /// A PUT, a GET and a DELETE of the same key, one after the other.
+    PutGetDelete,
     /// One operation, each as often as its weight says.
     Weighted(Vec<(Operation, u32)>),
 }
@@ -179,13 +181,20 @@ enum Wanted {
 }
 
 impl Mix {
-    /// Reads `put+get`, one operation, or weights: `put=1,get=9`.
+    /// Returns `true` if a GET comes after the PUT of its key, whose value it has to have.
+    pub const fn knows_values(&self) -> bool {
+        matches!(self, Self::PutGet | Self::PutGetDelete)
+    }
+
+    /// Reads `put+get`, `put+get+delete`, one operation, or weights: `put=1,get=9`.
     ///
     /// # Errors
     /// If it is none of them.
     pub fn parse(text: &str) -> Result<Self, WorkloadError> {
-        if text == "put+get" {
-            return Ok(Self::PutGet);
+        match text {
+            "put+get" => return Ok(Self::PutGet),
+            "put+get+delete" => return Ok(Self::PutGetDelete),
+            _ => {}
         }
         let part = |part: &str| {
             let (name, weight) = part.split_once('=').unwrap_or((part, "1"));
@@ -202,7 +211,7 @@ impl Mix {
             Some(parts) if !twice(&parts) => Ok(Self::Weighted(parts)),
             _ => Err(WorkloadError::new(
                 format!("`{text}` is not a mix of operations"),
-                "write put+get, put, get, delete, or weights from 1 to 1000 such as put=1,get=9",
+                "write put+get, put+get+delete, put, get, delete, or weights from 1 to 1000 such as put=1,get=9",
             )),
         }
     }
@@ -214,8 +223,16 @@ impl KeyPattern {
     /// # Errors
     /// If it is none of them.
     pub fn parse(text: &str, keys: Option<u64>) -> Result<Self, WorkloadError> {
-        if keys == Some(0) {
-            return Err(WorkloadError::new("there are no keys", "write --keys 1 or more"));
+        match keys {
+            Some(0) => return Err(WorkloadError::new("there are no keys", "write --keys 1 or more")),
+            Some(keys) if i64::try_from(keys).is_err() => {
+                let most = i64::MAX;
+                return Err(WorkloadError::new(
+                    format!("{keys} keys are too many"),
+                    format!("write --keys {most} or less"),
+                ));
+            }
+            _ => {}
         }
         let (name, exponent) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let thousandths = |text: &str| {
@@ -328,8 +345,15 @@ impl CacheLoad {
     fn scenarios(&self) -> Result<Vec<Value>, WorkloadError> {
         match &self.mix {
             Mix::PutGet => Ok(vec![json!({ "name": "put+get", "steps": self.put_and_get()? })]),
+            Mix::PutGetDelete if self.keys.is_shared(self.at_once) => Err(WorkloadError::new(
+                "put+get+delete needs keys that no other iteration has: it would delete what others read",
+                "write --key sequential, without --keys or with more than there are connections",
+            )),
+            Mix::PutGetDelete => {
+                Ok(vec![json!({ "name": "put+get+delete", "steps": self.put_get_and_delete()? })])
+            }
             Mix::Weighted(_) if self.verify => Err(WorkloadError::new(
-                "only put+get knows which value a GET has to have",
+                "only put+get and put+get+delete know which value a GET has to have",
                 "leave out --verify, or use --mix put+get",
             )),
             Mix::Weighted(parts) => {
@@ -350,6 +374,14 @@ impl CacheLoad {
                 Ok(parts.iter().map(scenario).collect())
             }
         }
+    }
+
+    fn put_get_and_delete(&self) -> Result<Vec<Value>, WorkloadError> {
+        let mut steps = self.put_and_get()?;
+        // A key that differs at each use was drawn before, and one of these would be shared.
+        let delete = self.delete(&self.filled(&self.keys.template())?);
+        steps.push(delete);
+        Ok(steps)
     }
 
     /// A PUT and a GET, and before them the steps that both need.
@@ -482,17 +514,22 @@ impl CacheLoad {
         ))
     }
 
-    /// Returns a note about the targets for the user to read before the load, if there is one.
-    pub fn note(&self) -> Option<String> {
+    /// Returns notes for the user to read before the load: on the targets, and on keys that Carbon's own test
+    /// would draw from more.
+    pub fn notes(&self) -> Vec<String> {
         let is_closed = self.targets == Targets::Carbon && !self.is_paced && self.at_once < u64::MAX;
-        is_closed.then(|| {
+        let on_average = is_closed.then(|| {
             let needed = self.at_once.saturating_mul(1_000);
             format!(
                 "Carbon's average is the wall time by the operations; the mean response time of {} operations in \
                  flight is below 1 ms from {needed} operations per second on",
                 self.at_once
             )
-        })
+        });
+        let on_keys = (self.keys == KeyPattern::Random(None)).then(|| {
+            format!("keys are drawn from {KEYS}: --keys {} draws them as Carbon's test does", i64::MAX)
+        });
+        on_average.into_iter().chain(on_keys).collect()
     }
 
     fn thresholds(&self) -> Vec<&'static str> {
@@ -608,11 +645,18 @@ mod tests {
     fn the_mean_that_connections_can_have_is_said() {
         let size = Preset::Max.size();
         let max = CacheLoad { size, at_once: 200, targets: Targets::Carbon, ..CacheLoad::default() };
-        assert!(max.note().unwrap().ends_with(
+        assert!(max.notes()[0].ends_with(
             "the mean response time of 200 operations in flight is below 1 ms from 200000 operations per second on"
         ));
-        assert_eq!(CacheLoad { is_paced: true, ..max.clone() }.note(), None);
-        assert_eq!(CacheLoad { targets: Targets::None, ..max }.note(), None);
+        assert_eq!(CacheLoad { is_paced: true, ..max.clone() }.notes(), [""; 0]);
+        assert_eq!(CacheLoad { targets: Targets::None, ..max.clone() }.notes(), [""; 0]);
+        let keys = KeyPattern::Random(None);
+        assert!(
+            CacheLoad { is_paced: true, keys, ..max.clone() }.notes()[0]
+                .starts_with("keys are drawn from 10000")
+        );
+        let keys = KeyPattern::Random(Some(5));
+        assert_eq!(CacheLoad { is_paced: true, keys, ..max }.notes(), [""; 0]);
     }
 
     #[test]

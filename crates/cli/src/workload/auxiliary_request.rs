@@ -1,6 +1,6 @@
 //! Requests beside the load: whether its target answers, and the result of the load.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Control, resolve, run_logged};
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions, RunRecord};
@@ -192,8 +192,12 @@ fn answers_within(
         0 => reason(&record),
         _ => format!("no response within {limit:?}"),
     };
+    let hint = match record.error_examples.contains_key(ErrorClass::Tls.name()) {
+        true => "--cacert FILE names the authority of its certificate, or that certificate; -k accepts any",
+        false => "is it still running? its log may say more",
+    };
     let problem = Problem::new(format!("no answer from {origin}: {why}"));
-    Err(Failure::environment(problem.with_hint("is it still running? its log may say more")))
+    Err(Failure::environment(problem.with_hint(hint)))
 }
 
 /// Returns the flags that say how connections are made, and no others.

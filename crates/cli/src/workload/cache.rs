@@ -74,7 +74,7 @@ pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Ex
     reach(&load.server, &load.cache, &args.admin())?;
     let Some(pairing) = pair else {
         let say = messages::say(args.run.output.quiet);
-        load.note().iter().for_each(|note| say(&format!("note: {note}")));
+        load.notes().iter().for_each(|note| say(&format!("note: {note}")));
         return run::carry_out(&request, &mut Average { load: &load, args }, look, style);
     };
     if let Some(url) = &args.compare_http {

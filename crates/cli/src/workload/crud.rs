@@ -365,7 +365,9 @@ fn summary(load: &CrudLoad, concurrency: &str, result: &RunResult) -> String {
     if skipped > 0 {
         let _ = write!(text, " skipped={skipped}");
     }
-    text.push_str("\nLatency percentiles (milliseconds), of requests that were answered well:\n");
+    text.push_str(
+        "\nLatency percentiles (milliseconds) of good answers, and of the wait for those that never came:\n",
+    );
     for operation in Operation::ALL {
         for step in
             of(operation).filter(|step| step.ok + step.failed + step.timed_out + step.unanswered() > 0)
@@ -386,18 +388,20 @@ fn percentiles(step: &StepResult) -> String {
     let mut line = format!(
         "{:>10} (count={}): p50={} p95={} p99={} mean={}",
         step.step,
-        step.ok,
+        times.count,
         ms(times.p.p50),
         ms(times.p.p95),
         ms(times.p.p99),
         ms(times.mean),
     );
-    let lost = step.failed + step.timed_out;
-    if lost > 0 {
-        let _ = write!(line, "; {lost} more failed or timed out");
+    if step.timed_out > 0 {
+        let _ = write!(line, "; {} of them timed out", step.timed_out);
     }
     if step.unanswered() > 0 {
-        let _ = write!(line, "; {} without an answer at the end", step.unanswered());
+        let _ = write!(line, "; {} of them without an answer at the end", step.unanswered());
+    }
+    if step.failed > 0 {
+        let _ = write!(line, "; {} more failed", step.failed);
     }
     match found_nothing(step) {
         0 => {}

@@ -58,6 +58,10 @@ pub(crate) fn command(args: &IngestDemoArgs, style: &Style) -> Result<Exit, Fail
             if span(campaign_ms).end > now_ms() {
                 say("note: the story ends an hour after the campaign began, which is in the future");
             }
+            say(&format!(
+                "note: each kind has a database of its own: {0}_events, {0}_metrics, {0}_logs and {0}_traces",
+                args.store.database
+            ));
             Some(tell(&store, &demo, args.story.seed, &*say)?)
         }
     };

@@ -63,6 +63,24 @@ fn weights_share_the_load_and_a_miss_is_an_answer() {
     assert!(count(&result, "/statuses/404") > 0, "{result:#}");
 }
 
+/// Symptom: Carbon's guide customizes its test to a PUT, a GET and a DELETE of one key, and no mix was that.
+#[test]
+fn a_key_is_put_read_and_deleted() {
+    let target = CacheTarget::start("--not-found");
+    // Carbon's output names its server with a scheme.
+    let server = format!("tcp://{}", target.frames);
+    let result = json(&load(&server, "--mix put+get+delete --requests 200 -c 4"));
+    let steps = result["by_step"].as_array().expect("steps");
+    let of = |step: &Value| (step["step"].as_str().map(str::to_owned), step["ok"].as_u64());
+    let expected = ["put", "get", "delete"].map(|name| (Some(name.to_owned()), Some(200)));
+    assert_eq!(steps.iter().map(of).collect::<Vec<_>>(), expected);
+    assert_eq!(count(&result, "/statuses/200"), 600, "each key was there: {result:#}");
+    let gone = json(&load(&target.frames, "--mix get --requests 200 -c 1"));
+    assert_eq!(count(&gone, "/statuses/404"), 200, "and is not any more: {gone:#}");
+    let shared = run("cache --mix put+get+delete --key random --print-plan");
+    shared.assert_refused(2, "needs keys that no other iteration has");
+}
+
 /// Symptom: a thousand misses were "1,000 ok", and nothing else, in the short report.
 #[test]
 fn hits_and_misses_are_in_the_short_report() {
@@ -134,7 +152,7 @@ fn mistakes_are_explained() {
         ("--mix put+delete", "not a mix of operations"),
         ("--key some", "not a pattern of keys"),
         ("--key fixed --keys 5", "--keys has no effect"),
-        ("--mix get --verify", "only put+get knows"),
+        ("--mix get --verify", "only put+get and put+get+delete know"),
         ("--key-size 8", "would not be distinct"),
         ("--key random --value-size 10", "too short"),
         ("--value-size huge", "is not a length"),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::loopback::crud_cluster::Cluster;
 use crate::loopback::process::{Finished, Folder, run};
+use crate::loopback::sink::Sink;
 
 fn url(cluster: &Cluster, node: usize) -> String {
     format!("http://{}", cluster.address(node))
@@ -276,6 +277,45 @@ fn the_command_line_of_a_bench_script_works_and_followers_are_verified_in_every_
     assert!(printed.stdout.contains(bulk) && printed.stdout.contains(limit), "{}", printed.stdout);
     let idle = run(&format!("crud --leader {leader} --mode single --total 10 --read-targets {nodes}"));
     assert!(idle.stderr.contains("note: --read-targets has no effect in this mode"), "{}", idle.stderr);
+}
+
+/// Symptom: with one request in flight all reads came to the first of three servers, and with eight the third
+/// had a quarter of what the others had.
+#[test]
+fn reads_come_to_each_server_as_often() {
+    let leader = Cluster::start(1, "");
+    for concurrency in [1, 8] {
+        let sinks = [Sink::start(""), Sink::start(""), Sink::start("")];
+        let urls = sinks.each_ref().map(Sink::url).map(|url| url.trim_end_matches('/').to_owned());
+        let finished = run(&format!(
+            "crud --leader {} --total 600 --concurrency {concurrency} -t 1 --mode random --create-pct 50 \
+             --read-pct 50 --read-path /x --read-targets {}",
+            url(&leader, 0),
+            urls.join(",")
+        ));
+        assert!(verdict::ran(finished.code), "{finished:?}");
+        let requests = sinks.map(|sink| sink.stop().requests);
+        assert!(requests.iter().all(|count| (80..=121).contains(count)), "{concurrency}: {requests:?}");
+    }
+}
+
+/// Symptom: what a mix does otherwise than the generator that it stands for was told after the load, or not at
+/// all.
+#[test]
+fn differences_are_told_before_the_load() {
+    for (args, note) in [
+        ("--create-pct 80 --read-pct 20 --bulk-size 100", "each create of the mix is a bulk of 100 items"),
+        ("--create-pct 10 --delete-pct 90", "a delete that finds no item of this load is left out"),
+        (
+            "--create-pct 0 --update-pct 100",
+            "an update of an item that this load does not know reads it first",
+        ),
+    ] {
+        let printed = run(&format!("crud --mode random {args} --print-plan"));
+        assert!(printed.stderr.contains(note), "{args}: {}", printed.stderr);
+        let known = run(&format!("crud --mode random {args} --preseed 10 --print-plan"));
+        assert_eq!(known.stderr.contains(note), note.contains("bulk"), "{args}: {}", known.stderr);
+    }
 }
 
 /// More than one page can hold.

@@ -259,3 +259,13 @@ fn what_is_wrong_with_the_flags_is_told() {
         assert!(finished.stderr.contains(said), "{flags}: {}", finished.stderr);
     }
 }
+
+/// Symptom: the hint for a server whose certificate is its own was "is it still running?".
+#[test]
+fn a_certificate_that_is_not_trusted_is_told_with_its_flags() {
+    let sink = Sink::start("--grpc --self-signed");
+    let url = format!("https://{}", sink.endpoint);
+    let refused = run(&format!("grpc {url} plimsoll.Sink/Echo -n 1"));
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("hint: --cacert FILE names the authority"), "{}", refused.stderr);
+}

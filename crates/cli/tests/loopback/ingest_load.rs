@@ -284,6 +284,14 @@ fn presets_are_sizes_that_flags_change() {
     for part in ["connections: 5", "duration: 30s", "rate: 50", "level: 1", "x-arc-database: logs"] {
         assert!(script.contains(part), "{part} in {script}");
     }
+    // Each script counts its workers by its rate, and the one for metrics sends rows unless it is told otherwise.
+    let rated = plan("logs --preset arc --rps 200000");
+    assert!(rated.contains("connections: 20") && rated.contains("rate: 200"), "{rated}");
+    assert!(rated.contains("format: columnar"), "{rated}");
+    let rows = plan("metrics --preset arc --rps 5000");
+    assert!(rows.contains("connections: 1\n") && rows.contains("format: row"), "{rows}");
+    let columns = plan("metrics --preset arc --columnar");
+    assert!(columns.contains("connections: 30") && columns.contains("format: columnar"), "{columns}");
     let unified = plan("unified --preset arc --database other");
     for part in ["connections: 800", "duration: 60s", "rate: 2400", "x-arc-database: other"] {
         assert!(unified.contains(part), "{part} in {unified}");
@@ -317,7 +325,10 @@ fn flags_of_arcs_scripts_that_change_nothing_are_noted_and_the_load_runs() {
     let url = format!("http://{}", target.address);
     for (args, notes) in [
         ("metrics --columnar", &["note: --columnar changes nothing"][..]),
-        ("metrics --throttle --rps 10000", &["note: --throttle changes nothing"]),
+        (
+            "metrics --throttle --rps 10000",
+            &["note: Arc's scripts have settings that --preset arc has", "note: --throttle changes nothing"],
+        ),
         ("metrics --throttle", &["note: --throttle changes nothing", "note: there is no rate to keep"]),
         ("logs --num-services 7", &[]),
     ] {

@@ -30,6 +30,11 @@ const fn preset(
     Preset { name, kind, rate, batch_size, connections, seconds, p99_ms }
 }
 
+/// Records per second for which Arc's scripts have one more worker.
+const RECORDS_OF_WORKER: u32 = 10_000;
+/// Workers that they begin with at most.
+const MOST_WORKERS: u32 = 30;
+
 impl Preset {
     /// All of them: the tables "Batch Size Recommendations" of the guide, and the reported results of its
     /// scripts.
@@ -60,6 +65,14 @@ impl Preset {
             Kind::Logs => preset("arc", kind, [50_000, 1_000, 5, 30, 50]),
             Kind::Traces | Kind::Events => preset("arc", kind, [100_000, 1_000, 10, 30, 100]),
         }
+    }
+
+    /// Returns the preset of a script at another rate, in records per second: with one worker for 10,000 of
+    /// them, as the script counts.
+    pub fn at_rate(self, records_per_second: f64) -> Self {
+        // A float becomes the nearest integer of the type.
+        let rate = records_per_second as u32;
+        Self { rate, connections: (rate / RECORDS_OF_WORKER).clamp(1, MOST_WORKERS), ..self }
     }
 
     /// Returns the database that Arc's script for a kind of data writes to by default.

@@ -49,7 +49,7 @@ struct WorkloadArgs {
     /// Another name of --iterations: the mix, this many times
     #[arg(long, value_name = "N", conflicts_with_all = ["iterations", "duration"])]
     requests: Option<u64>,
-    /// Mix of operations: put+get, put, get, delete, or weights such as put=1,get=9
+    /// Mix of operations: put+get, put+get+delete, put, get, delete, or weights such as put=1,get=9
     #[arg(long, value_name = "MIX", default_value = "put+get")]
     mix: String,
     /// Choice of keys: sequential, random, fixed, zipf or zipf:EXPONENT
@@ -64,7 +64,7 @@ struct WorkloadArgs {
     /// Bytes of a value: 100, 100-2000 (uniform) or exp:500
     #[arg(long, value_name = "BYTES", default_value = "100")]
     value_size: String,
-    /// Compare the value of each GET with the one that was put [default for put+get]
+    /// Compare the value of each GET with the one that was put [default for put+get and put+get+delete]
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
     /// Compare nothing
@@ -125,10 +125,10 @@ impl CacheArgs {
         }
         let mix = Mix::parse(&args.mix).map_err(|error| problem("--mix", &error))?;
         Ok(CacheLoad {
-            server: args.server.clone(),
+            server: address(&args.server).to_owned(),
             cache: args.cache.clone(),
             api: Api::Tcp,
-            verify: !args.no_verify && (args.verify || mix == Mix::PutGet),
+            verify: !args.no_verify && (args.verify || mix.knows_values()),
             mix,
             keys: KeyPattern::parse(&args.key_pattern, args.keys)
                 .map_err(|error| problem("--key", &error))?,
@@ -147,14 +147,19 @@ impl CacheArgs {
     /// The URL of the HTTP API.
     pub(crate) fn admin(&self) -> String {
         let host = || {
-            let server = &self.workload.server;
+            let server = address(&self.workload.server);
             match server.rsplit_once(':') {
                 Some((host, port)) if !port.contains(']') => host.to_owned(),
-                _ => server.clone(),
+                _ => server.to_owned(),
             }
         };
         self.setup.admin.clone().unwrap_or_else(|| format!("http://{}:{ADMIN_PORT}", host()))
     }
+}
+
+/// The address of a server without the scheme that Carbon's own output has in front of it.
+fn address(text: &str) -> &str {
+    ["tcp://", "carbon://"].iter().find_map(|scheme| text.strip_prefix(scheme)).unwrap_or(text)
 }
 
 /// Converts an error of the workload to a problem with the flag that was typed.

@@ -17,6 +17,18 @@ const BULK_SIZE: u32 = 100;
 const CONCURRENCY: u32 = 64;
 /// The same, and the limit for a response, as Lithair's generator has them.
 const OF_LITHAIR: (u32, &str) = (512, "10s");
+/// Variables by which Lithair's scripts set the flags of its generator.
+const VARIABLES: [&str; 9] = [
+    "LOADGEN_MODE",
+    "LOADGEN_BULK_SIZE",
+    "LOADGEN_CONCURRENCY",
+    "CREATE_PERCENTAGE",
+    "READ_PERCENTAGE",
+    "UPDATE_PERCENTAGE",
+    "DELETE_PERCENTAGE",
+    "LIGHT_READS",
+    "PRESEED_PER_NODE",
+];
 /// The largest share: more counts as much.
 const LARGEST_SHARE: u32 = 100;
 
@@ -255,7 +267,46 @@ impl CrudLoadArgs {
         let shares = [mix.create_pct, mix.read_pct, mix.update_pct, mix.delete_pct];
         let idle = self.idle().into_iter().map(|flag| format!("{flag} no effect in this mode"));
         let cut = shares.into_iter().flatten().filter(|share| *share > LARGEST_SHARE);
-        idle.chain(cut.map(|share| format!("a share of {share} counts as {LARGEST_SHARE}"))).collect()
+        let cut = cut.map(|share| format!("a share of {share} counts as {LARGEST_SHARE}"));
+        idle.chain(cut).chain(self.notes_on_mix()).chain(Self::unread_variables()).collect()
+    }
+
+    /// Returns notes on what a mix does otherwise than Lithair's generator.
+    fn notes_on_mix(&self) -> Vec<String> {
+        let args = &self.workload;
+        if self.mode_name() != ModeName::Random {
+            return Vec::new();
+        }
+        let shares = self.shares().unwrap_or(Shares::DEFAULT);
+        let mut notes = Vec::new();
+        if let Some(size) = args.bulk_size.filter(|size| *size > 1 && shares.create > 0) {
+            notes.push(format!("--bulk-size {size}: each create of the mix is a bulk of {size} items"));
+        }
+        if shares.create > 0 && shares.delete > 0 && args.preseed == 0 {
+            notes.push(
+                "a delete that finds no item of this load is left out, so that it takes none from under another \
+                 client: --preseed N creates some before the load"
+                    .to_owned(),
+            );
+        }
+        if shares.update > 0
+            && shares.create == 0
+            && args.preseed == 0
+            && self.mix.update != UpdateName::Patch
+        {
+            notes.push(
+                "an update of an item that this load does not know reads it first, as PUT sends all of it: \
+                 --preseed N creates items that it knows, --update patch sends what changes"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+
+    /// Returns a note on variables of Lithair's scripts, if some are set: they have no effect.
+    fn unread_variables() -> Option<String> {
+        let set: Vec<&str> = VARIABLES.into_iter().filter(|name| std::env::var_os(name).is_some()).collect();
+        (!set.is_empty()).then(|| format!("{}: not read: write the flags", set.join(", ")))
     }
 
     fn mode(&self) -> Result<Mode, Problem> {

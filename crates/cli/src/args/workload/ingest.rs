@@ -83,9 +83,9 @@ struct DataArgs {
     /// Records of a batch [default: 1000]
     #[arg(long, value_name = "N")]
     batch_size: Option<u32>,
-    /// Format of batches
-    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::ALL, Format::name), default_value = "columnar")]
-    format: Format,
+    /// Format of batches [default: columnar; of `ingest metrics --preset arc` row, as its script has it]
+    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::ALL, Format::name))]
+    format: Option<Format>,
     /// Compression of batches: none, gzip or zstd [default: none]
     #[arg(long, value_enum, value_name = "METHOD")]
     compression: Option<Method>,
@@ -137,7 +137,7 @@ struct DataArgs {
     /// Print the plan that the flags make, and exit
     #[arg(long)]
     print_plan: bool,
-    /// Flag of Arc's script for metrics: batches are columnar anyway
+    /// Flag of Arc's script for metrics: batches are columnar, which others are anyway
     #[arg(long, hide = true, conflicts_with = "format")]
     columnar: bool,
     /// Flag of Arc's script for metrics: a rate is kept anyway
@@ -272,7 +272,11 @@ impl IngestArgs {
         let unthrottled = args.throttle && args.rate.is_none() && !self.run.plan.has_rate();
         [
             (
-                args.columnar,
+                args.preset == Some(PresetName::Arc) && args.pregenerate.is_none(),
+                "each batch is a new one, where Arc's script sends 500 again and again: --pregenerate 500",
+            ),
+            (
+                args.columnar && !self.is_metrics_script(),
                 "--columnar changes nothing: batches are columnar unless --format says something else",
             ),
             (args.throttle, "--throttle changes nothing: a rate is always kept"),
@@ -280,6 +284,18 @@ impl IngestArgs {
         ]
         .into_iter()
         .filter_map(|(told, note)| told.then_some(note))
+    }
+
+    /// Returns `true` if the defaults are those of Arc's script for metrics.
+    fn is_metrics_script(&self) -> bool {
+        self.data.preset == Some(PresetName::Arc) && matches!(self.data.what, Some(IngestKind::Metrics))
+    }
+
+    /// The format of batches.
+    fn format(&self) -> Format {
+        let by_default =
+            if self.is_metrics_script() && !self.data.columnar { Format::Row } else { Format::Columnar };
+        self.data.format.unwrap_or(by_default)
     }
 
     /// The sizes of batches that are tried, if several are.
@@ -349,12 +365,16 @@ impl IngestArgs {
             None => (None, kinds),
             Some(name) => name.of(kinds).map(|(preset, kinds)| (Some(preset), kinds))?,
         };
+        let is_script = args.preset == Some(PresetName::Arc) && kinds.len() == 1;
+        let preset =
+            preset.map(|preset| rate.filter(|_| is_script).map_or(preset, |rate| preset.at_rate(rate)));
         let paced = self.run.plan.has_rate();
         let rate = rate.or(preset.filter(|_| !paced).map(|preset| f64::from(preset.rate)));
         let batch_size = args.batch_size.or(preset.map(|preset| preset.batch_size));
         // Only the API that takes these formats has databases of this kind.
+        let format = self.format();
         let by_script =
-            args.preset == Some(PresetName::Arc) && matches!(args.format, Format::Columnar | Format::Row);
+            args.preset == Some(PresetName::Arc) && matches!(format, Format::Columnar | Format::Row);
         let database = |kind: Kind| {
             let of_script = || by_script.then(|| Preset::database_of_script(kind).to_owned());
             self.store.database.clone().or_else(of_script)
@@ -365,10 +385,10 @@ impl IngestArgs {
             (None, _) => Shape::Small,
         };
         // With line protocol, the URL may already give the unit.
-        let of_url = precision_in(&self.store.url).filter(|_| args.format == Format::InfluxLine);
+        let of_url = precision_in(&self.store.url).filter(|_| format == Format::InfluxLine);
         let of_url = of_url.and_then(TimeUnit::of_precision);
         let time_unit = args.time_unit.or(of_url).unwrap_or(match kinds.len() {
-            2.. if args.format.has_unit() => TimeUnit::Us,
+            2.. if format.has_unit() => TimeUnit::Us,
             _ => TimeUnit::Ms,
         });
         let all: f64 = kinds.iter().copied().map(unified_rate).sum();
@@ -379,7 +399,7 @@ impl IngestArgs {
             database: database(kind),
             spec: Spec {
                 kind,
-                format: args.format,
+                format,
                 compression,
                 measurement: args.measurement.clone(),
                 batch_size: batch_size.unwrap_or(BATCH_SIZE),
