@@ -194,6 +194,18 @@ impl TargetAddresses {
         self.families.as_mut().is_some_and(|families| std::mem::take(&mut families.switched))
     }
 
+    /// Returns `true` if members of the pool have fewer connections than others: their part of the requests
+    /// would be smaller.
+    pub(crate) fn is_uneven(&self) -> bool {
+        // Without failover a member that takes no connection would be tried with each request.
+        if !self.pool.is_some_and(|pool| pool.fail_over) {
+            return false;
+        }
+        let mut open = self.places.iter().filter(|place| !place.gone && !place.lost).map(|place| place.open);
+        let Some(first) = open.next() else { return false };
+        open.any(|other| other != first)
+    }
+
     /// The site for the next connection, which is opened to it.
     pub(crate) fn take(&mut self) -> (u32, Endpoint) {
         let count = self.places.len();

@@ -90,7 +90,7 @@ impl FirstContact {
     }
 
     /// Returns the message to show before the run, if there is one: that the step does not expect the
-    /// response's status, or that there was no response.
+    /// response's status, that it leads elsewhere, or that there was none.
     pub fn note(&self, plan: &Plan) -> Option<String> {
         let step = &plan.steps[self.step?];
         let Some(status) = self.status() else {
@@ -99,6 +99,14 @@ impl FirstContact {
                 step.name, self.watchdog
             ));
         };
+        let leads_elsewhere = matches!(status, 301 | 302 | 303 | 307 | 308) && plan.redirects == 0;
+        if leads_elsewhere && step.handler.is_plain() && !step.handler.names_statuses() {
+            return Some(format!(
+                "the first response has status {status} ({}): redirects are not followed, so that the load is \
+                 one of redirects; --follow-redirects follows them",
+                step.name
+            ));
+        }
         step.handler.accepts(status).err()?;
         let said = match self.example() {
             Some(ErrorExample { body, .. }) if !body.is_empty() => format!(": {body}"),
@@ -420,6 +428,10 @@ fn no_contact(
         ("connect_refused" | "connect_failed", Some(Endpoint::Unix(_))) => {
             "is the server running, and is this the path of its socket?".to_owned()
         }
+        ("connect_refused", Some(Endpoint::Tcp(address))) if address.ip().is_loopback() => format!(
+            "is the server running, and is {0} its port? `plimsoll sink --listen 127.0.0.1:{0}` is one to try",
+            address.port()
+        ),
         ("connect_refused", Some(Endpoint::Tcp(address))) => {
             format!("is the server running, and is {} its port?", address.port())
         }

@@ -220,9 +220,9 @@ impl DynamicRequest {
         for (name, value) in self.fields.iter().filter(|(name, _)| !is_ours(name)) {
             write_field(name, value, out);
         }
-        if self.has_length() {
+        if let Some(length) = self.content_length() {
             out.extend_from_slice(b"content-length: ");
-            write_decimal(self.body.len() as u64, out);
+            write_decimal(length, out);
             out.extend_from_slice(b"\r\n");
         }
         out.extend_from_slice(b"\r\n");
@@ -248,9 +248,9 @@ impl DynamicRequest {
                 put_literal(out, name, trimmed(value), secret);
             }
         }
-        if self.has_length() {
+        if let Some(length) = self.content_length() {
             let mut digits = [0; 20];
-            put_literal(out, b"content-length", decimal(self.body.len() as u64, &mut digits), false);
+            put_literal(out, b"content-length", decimal(length, &mut digits), false);
         }
     }
 
@@ -258,9 +258,11 @@ impl DynamicRequest {
         self.fields.get("host").unwrap_or(&self.authority)
     }
 
-    /// RFC 9110 section 8.6: methods that define a meaning for content say so even when there is none.
-    fn has_length(&self) -> bool {
-        !self.body.is_empty() || matches!(self.method.as_slice(), b"POST" | b"PUT" | b"PATCH")
+    /// The content-length that is sent with it, if one is. Methods that define a meaning for content have one
+    /// even when there is none (RFC 9110 section 8.6).
+    pub fn content_length(&self) -> Option<u64> {
+        let has_one = !self.body.is_empty() || matches!(self.method.as_slice(), b"POST" | b"PUT" | b"PATCH");
+        has_one.then_some(self.body.len() as u64)
     }
 
     /// Returns `true` if a field is about a connection of HTTP/1.1, by its name or because a Connection field

@@ -324,6 +324,11 @@ impl ResponseHandler {
         is_settled_by_status && self.checks.is_empty() && takes_nothing
     }
 
+    /// Returns `true` if the statuses that it accepts are named, and not those below 400 alone.
+    pub fn names_statuses(&self) -> bool {
+        !self.statuses.is_empty()
+    }
+
     /// Returns the stream of events that the responses are, if they are one.
     pub fn event_stream(&self) -> Option<EventStream> {
         self.spec.stream

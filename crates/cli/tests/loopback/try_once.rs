@@ -120,3 +120,35 @@ fn a_server_that_is_not_there_and_a_wrong_plan_are_told_as_data() {
         assert_eq!(problem["hint"], json!("did you mean `rate`?"));
     }
 }
+
+/// Symptom: over HTTP/2 the request of a script was shown without the content-length that it was sent with.
+#[test]
+fn the_length_of_a_body_that_a_script_has_made_is_shown() {
+    let (folder, sink) = (Folder::new(), Sink::start(""));
+    folder.write(
+        "plan.yaml",
+        format!(
+            "targets: {{api: \"{}\"}}
+scenarios:
+  - name: s
+    steps:
+      - post: /x
+        body: hello
+        script: |
+          function make_request(response, payload, headers, body)
+            return headers, body .. ' again'
+          end
+",
+            sink.url().trim_end_matches('/')
+        ),
+    );
+    for version in ["--http1.1", "--http2"] {
+        let finished = run(&format!("try {} {version} -o json", folder.file("plan.yaml")));
+        let value: Value =
+            serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {finished:?}"));
+        let request = &value["exchanges"][0]["request"];
+        assert_eq!(request["body"], "hello again", "{version}: {value:#}");
+        let head = request["head"].as_str().unwrap_or_default();
+        assert_eq!(head.matches("\ncontent-length: 11").count(), 1, "{version}: {value:#}");
+    }
+}

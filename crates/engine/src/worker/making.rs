@@ -112,6 +112,11 @@ impl<B: Backend> Worker<'_, B> {
             let dynamic = &self.draft.dynamic;
             if self.exchanges.keeps {
                 self.draft.logged.copy_from(dynamic);
+                let length =
+                    dynamic.content_length().filter(|_| dynamic.fields.get("content-length").is_none());
+                if let Some(length) = length {
+                    self.draft.logged.fields.push(b"content-length", length.to_string().as_bytes());
+                }
                 self.exchanges.captures.keep_lines(
                     &mut request.capture,
                     pool.server.scheme(),

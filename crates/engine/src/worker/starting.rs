@@ -506,6 +506,7 @@ impl<B: Backend> Worker<'_, B> {
             self.conns[slot as usize].listed = false;
             self.enqueue(slot, request, ready, now);
             self.list(slot);
+            self.even_out(pool, now);
             return;
         }
         if !self.may_open(pool, now) {
@@ -513,6 +514,15 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         self.seat_on_new(pool, request, ready, now);
+    }
+
+    /// Opens a connection to a member of the pool that has fewer than another: requests go to connections in
+    /// turn, and so to members as often as they have connections.
+    fn even_out(&mut self, pool: u32, now: Nanos) {
+        if self.pools[pool as usize].target_addresses.is_uneven() && self.has_place(pool, now) {
+            // One that fails is counted, and its member is lost.
+            let _ = self.open_connection(pool, now);
+        }
     }
 
     /// Opens a connection for `request`.

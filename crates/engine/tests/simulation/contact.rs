@@ -67,6 +67,23 @@ fn the_first_safe_request_is_sent_as_the_run_sends_it() {
     assert!(truth.entries().iter().all(|request| request.request.starts_with(b"GET /a?n=0 HTTP/1.1")));
 }
 
+/// Symptom: a server that redirects every request was "100 ok", and nothing said that nobody went there.
+#[test]
+fn a_redirect_that_nobody_follows_is_told() {
+    let moved = || answering(Answer { status: 302, ..Answer::with_body("") });
+    for (run, step, told) in [
+        ("iterations: 3", "{get: /a}", true),
+        ("iterations: 3, follow_redirects: 3", "{get: /a}", false),
+        ("iterations: 3", "{get: /a, expect: {status: 302}}", false),
+        ("iterations: 3", "{get: /a, extract: {there: {header: location}}}", false),
+    ] {
+        let plan = plan(run, &format!("scenarios: [{{steps: [{step}]}}]"));
+        let (found, _) = contact(&plan, moved());
+        let note = found.expect("an answer")[0].note(&plan).unwrap_or_default();
+        assert_eq!(note.contains("--follow-redirects follows them"), told, "{run} {step}: {note}");
+    }
+}
+
 #[test]
 fn a_status_that_is_not_expected_is_told() {
     let refusing = || answering(Answer { status: 401, ..Answer::with_body("who are you?\nsay it") });
