@@ -75,9 +75,8 @@ export function timeName(time: TimeKey): string {
   return time === "response_time" ? "response time" : "service time";
 }
 
-/** Reads the data of the page. */
-export function readData(): ChartData {
-  const element = document.getElementById("chart-data");
-  if (element?.textContent == null) throw new Error("the page has no data for charts");
-  return JSON.parse(element.textContent) as ChartData;
+/** Reads the data of the page; null if it has no charts to draw, as that of a comparison of two targets. */
+export function readData(): ChartData | null {
+  const text = document.getElementById("chart-data")?.textContent;
+  return text == null ? null : (JSON.parse(text) as ChartData);
 }

@@ -26,8 +26,10 @@ if (header !== null) {
   header.prepend(place);
   render(<ThemeChoice />, place);
 }
-for (const place of document.querySelectorAll<HTMLElement>("[data-chart]")) {
-  const chart = CHARTS[place.dataset["chart"] ?? ""];
-  if (chart !== undefined) render(chart(data), place);
+if (data !== null) {
+  for (const place of document.querySelectorAll<HTMLElement>("[data-chart]")) {
+    const chart = CHARTS[place.dataset["chart"] ?? ""];
+    if (chart !== undefined) render(chart(data), place);
+  }
 }
 document.documentElement.dataset["charts"] = "drawn";

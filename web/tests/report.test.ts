@@ -88,6 +88,17 @@ describe.skipIf(!hasBrowser())("reports", () => {
     }
   }
 
+  test("two targets in turns: the page opens without an error, has its theme, and passes axe", async () => {
+    for (const width of [390, 1280, 1920]) {
+      const { tab, trouble } = await open(pages.paired, { width });
+      expect(await tab.locator(".theme button").count()).toBe(3);
+      expect(await tab.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+      expect(await violations(tab)).toEqual([]);
+      expect(trouble).toEqual([]);
+      await tab.context().close();
+    }
+  });
+
   test("a phone shows the outcome, and whether each threshold holds", async () => {
     for (const name of ["faults", "silent"] as const) {
       const { tab } = await open(pages[name], { width: 400 });

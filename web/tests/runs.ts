@@ -14,6 +14,8 @@ export interface Pages {
   faults: Page;
   comparison: Page;
   silent: Page;
+  /** Two targets in turns: it has drawings, and no charts that a script draws. */
+  paired: Page;
   /** Of a hundred million requests; a test of the Rust side has left it. */
   merged: Page;
   end: () => void;
@@ -54,12 +56,15 @@ export async function makePages(): Promise<Pages> {
   const few = ["--rate", "20", "-d", "2s", "--timeout", "400ms", "--no-preflight", "--quiet"];
   await run("run", silent, ...few, "--json", "silent.json");
   await run("report", "silent.json", "--file", "silent.html");
+  const sides = [await sink(), await sink("--delay", "1ms")];
+  await run("ab", ...sides, "--rate", "300", "-d", "3s", "--quiet", "--report", "paired.html");
   await Promise.all(sinks.map(ended));
 
   return {
     faults: page("faults.html", "faults.json"),
     comparison: page("comparison.html", "base.json", "new.json"),
     silent: page("silent.html", "silent.json"),
+    paired: page("paired.html"),
     merged: { file: merged.html, results: [JSON.parse(readFileSync(merged.json, "utf8"))] },
     end: () => rmSync(folder, { recursive: true }),
   };

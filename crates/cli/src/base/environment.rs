@@ -8,6 +8,7 @@ use plimsoll_plan::{Confinement, Problem};
 use plimsoll_report::Style;
 
 use crate::base::color::{ColorChoice, Theme};
+use crate::base::terminal as tty;
 
 /// Width of a report that does not go to a terminal, in columns.
 const DEFAULT_WIDTH: usize = 100;
@@ -28,7 +29,9 @@ pub(crate) fn color(choice: ColorChoice, terminal: bool) -> bool {
 /// Returns the style of the report on stdout.
 pub(crate) fn style(choice: ColorChoice) -> Style {
     let terminal = std::io::stdout().is_terminal();
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    // Shells set the variable, and export it to nobody.
+    let given = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let columns = given.or_else(|| terminal.then(tty::width_of_stdout).flatten());
     Style {
         color: color(choice, terminal),
         unicode: unicode(),

@@ -134,6 +134,12 @@ pub(crate) fn size() -> Option<(u16, u16)> {
     (ws_col > 0 && ws_row > 0).then_some((ws_col, ws_row))
 }
 
+/// Columns of the terminal that stdout is, if it says so.
+pub(crate) fn width_of_stdout() -> Option<usize> {
+    let columns = termios::tcgetwinsize(stdio::stdout()).ok()?.ws_col;
+    (columns > 0).then_some(usize::from(columns))
+}
+
 impl State {
     fn give_back(&mut self) {
         self.leave(Screen::Left);

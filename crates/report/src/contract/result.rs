@@ -284,10 +284,19 @@ pub struct Run {
     #[serde(default)]
     pub ended_by_threshold: Option<String>,
     /// Source that ended the run before its time, other than a signal: "http" for the control port, "key" for
-    /// a key on the terminal, "orphaned" for the agent of a fleet whose coordinator was silent; null without
-    /// one.
+    /// a key on the terminal, "orphaned" for the agent of a fleet whose coordinator was silent, "agent_left"
+    /// for one that was told to end; null without one.
     #[serde(default)]
     pub stopped_by: Option<String>,
+}
+
+impl Run {
+    /// The command line as a shell takes it: pasted there, it is the same command.
+    pub fn command_line(&self) -> String {
+        let args = || self.args.iter().map(String::as_str);
+        // Arguments of a process have no NUL, the only thing that cannot be quoted.
+        shlex::try_join(args()).unwrap_or_else(|_| self.args.join(" "))
+    }
 }
 
 /// A server under load.

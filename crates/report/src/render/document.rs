@@ -125,7 +125,7 @@ impl Document {
             beside: beside::sections(result),
             generator: generator::sections(result),
             origin: origin::sections(result),
-            command: result.run.args.join(" "),
+            command: result.run.command_line(),
         }
     }
 

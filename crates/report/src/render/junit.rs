@@ -94,7 +94,7 @@ fn properties(out: &mut String, result: &RunResult) {
         ("seed", run.seed.to_string()),
         ("plan", run.plan_hash.clone()),
         ("model", model),
-        ("command", run.args.join(" ")),
+        ("command", run.command_line()),
     ];
     line(out, 2, "<properties>");
     for (name, value) in all {
