@@ -6,6 +6,12 @@
 //! intended time, which is carried to the end and never recomputed).
 #![forbid(unsafe_code)]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "Plimsoll measures by interfaces of Linux (io_uring, epoll, the kernel's receive stamps, /proc): see \
+     docs/install.md for what to do on macOS and Windows"
+);
+
 pub mod arrival;
 pub mod calendar;
 pub mod characters;

@@ -55,7 +55,7 @@ struct SearchArgs {
     #[arg(long, value_name = "SETTING=N,N,…", conflicts_with_all = ["from", "to", "precision", "max_time"])]
     sweep: Option<String>,
     /// Write a page with charts of the sweep: of streams of tokens, throughput against the speed of one user
-    #[arg(long, value_name = "FILE", requires = "sweep", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
     /// First rate to try, in iterations per second [default: 100]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
@@ -166,6 +166,11 @@ impl FindArgs {
                 Nanos::ZERO
             })
         });
+        // The parser forgets the requirement beside a flag that excludes --sweep.
+        if search.html.is_some() && search.sweep.is_none() {
+            let problem = Problem::new("--html is a page about a sweep, and there is no --sweep");
+            problems.push(problem.with_hint("add --sweep connections=1,2,4,8, or leave it out"));
+        }
         let to = to.unwrap_or(f64::INFINITY);
         if problems.is_empty() && to < from {
             let hint = "give --from a lower rate, or --to a higher one";

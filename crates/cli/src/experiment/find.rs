@@ -34,6 +34,8 @@ const EARLY_CONFIDENCE: f64 = 0.999;
 /// Limit of the connections, as a multiple of those that Little's law asks for within the SLO. With more, a
 /// server that is overloaded would only have longer queues.
 const SPARE_CONNECTIONS: f64 = 4.0;
+/// Trials without which a search has no answer: at a rate, beside it, and of the lower one again.
+const FEWEST_TRIALS: u64 = 3;
 /// Connections that are always allowed.
 const FEWEST_CONNECTIONS: u32 = 64;
 
@@ -56,6 +58,7 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
             return Err(failure);
         }
     };
+    check_time(&plan, &spec).map_err(Failure::usage)?;
     let objectives = objectives(&plan).map_err(Failure::usage)?;
     let json = files::json_file(args.output.json.as_ref())?;
     let quiet = args.output.quiet;
@@ -77,6 +80,19 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
         |out| render_capacity(&result, TableFormat::Json, style, out),
     )?;
     Ok(exit)
+}
+
+/// Refuses a search that has no time for a trial, one beside it, and a confirmation.
+fn check_time(plan: &Plan, spec: &SearchSpec) -> Result<(), Problem> {
+    let trial = plan.end.duration.unwrap_or(SHORTEST_LEAD);
+    let least = Nanos(trial.0.saturating_mul(FEWEST_TRIALS));
+    if spec.max_time >= least {
+        return Ok(());
+    }
+    let [given, trial, least] = [spec.max_time, trial, least].map(figure::nanos);
+    let problem =
+        Problem::new(format!("--max-time: {given} leave no room for {FEWEST_TRIALS} trials of {trial}"));
+    Err(problem.with_hint(format!("write --max-time {least} or more, or a shorter trial: -d 500ms")))
 }
 
 /// A search under way.
