@@ -3,7 +3,7 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::log::StreamTimes;
 use plimsoll_metrics::{EVENT_TIME_LIMIT, EventStreamRecord, EventStreamSample, Goodput, Sample};
-use plimsoll_scenario::{EventFault, EventStream, first_line};
+use plimsoll_scenario::{CompletionApi, EventFault, EventStream, first_line};
 use plimsoll_wire::events::{Event, EventError, EventReader};
 
 /// Bytes of an event that are quoted in an error.
@@ -46,7 +46,8 @@ pub(crate) struct StreamState {
     broken: Option<EventError>,
     /// An event has said that the stream is complete.
     ended: bool,
-    /// The first bytes of the body, until an event was there: one that has none is quoted.
+    /// The first bytes of the body, until an event was there that can be understood: a body that has none is
+    /// quoted.
     opening: Vec<u8>,
     /// The instants of the events with content, if they are logged.
     times: Option<Box<StreamTimes>>,
@@ -68,6 +69,7 @@ struct StreamFacts {
     bytes: u64,
     tokens: Option<u64>,
     prompt_tokens: Option<u64>,
+    api: Option<CompletionApi>,
 }
 
 const NOTHING: StreamFacts = StreamFacts {
@@ -84,6 +86,7 @@ const NOTHING: StreamFacts = StreamFacts {
     bytes: 0,
     tokens: None,
     prompt_tokens: None,
+    api: None,
 };
 
 impl StreamState {
@@ -131,7 +134,7 @@ impl StreamState {
         if news.is_empty() {
             return;
         }
-        if facts.events == 0 && opening.len() < OPENING {
+        if (facts.events == 0 || fault.is_some()) && opening.len() < OPENING {
             opening.extend_from_slice(&news[..news.len().min(OPENING - opening.len())]);
         }
         self.came = came;
@@ -163,23 +166,40 @@ impl StreamState {
         record: &mut EventStreamRecord,
     ) -> Result<(), (ErrorClass, String)> {
         let Self { reader, facts, fault, ended, came, together, times, .. } = self;
+        let mut is_cut = false;
         let whole = reader.finish(|event| {
+            // A line of JSON without a line end may be a part of one.
+            if step.stream.has_end() && step.stream.read(event.data).fault == Some(EventFault::Malformed) {
+                is_cut = true;
+                return;
+            }
             let is_content = facts.note(step.stream, &event, (*came, *together > 0), record, fault, ended);
             if step.logs {
                 log(times.get_or_insert_default(), step.stream, &event, is_content.then_some(came.at));
             }
         });
+        let whole = whole && !is_cut;
         if let Some(error) = self.broken {
             return Err((ErrorClass::Protocol, error.to_string()));
         }
-        match self.fault.take() {
+        let fault = self.fault.take();
+        let is_error = matches!(fault, Some((EventFault::Error, _)));
+        // A document of JSON is one that is not a stream, unless its lines are those of Ollama.
+        if step.stream.has_end()
+            && self.reader.is_in_lines()
+            && self.facts.api != Some(CompletionApi::Lines)
+            && !is_error
+        {
+            return Err((ErrorClass::StreamIncomplete, no_event(&self.opening)));
+        }
+        match fault {
             Some((EventFault::Error, said)) => {
                 return Err((ErrorClass::Rejected, format!("the server said in the stream: {said}")));
             }
             Some((EventFault::Malformed, said)) => {
                 return Err((
                     ErrorClass::Protocol,
-                    format!("an event that is not a chunk of a completion: {said}"),
+                    format!("an event that is no part of a completion: {said}"),
                 ));
             }
             None => {}
@@ -195,7 +215,8 @@ impl StreamState {
             }
             (false, _) => format!("the stream ended in the middle of an event, after {events} whole ones"),
             (true, _) if step.stream.has_end() && !self.ended => {
-                format!("the stream ended after {events} events without `[DONE]` or a finish_reason")
+                let end = self.facts.api.unwrap_or(CompletionApi::Chunks).end();
+                format!("the stream ended after {events} events without {end}")
             }
             _ => return Ok(()),
         };
@@ -314,9 +335,11 @@ impl StreamFacts {
             *fault = Some((found, String::from_utf8_lossy(quote).into_owned()));
         }
         let before = self.tokens;
+        self.api = self.api.or(said.api);
         if let Some(usage) = said.usage {
-            self.tokens = Some(usage.completion_tokens);
-            self.prompt_tokens = Some(usage.prompt_tokens);
+            self.tokens = usage.completion_tokens.or(self.tokens);
+            // Some that count in two events have 0 in one of them.
+            self.prompt_tokens = usage.prompt_tokens.filter(|tokens| *tokens > 0).or(self.prompt_tokens);
         }
         if !said.content {
             return false;
@@ -333,8 +356,8 @@ impl StreamFacts {
             let gap = at.since(self.last_content);
             self.longest_gap = self.longest_gap.max(gap);
             // Only a server that counts in every event says how many tokens are in this one.
-            let tokens =
-                said.usage.zip(before).map(|(usage, before)| usage.completion_tokens.saturating_sub(before));
+            let counted = said.usage.and_then(|usage| usage.completion_tokens);
+            let tokens = counted.zip(before).map(|(counted, before)| counted.saturating_sub(before));
             record.record_gap(gap, tokens);
         }
         self.last_content = at;
@@ -370,12 +393,15 @@ pub(crate) fn record(
 }
 
 #[cfg(test)]
+mod dialects;
+
+#[cfg(test)]
 mod tests {
     use plimsoll_scenario::MessageStream;
 
     use super::*;
 
-    const OPENAI: StreamedStep = StreamedStep { stream: EventStream::OpenAi, drains: true, logs: false };
+    const LLM: StreamedStep = StreamedStep { stream: EventStream::Completion, drains: true, logs: false };
 
     fn on_time(at: u64) -> Receipt {
         Receipt { at: Nanos(at), behind: Nanos(700) }
@@ -383,14 +409,14 @@ mod tests {
 
     /// The chunks of a completion, each with the instant at which it came.
     fn read(pieces: &[(u64, &str)]) -> (StreamState, EventStreamRecord, Result<(), (ErrorClass, String)>) {
-        let (mut state, mut record) = (StreamState::new(OPENAI.stream), EventStreamRecord::default());
+        let (mut state, mut record) = (StreamState::new(LLM.stream), EventStreamRecord::default());
         let mut body = Vec::new();
         for (at, piece) in pieces {
             body.extend_from_slice(piece.as_bytes());
-            state.read(OPENAI, &mut body, on_time(*at), &mut record);
+            state.read(LLM, &mut body, on_time(*at), &mut record);
             assert!(body.is_empty());
         }
-        let ended = state.finish(OPENAI, &mut record);
+        let ended = state.finish(LLM, &mut record);
         (state, record, ended)
     }
 
@@ -487,10 +513,10 @@ mod tests {
         // The finish reason shares a receive time as well, and is not content.
         let end = ["data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", DONE].concat();
         for (behind, uncertain) in [(EVENT_TIME_LIMIT, 0), (EVENT_TIME_LIMIT + Nanos(1), 1)] {
-            let (mut state, mut record) = (StreamState::new(OPENAI.stream), EventStreamRecord::default());
+            let (mut state, mut record) = (StreamState::new(LLM.stream), EventStreamRecord::default());
             for (at, piece) in [(10, HI), (20, &two), (30, &end)] {
                 let came = Receipt { at: Nanos(at), behind };
-                state.read(OPENAI, &mut piece.as_bytes().to_vec(), came, &mut record);
+                state.read(LLM, &mut piece.as_bytes().to_vec(), came, &mut record);
             }
             let StreamFacts { shared_events, shared_content_events, uncertain_events, .. } = state.facts;
             assert_eq!((shared_events, shared_content_events, uncertain_events), (2, 1, uncertain));
@@ -499,9 +525,9 @@ mod tests {
 
     #[test]
     fn a_log_has_the_name_of_the_completion_and_the_instants_of_its_content() {
-        let logged = StreamedStep { logs: true, ..OPENAI };
+        let logged = StreamedStep { logs: true, ..LLM };
         let role = "data: {\"id\":\"chatcmpl-7\",\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\n";
-        let (mut state, mut record) = (StreamState::new(OPENAI.stream), EventStreamRecord::default());
+        let (mut state, mut record) = (StreamState::new(LLM.stream), EventStreamRecord::default());
         for (at, piece) in [(10, role), (20, HI), (40, HI), (40, DONE)] {
             state.read(logged, &mut piece.as_bytes().to_vec(), on_time(at), &mut record);
         }
@@ -515,11 +541,11 @@ mod tests {
     #[test]
     fn an_open_stream_holds_the_event_that_is_not_whole_and_little_more() {
         assert!(size_of::<StreamState>() <= 384, "{} bytes", size_of::<StreamState>());
-        let (mut state, mut record) = (StreamState::new(OPENAI.stream), EventStreamRecord::default());
+        let (mut state, mut record) = (StreamState::new(LLM.stream), EventStreamRecord::default());
         let mut body = Vec::new();
         for at in 0..10_000 {
             body.extend_from_slice(HI.as_bytes());
-            state.read(OPENAI, &mut body, on_time(at), &mut record);
+            state.read(LLM, &mut body, on_time(at), &mut record);
         }
         assert!(state.reader.held_bytes() + body.capacity() < 1_024);
     }
@@ -527,10 +553,10 @@ mod tests {
     #[test]
     fn a_state_that_is_used_again_remembers_nothing() {
         let (mut state, ..) = read(&[(1, HI), (2, "data: {\"cho")]);
-        state.reset(OPENAI.stream);
+        state.reset(LLM.stream);
         let (mut body, mut record) = ([HI, DONE].concat().into_bytes(), EventStreamRecord::default());
-        state.read(OPENAI, &mut body, on_time(7), &mut record);
-        assert_eq!(state.finish(OPENAI, &mut record), Ok(()));
+        state.read(LLM, &mut body, on_time(7), &mut record);
+        assert_eq!(state.finish(LLM, &mut record), Ok(()));
         assert_eq!((state.facts.events, state.facts.first), (2, Nanos(7)));
         assert!(class_of(ErrorClass::Reset, Some(&state)) == ErrorClass::StreamIncomplete);
         assert!(class_of(ErrorClass::Status5xx, Some(&state)) == ErrorClass::Status5xx);

@@ -226,7 +226,7 @@ pub struct ExpectSpec {
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub json: Keyed<Field<MatchSpec>>,
     /// Events of a response that is a `stream`: by `first`, `last`, `any`, or the number of the event from 1.
-    /// The `[DONE]` of `stream: openai` is no event here.
+    /// The `[DONE]` of `stream: llm` is no event here.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub events: Keyed<Field<EventExpectSpec>>,
 }

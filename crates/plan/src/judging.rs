@@ -102,7 +102,7 @@ impl Resolver<'_> {
         {
             let problem =
                 given.problem(format!("{} has no effect: no step has a stream of events", given.by));
-            self.problems.push(problem.with_hint("write `stream: sse` or `stream: openai` in the step"));
+            self.problems.push(problem.with_hint("write `stream: sse` or `stream: llm` in the step"));
         }
         for spec in &plan.thresholds {
             let is_goodput = spec.threshold.metric == Metric::Count(Counted::Total(Total::Goodput));
@@ -117,7 +117,7 @@ impl Resolver<'_> {
             };
             if of_streams && !has_streams {
                 let message = format!("`{}` is about streams of events, and no step has any", spec.threshold);
-                let hint = "write `stream: sse` or `stream: openai` in the step";
+                let hint = "write `stream: sse` or `stream: llm` in the step";
                 self.problems.push(Problem::new(message).with_hint(hint));
             }
         }

@@ -1,6 +1,6 @@
 //! Responses that are streams of events: how events are separated, and what they contain.
 
-mod openai;
+mod completion;
 
 use plimsoll_wire::events::EventFormat;
 
@@ -11,8 +11,9 @@ pub enum EventStream {
     Sse,
     /// JSON in lines; each line is content.
     Ndjson,
-    /// Chunks of a completion as OpenAI's API sends them, as server-sent events.
-    OpenAi,
+    /// The events of a language model's answer: OpenAI's chunks and responses, Anthropic's messages, Ollama's
+    /// lines, told apart by what they say.
+    Completion,
     /// Messages of gRPC; each is content. A call has it by its method.
     Grpc(MessageStream),
 }
@@ -31,12 +32,55 @@ pub struct MessageStream {
 pub struct EventFacts {
     /// It has what a user waits for.
     pub content: bool,
+    /// All of that is reasoning, which comes before the answer.
+    pub reasoning: bool,
+    /// The API that it belongs to, if it shows that.
+    pub api: Option<CompletionApi>,
     /// The stream is complete with it, as far as its content goes.
     pub ends: bool,
     /// It says that the request has failed, or nothing that can be understood.
     pub fault: Option<EventFault>,
     /// The server's count of tokens so far.
     pub usage: Option<Usage>,
+}
+
+impl EventFacts {
+    /// An event of an API that has a part of an answer, of the reasoning before it, or neither.
+    const fn of(api: CompletionApi, answer: bool, reasoning: bool) -> Self {
+        Self {
+            content: answer || reasoning,
+            reasoning: reasoning && !answer,
+            api: Some(api),
+            ends: false,
+            fault: None,
+            usage: None,
+        }
+    }
+}
+
+/// The API that the events of a language model belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompletionApi {
+    /// OpenAI's chunks of completions.
+    Chunks,
+    /// OpenAI's responses.
+    Responses,
+    /// Anthropic's messages.
+    Messages,
+    /// Ollama's lines of JSON.
+    Lines,
+}
+
+impl CompletionApi {
+    /// What says that a stream is complete, in words.
+    pub const fn end(self) -> &'static str {
+        match self {
+            Self::Chunks => "`[DONE]` or a finish_reason",
+            Self::Responses => "`response.completed` or `response.incomplete`",
+            Self::Messages => "`message_stop` or a stop_reason",
+            Self::Lines => "`\"done\": true`",
+        }
+    }
 }
 
 /// Fault of an event.
@@ -48,30 +92,31 @@ pub enum EventFault {
     Malformed,
 }
 
-/// Numbers of tokens, as a server counts them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(default)]
+/// Numbers of tokens, as a server counts them; [`u64::MAX`] for a number that no count can be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens of the prompt.
-    pub prompt_tokens: u64,
+    pub prompt_tokens: Option<u64>,
     /// Tokens of the answer.
-    pub completion_tokens: u64,
+    pub completion_tokens: Option<u64>,
 }
 
 impl EventStream {
     /// The names in plans, in the order of the variants. That of gRPC has none.
-    pub const NAMES: [&'static str; 3] = ["sse", "ndjson", "openai"];
+    pub const NAMES: [&'static str; 3] = ["sse", "ndjson", "llm"];
 
-    /// Returns the stream of this name.
+    /// Returns the stream of this name. `openai` is that of `llm` in older plans.
     pub fn by_name(name: &str) -> Option<Self> {
-        let all = [Self::Sse, Self::Ndjson, Self::OpenAi];
+        let name = if name == "openai" { "llm" } else { name };
+        let all = [Self::Sse, Self::Ndjson, Self::Completion];
         Self::NAMES.iter().zip(all).find(|(known, _)| **known == name).map(|(_, stream)| stream)
     }
 
     /// The format that separates events.
     pub const fn format(self) -> EventFormat {
         match self {
-            Self::Sse | Self::OpenAi => EventFormat::Sse,
+            Self::Sse => EventFormat::Sse,
+            Self::Completion => EventFormat::SseOrNdjson,
             Self::Ndjson => EventFormat::Ndjson,
             Self::Grpc(_) => EventFormat::Grpc,
         }
@@ -79,14 +124,14 @@ impl EventStream {
 
     /// Returns `true` if an event has to say that the stream is complete.
     pub const fn has_end(self) -> bool {
-        matches!(self, Self::OpenAi)
+        matches!(self, Self::Completion)
     }
 
     /// Returns the number of events that are enough: the response is broken off behind them.
     pub const fn enough(self) -> Option<u32> {
         match self {
             Self::Grpc(MessageStream { take, .. }) => take,
-            Self::Sse | Self::Ndjson | Self::OpenAi => None,
+            Self::Sse | Self::Ndjson | Self::Completion => None,
         }
     }
 
@@ -97,15 +142,15 @@ impl EventStream {
 
     /// Returns `true` if an event with this data says nothing but that the stream is complete: `[DONE]`.
     pub fn is_end_mark(self, data: &[u8]) -> bool {
-        matches!(self, Self::OpenAi) && openai::is_end_mark(data)
+        matches!(self, Self::Completion) && completion::is_end_mark(data)
     }
 
     /// Returns the name that the server gave to the response, if an event with this data tells it: the `id`
-    /// of a chunk.
+    /// of a chunk, a response or a message.
     pub fn id_of(self, data: &[u8]) -> Option<String> {
         match self {
             Self::Sse | Self::Ndjson | Self::Grpc(_) => None,
-            Self::OpenAi => openai::id_of(data),
+            Self::Completion => completion::id_of(data),
         }
     }
 
@@ -114,7 +159,7 @@ impl EventStream {
     pub fn read(self, data: &[u8]) -> EventFacts {
         match self {
             Self::Sse | Self::Ndjson | Self::Grpc(_) => EventFacts { content: true, ..EventFacts::default() },
-            Self::OpenAi => openai::read(data),
+            Self::Completion => completion::read(data),
         }
     }
 }

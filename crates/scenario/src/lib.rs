@@ -58,7 +58,7 @@ pub use context::{Constants, Context, Scope};
 pub use cookie::CookieJar;
 pub use dynamic::DynamicRequest;
 pub use error::TemplateError;
-pub use event_stream::{EventFacts, EventFault, EventStream, MessageStream, Usage};
+pub use event_stream::{CompletionApi, EventFacts, EventFault, EventStream, MessageStream, Usage};
 pub use extract::{Conversion, Extract};
 pub use feed::{AtEnd, FeedError, FeedSpec, Feeds, Order, Per, Rows, Share};
 pub use fingerprint::Fingerprint;

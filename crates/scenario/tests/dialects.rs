@@ -6,7 +6,7 @@ use plimsoll_wire::events::EventReader;
 
 /// Events, events with content, the last count of tokens, and whether the end was told.
 fn read(stream: &[u8], cut: usize) -> (u64, u64, Option<Usage>, bool) {
-    let judge = EventStream::OpenAi;
+    let judge = EventStream::Completion;
     let (mut reader, mut told) = (EventReader::new(judge.format()), (0, 0, None, false));
     for piece in stream.chunks(cut) {
         let fed = reader.feed(piece, |event| {
@@ -25,7 +25,8 @@ fn read(stream: &[u8], cut: usize) -> (u64, u64, Option<Usage>, bool) {
 
 #[test]
 fn dialects_of_other_servers_are_understood() {
-    let usage = |prompt_tokens, completion_tokens| Some(Usage { prompt_tokens, completion_tokens });
+    let usage =
+        |prompt, completion| Some(Usage { prompt_tokens: Some(prompt), completion_tokens: Some(completion) });
     let cases: [(&str, &[u8], _); 3] = [
         // The role alone is not a token, reasoning is one.
         ("vLLM", include_bytes!("dialects/vllm_chat.sse"), (7, 3, usage(12, 4), true)),

@@ -1,9 +1,11 @@
-//! A server with the API of OpenAI, as servers of language models have it: answers come when a law says.
+//! A server with the APIs of OpenAI, Anthropic and Ollama, as servers of language models have them: answers
+//! come when a law says.
 //!
 //! ```text
 //!   POST /v1/chat/completions ──► slot or queue ──► TTFT ──► chunk ── gap ── chunk ── … ──► finish, [DONE]
 //!   POST /v1/completions                                     └► truth log: when each was handed over
-//!   GET  /v1/models
+//!   POST /v1/responses, /v1/messages, /api/chat, /api/generate
+//!   GET  /v1/models, /api/tags
 //! ```
 //!
 //! There is no model behind it: the text is made of numbered words, each of which counts as a token, and a
@@ -11,6 +13,7 @@
 
 mod api;
 mod chunk;
+mod dialect;
 mod options;
 mod request;
 mod truth;

@@ -32,6 +32,9 @@ pub enum EventFormat {
     Ndjson,
     /// Messages of gRPC, each with its prefix.
     Grpc,
+    /// JSON in lines if the first thing in the body is an object, else server-sent events, no field of which
+    /// begins like that.
+    SseOrNdjson,
 }
 
 /// One event.
@@ -126,6 +129,11 @@ impl EventReader {
         self.line.capacity() + self.data.capacity() + self.name.capacity() + self.id.capacity()
     }
 
+    /// Returns `true` if the events are lines of JSON.
+    pub const fn is_in_lines(&self) -> bool {
+        matches!(self.format, EventFormat::Ndjson)
+    }
+
     /// Passes the events that this piece of the payload completes to `tell`.
     ///
     /// # Errors
@@ -135,12 +143,26 @@ impl EventReader {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
+        if self.format == EventFormat::SseOrNdjson {
+            self.choose(input);
+        }
         let told = match self.format {
-            EventFormat::Sse | EventFormat::Ndjson => self.feed_lines(input, tell),
+            EventFormat::Sse | EventFormat::Ndjson | EventFormat::SseOrNdjson => self.feed_lines(input, tell),
             EventFormat::Grpc => self.feed_messages(input, tell),
         };
         self.fault = told.err();
         told
+    }
+
+    /// Chooses the format by the first byte that is neither white space nor of the mark. What comes before is
+    /// the front of a line in both.
+    fn choose(&mut self, input: &[u8]) {
+        let first = input.iter().find(|byte| !byte.is_ascii_whitespace() && !BOM.contains(byte));
+        match first {
+            Some(b'{') => self.format = EventFormat::Ndjson,
+            Some(_) => self.format = EventFormat::Sse,
+            None => {}
+        }
     }
 
     /// The messages of gRPC that are whole with this piece.
@@ -179,7 +201,7 @@ impl EventReader {
                 continue;
             }
             let end = match self.format {
-                EventFormat::Sse => memchr2(b'\n', b'\r', input),
+                EventFormat::Sse | EventFormat::SseOrNdjson => memchr2(b'\n', b'\r', input),
                 EventFormat::Ndjson | EventFormat::Grpc => memchr(b'\n', input),
             };
             let part = &input[..end.unwrap_or(input.len())];
@@ -228,8 +250,8 @@ impl EventReader {
                     tell(Event { data, name: &[], id: &[], retry: None });
                 }
             }
-            EventFormat::Sse if line.is_empty() => self.end_event(tell),
-            EventFormat::Sse => self.field(line),
+            EventFormat::Sse | EventFormat::SseOrNdjson if line.is_empty() => self.end_event(tell),
+            EventFormat::Sse | EventFormat::SseOrNdjson => self.field(line),
         }
     }
 
@@ -329,6 +351,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_first_byte_tells_lines_of_json_from_server_sent_events() {
+        for (body, lines) in [
+            ("data: {}\n\n", false),
+            ("\u{feff}\r\n\ndata: {}\n\n", false),
+            (": {}\n\ndata: {}\n\n", false),
+            ("{}\n", true),
+            ("\u{feff}{}", true),
+            ("\r\n \n {}", true),
+        ] {
+            let (mut reader, mut told) = (EventReader::new(EventFormat::SseOrNdjson), Vec::new());
+            for byte in body.as_bytes().chunks(1) {
+                reader.feed(byte, |event| told.push(event.data.to_vec())).unwrap();
+            }
+            assert!(reader.finish(|event| told.push(event.data.to_vec())), "{body:?}");
+            assert_eq!((told, reader.is_in_lines()), (vec![b"{}".to_vec()], lines), "{body:?}");
+        }
+    }
+
     trait MapText {
         fn map_text(&self) -> Vec<String>;
     }
@@ -419,7 +460,9 @@ mod tests {
                 "retry: 9", "\u{feff}", "é", "\0\0\0\0\0", "\u{1}\0\0\0\u{2}ab", "\0\0",
             ]), 0..40),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
-            format in prop::sample::select(vec![EventFormat::Sse, EventFormat::Ndjson, EventFormat::Grpc]),
+            format in prop::sample::select(vec![
+                EventFormat::Sse, EventFormat::Ndjson, EventFormat::Grpc, EventFormat::SseOrNdjson,
+            ]),
         ) {
             let body = parts.concat().into_bytes();
             let whole = read(format, &[&body]);

@@ -1,11 +1,14 @@
-//! Completions of language models over OpenAI's API: prompts of a length, answers that come as a stream.
+//! Completions of language models over OpenAI's APIs, Anthropic's and Ollama's: prompts of a length, answers
+//! that come as a stream.
 
+mod api;
 mod length;
 mod prompts;
 
 use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
+pub use api::Api;
 pub use length::Length;
 pub use prompts::CompletionFactory;
 
@@ -17,44 +20,20 @@ const TIMEOUT: &str = "10m";
 /// Time for which answers are waited for after the end of the load, for the same reason.
 const DRAIN: &str = "2m";
 
-/// Which of the two APIs is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Api {
-    /// Messages of a chat.
-    Chat,
-    /// A plain prompt.
-    Completions,
-}
-
-impl Api {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Chat, Self::Completions];
-
-    /// The name in plans and flags.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Completions => "completions",
-        }
-    }
-
-    const fn path(self) -> &'static str {
-        match self {
-            Self::Chat => "/v1/chat/completions",
-            Self::Completions => "/v1/completions",
-        }
-    }
-}
+/// Tokens of an answer that a request for a response of OpenAI has to ask for at least.
+const FEWEST_OF_RESPONSES: u64 = 16;
 
 /// Load on a server of language models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmLoad {
-    /// The address of the server; a path `/v1` at its end is understood.
+    /// The address of the server; a path `/v1` at its end is understood, and so is the one of an API.
     pub url: String,
+    /// The path of the requests, if it is not the one of the URL or the usual one of the API.
+    pub endpoint: Option<String>,
     /// Name of the model.
     pub model: String,
-    /// Which API is asked.
-    pub api: Api,
+    /// Which API is asked, if its path does not tell that.
+    pub api: Option<Api>,
     /// Length of prompts, unless they are those of a file.
     pub input: Option<String>,
     /// Length of answers.
@@ -85,8 +64,8 @@ impl LlmLoad {
     /// # Errors
     /// There is no URL. Whether the plan itself is right shows when it is resolved.
     pub fn document(&self) -> Result<Value, WorkloadError> {
-        let url = self.origin();
-        if url.is_empty() {
+        let Place { base, path, api } = self.place()?;
+        if base.is_empty() {
             let hint = "name it, as in `plimsoll llm http://127.0.0.1:8000 --model NAME`";
             return Err(WorkloadError::new("no server is named", hint));
         }
@@ -99,9 +78,9 @@ impl LlmLoad {
         }
         let mut step = json!({
             "name": COMPLETION,
-            "post": self.api.path(),
-            "completion": self.completion(),
-            "stream": "openai",
+            "post": path,
+            "completion": self.completion(api, &path),
+            "stream": "llm",
         });
         if let Some(think) = &self.think {
             step["think"] = json!(think);
@@ -111,31 +90,74 @@ impl LlmLoad {
         }
         Ok(json!({
             "name": "llm",
-            "targets": { "server": url },
+            "targets": { "server": base },
             "run": run,
             "scenarios": [{ "name": "llm", "steps": [step] }],
         }))
     }
 
-    /// Returns a step that asks for one token after a prompt of this many bytes, to see how many tokens the
-    /// server counts in it.
-    pub fn measuring_step(&self, bytes: usize) -> Value {
+    /// Returns a step that asks for a token or few after a prompt of this many bytes, to see how many tokens
+    /// the server counts in it.
+    ///
+    /// # Errors
+    /// As [`document`](Self::document).
+    pub fn measuring_step(&self, bytes: usize) -> Result<Value, WorkloadError> {
+        let Place { path, api, .. } = self.place()?;
         let text = prompts::sample(bytes);
-        let mut body = json!({ "model": self.model, "max_tokens": 1 });
-        match self.api {
-            Api::Chat => body["messages"] = json!([{ "role": "user", "content": text }]),
-            Api::Completions => body["prompt"] = json!(text),
+        let said = match api.takes_messages() {
+            true => json!([{ "role": "user", "content": text }]),
+            false => json!(text),
+        };
+        let tokens = if api == Api::Responses { FEWEST_OF_RESPONSES } else { 1 };
+        let headers: Map<String, Value> =
+            api.headers().iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        let mut step = json!({ "post": path, "json": api.request(&self.model, said, tokens, false) });
+        if !headers.is_empty() {
+            step["headers"] = headers.into();
         }
-        json!({ "post": self.api.path(), "json": body })
+        Ok(step)
     }
 
-    /// Returns the origin of the server, without a path.
-    pub fn origin(&self) -> &str {
+    /// Returns the address of the server, in front of the path of the requests.
+    ///
+    /// # Errors
+    /// As [`document`](Self::document).
+    pub fn base(&self) -> Result<String, WorkloadError> {
+        self.place().map(|place| place.base)
+    }
+
+    /// Returns the API that is asked.
+    ///
+    /// # Errors
+    /// As [`document`](Self::document).
+    pub fn api(&self) -> Result<Api, WorkloadError> {
+        self.place().map(|place| place.api)
+    }
+
+    /// Where requests go: the URL has the path of an API, or the API has its own below it.
+    fn place(&self) -> Result<Place, WorkloadError> {
         let url = self.url.trim_end_matches('/');
-        url.strip_suffix("/v1").unwrap_or(url)
+        let known = self.api.unwrap_or(Api::Chat);
+        let (base, path) = match (&self.endpoint, Api::of_path(url)) {
+            (Some(path), _) => (url, path.clone()),
+            (None, Some(_)) => {
+                let host = url.find("://").map_or(0, |at| at + "://".len());
+                let (base, path) = url.split_at(url[host..].find('/').map_or(url.len(), |at| host + at));
+                (base, path.to_owned())
+            }
+            (None, None) => {
+                let ends = known.path().split_at(known.path()[1..].find('/').map_or(0, |at| at + 1)).0;
+                (url.strip_suffix(ends).unwrap_or(url), known.path().to_owned())
+            }
+        };
+        let api = self.api.or_else(|| Api::of_path(&path)).ok_or_else(|| {
+            let hint = format!("write `--api` with one of {}", Api::names());
+            WorkloadError::new(format!("the path `{path}` does not tell which API is there"), hint)
+        })?;
+        Ok(Place { base: base.to_owned(), path, api })
     }
 
-    fn completion(&self) -> Map<String, Value> {
+    fn completion(&self, api: Api, path: &str) -> Map<String, Value> {
         let mut extra = self.extra.clone();
         if self.ignore_eos {
             extra.insert("ignore_eos".to_owned(), true.into());
@@ -143,7 +165,7 @@ impl LlmLoad {
         let text = |text: &Option<String>| text.clone().map(Value::from);
         let members = [
             ("model", Some(self.model.clone().into())),
-            ("api", (self.api != Api::Chat).then(|| self.api.name().into())),
+            ("api", (Api::of_path(path) != Some(api)).then(|| api.name().into())),
             ("input", text(&self.input)),
             ("output", text(&self.output)),
             ("prefix", self.prefix.map(|tokens| tokens.to_string().into())),
@@ -156,6 +178,13 @@ impl LlmLoad {
     }
 }
 
+/// Where the requests of a load go.
+struct Place {
+    base: String,
+    path: String,
+    api: Api,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,8 +192,9 @@ mod tests {
     fn load() -> LlmLoad {
         LlmLoad {
             url: "http://a:1/v1/".to_owned(),
+            endpoint: None,
             model: "m".to_owned(),
-            api: Api::Chat,
+            api: None,
             input: None,
             output: None,
             prefix: None,
@@ -185,9 +215,9 @@ mod tests {
         assert_eq!(document["targets"], json!({ "server": "http://a:1" }));
         let step = &document["scenarios"][0]["steps"][0];
         assert_eq!(step["post"], "/v1/chat/completions");
-        assert_eq!((&step["completion"], &step["stream"]), (&json!({ "model": "m" }), &json!("openai")));
+        assert_eq!((&step["completion"], &step["stream"]), (&json!({ "model": "m" }), &json!("llm")));
         let document = LlmLoad {
-            api: Api::Completions,
+            api: Some(Api::Completions),
             input: Some("512".to_owned()),
             output: Some("normal:64,8".to_owned()),
             prefix: Some(100),
@@ -199,7 +229,7 @@ mod tests {
         let step = &document["scenarios"][0]["steps"][0];
         assert_eq!(step["post"], "/v1/completions");
         let completion = json!({
-            "model": "m", "api": "completions", "input": "512", "output": "normal:64,8", "prefix": "100",
+            "model": "m", "input": "512", "output": "normal:64,8", "prefix": "100",
             "extra": { "ignore_eos": true },
         });
         assert_eq!(step["completion"], completion);
@@ -213,5 +243,43 @@ mod tests {
         assert_eq!(document["run"]["stages"], "@t.jsonl");
         assert_eq!(document["scenarios"][0]["steps"][0]["completion"]["prompts"], "t.jsonl");
         assert!(!LlmLoad { url: "/".to_owned(), ..load() }.document().unwrap_err().hint().is_empty());
+    }
+
+    #[test]
+    fn the_api_is_told_by_the_path_or_by_its_name() {
+        let place = |url: &str, endpoint: Option<&str>, api: Option<Api>| {
+            let load = LlmLoad { url: url.to_owned(), endpoint: endpoint.map(str::to_owned), api, ..load() };
+            load.document().map(|document| {
+                let step = &document["scenarios"][0]["steps"][0];
+                let texts = [&document["targets"]["server"], &step["post"], &step["completion"]["api"]];
+                texts.map(|text| text.as_str().unwrap_or_default().to_owned())
+            })
+        };
+        for (url, endpoint, api, expected) in [
+            ("http://a", None, None, ["http://a", "/v1/chat/completions", ""]),
+            ("http://a/openai/v1", None, None, ["http://a/openai", "/v1/chat/completions", ""]),
+            ("http://a/v1", None, Some(Api::Anthropic), ["http://a", "/v1/messages", ""]),
+            ("http://a/api", None, Some(Api::Ollama), ["http://a", "/api/chat", ""]),
+            ("http://a/x/v1/messages?beta=true", None, None, ["http://a", "/x/v1/messages?beta=true", ""]),
+            ("http://a/api/generate/", None, None, ["http://a", "/api/generate", ""]),
+            ("http://a/v1/messages", None, Some(Api::Chat), ["http://a", "/v1/messages", "chat"]),
+            ("http://a", Some("/ask"), Some(Api::Responses), ["http://a", "/ask", "responses"]),
+            ("http://a", Some("/p/responses"), None, ["http://a", "/p/responses", ""]),
+        ] {
+            assert_eq!(place(url, endpoint, api).unwrap(), expected, "{url} {endpoint:?} {api:?}");
+        }
+        let error = place("http://a", Some("/ask"), None).unwrap_err();
+        assert!(error.to_string().contains("`/ask`") && error.hint().contains("anthropic"), "{error}");
+    }
+
+    #[test]
+    fn a_request_that_measures_prompts_is_formed_as_the_others_are() {
+        let step = |api| LlmLoad { api: Some(api), ..load() }.measuring_step(8).unwrap();
+        let anthropic = step(Api::Anthropic);
+        assert_eq!(anthropic["headers"]["anthropic-version"], "2023-06-01");
+        assert_eq!(anthropic["json"]["messages"][0]["content"].as_str().unwrap().len(), 8);
+        assert_eq!(step(Api::Chat).get("headers"), None);
+        assert_eq!(step(Api::Responses)["json"]["max_output_tokens"], 16);
+        assert_eq!(step(Api::OllamaGenerate)["json"]["options"]["num_predict"], 1);
     }
 }

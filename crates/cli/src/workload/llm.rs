@@ -3,6 +3,8 @@
 use plimsoll_metrics::FailedExchange;
 use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_report::Style;
+use plimsoll_workloads::llm::Api;
+use serde_json::Value;
 
 use crate::args::workload::llm::{LlmArgs, problem};
 use crate::base::color::Theme;
@@ -15,6 +17,9 @@ use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
 const NAME: &str = "the plan of `plimsoll llm`";
+
+/// The flag with the API key.
+const KEY_FLAG: &str = "--api-key";
 
 /// Bytes of the two prompts that show how long tokens are: by their difference, as templates of chats add
 /// tokens of their own to every prompt.
@@ -34,10 +39,7 @@ fn text(args: &LlmArgs, measured: Option<f64>) -> Result<String, Failure> {
 /// # Errors
 /// All problems with them.
 pub(crate) fn printed(args: &LlmArgs) -> Result<PrintedPlan, Failure> {
-    let amend = |flags: &mut PlanPatch| {
-        authorize(args, flags);
-        Ok(())
-    };
+    let amend = |flags: &mut PlanPatch| authorize(args, flags);
     if args.measures_tokens() {
         let problem = Problem::new("--bytes-per-token auto asks the server, and --print-plan does nothing");
         return Err(Failure::usage(problem.with_hint("write the number of bytes, such as 4.2")));
@@ -59,15 +61,14 @@ fn measure(args: &LlmArgs) -> Result<f64, Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
     // Problems of the plan are reported before the first request to the server.
     let request = RunRequest::made(&args.run, NAME, text(args, None)?);
-    let resolved = request.plan(true).resolve_amended(|flags| {
-        authorize(args, flags);
-        Ok(())
-    })?;
+    let resolved = request.plan(true).resolve_amended(|flags| authorize(args, flags))?;
     let patch = &resolved.layered.patch;
     let flags =
         PlanPatch { bearer: patch.bearer.clone(), headers: patch.headers.clone(), ..transport(patch) };
-    let steps = MEASURED.map(|bytes| load.measuring_step(bytes));
-    let told = answers_before(load.origin(), &steps, flags, patch, FailedExchange::LONGEST)?;
+    let wrong = |error| Failure::usage(problem(&error));
+    let steps: Result<Vec<Value>, _> = MEASURED.into_iter().map(|bytes| load.measuring_step(bytes)).collect();
+    let (steps, base) = (steps.map_err(wrong)?, load.base().map_err(wrong)?);
+    let told = answers_before(&base, &steps, flags, patch, FailedExchange::LONGEST)?;
     let tokens: Vec<u64> = told.iter().filter_map(prompt_tokens).collect();
     let bytes = match tokens[..] {
         [few, many] if many > few => (MEASURED[1] - MEASURED[0]) as f64 / (many - few) as f64,
@@ -84,15 +85,29 @@ fn measure(args: &LlmArgs) -> Result<f64, Failure> {
 
 /// The server's count of the tokens of a prompt.
 fn prompt_tokens(answer: &Answer) -> Option<u64> {
-    let body: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
-    body.pointer("/usage/prompt_tokens")?.as_u64()
+    let body: Value = serde_json::from_slice(&answer.body).ok()?;
+    let counts = ["/usage/prompt_tokens", "/usage/input_tokens", "/prompt_eval_count"];
+    counts.into_iter().find_map(|pointer| body.pointer(pointer)?.as_u64())
 }
 
 /// The API key, among the flags of a run.
-fn authorize(args: &LlmArgs, flags: &mut PlanPatch) {
-    if let Some(key) = args.api_key() {
-        flags.bearer = Some(RawValue::new("--api-key", key));
+fn authorize(args: &LlmArgs, flags: &mut PlanPatch) -> Result<(), Problem> {
+    let Some(key) = args.api_key() else { return Ok(()) };
+    // That there is no API is said when the plan is made.
+    if !args.to_load()?.api().is_ok_and(Api::has_key_header) {
+        flags.bearer = Some(RawValue::new(KEY_FLAG, key));
+        return Ok(());
     }
+    let key = match key.strip_prefix('@') {
+        None => key.to_owned(),
+        Some(file) => {
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| Problem::new(format!("{KEY_FLAG}: cannot read `{file}`: {error}")))?;
+            text.lines().next().unwrap_or_default().trim().to_owned()
+        }
+    };
+    flags.headers.push(RawValue::new(KEY_FLAG, &format!("x-api-key: {key}")));
+    Ok(())
 }
 
 struct Completions<'a> {
@@ -101,7 +116,6 @@ struct Completions<'a> {
 
 impl Workload for Completions<'_> {
     fn amend(&mut self, flags: &mut PlanPatch) -> Result<(), Problem> {
-        authorize(self.args, flags);
-        Ok(())
+        authorize(self.args, flags)
     }
 }

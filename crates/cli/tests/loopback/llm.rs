@@ -467,9 +467,17 @@ fn dialects_of_other_servers_are_understood() {
         ("llama.cpp", include_str!("dialects/llama_cpp.sse"), [3, 3, 11, 0]),
         ("tgi", include_str!("dialects/tgi.sse"), [3, 3, 17, 0]),
         ("a tool call", include_str!("dialects/openai_tool_call.sse"), [3, 9, 50, 0]),
+        ("responses", include_str!("dialects/openai_responses.sse"), [3, 87, 36, 0]),
+        // The name of the tool is content, as in a chunk.
+        ("anthropic", include_str!("dialects/anthropic_thinking_and_tool.sse"), [5, 25, 42, 0]),
+        ("ollama chat", include_str!("dialects/ollama_chat.ndjson"), [4, 28, 26, 0]),
+        ("ollama generate", include_str!("dialects/ollama_generate.ndjson"), [3, 3, 11, 0]),
     ];
     for (name, stream, [content, tokens, prompt_tokens, token_gaps]) in dialects {
-        for line_end in ["\n", "\r\n", "\r"] {
+        // A line of JSON has no end but LF.
+        let line_ends: &[&str] =
+            if stream.starts_with('{') { &["\n", "\r\n"] } else { &["\n", "\r\n", "\r"] };
+        for line_end in line_ends {
             let server = Recorded::serve("text/event-stream", stream.replace('\n', line_end).as_bytes());
             let result = json(&run(&format!("llm {} --model m -n 1 --quiet -o json", server.url)));
             server.end();
@@ -481,11 +489,108 @@ fn dialects_of_other_servers_are_understood() {
             assert_eq!((count(streams, "/uncounted"), count(streams, "/empty")), (0, 0), "{name}");
         }
     }
-    let server = Recorded::serve("text/event-stream", include_bytes!("dialects/tgi_error.sse"));
-    let result = json(&run(&format!("llm {} --model m -n 1 --quiet -o json", server.url)));
-    server.end();
-    let example = result["error_examples"]["rejected"].as_str().expect("an example");
-    assert!(example.contains("out of memory"), "{example}");
+    for (stream, said) in [
+        (&include_bytes!("dialects/tgi_error.sse")[..], "out of memory"),
+        (include_bytes!("dialects/anthropic_error.sse"), "Overloaded"),
+        (include_bytes!("dialects/ollama_error.ndjson"), "an error was encountered"),
+    ] {
+        let server = Recorded::serve("text/event-stream", stream);
+        let result = json(&run(&format!("llm {} --model m -n 1 --quiet -o json", server.url)));
+        server.end();
+        let example = result["error_examples"]["rejected"].as_str().expect("an example");
+        assert!(example.contains(said), "{example}");
+    }
+}
+
+#[test]
+fn each_api_is_asked_in_its_own_words() {
+    for (api, path, opening, closing) in [
+        // Events without content: the role; the reason of the end, the usage, [DONE].
+        ("chat", "/v1/chat/completions", 1, 3),
+        ("completions", "/v1/completions", 0, 3),
+        ("responses", "/v1/responses", 4, 4),
+        ("anthropic", "/v1/messages", 3, 3),
+        ("ollama", "/api/chat", 0, 1),
+        ("ollama-generate", "/api/generate", 0, 1),
+    ] {
+        let target = LlmTarget::start("");
+        for (place, flags) in [
+            (String::new(), format!("--api {api} --api-key secret-word")),
+            (path.to_owned(), "--http2".to_owned()),
+        ] {
+            let args = "--model plimsoll --input-tokens 32 --output-tokens 20 -n 6 -c 2 --quiet -o json";
+            let result = json(&run(&format!("llm {}{place} {args} {flags}", target.url)));
+            assert_eq!(count(&result, "/accounting/ok"), 6, "{api}: {result:#}");
+            let streams = &result["event_streams"];
+            assert_eq!(count(streams, "/tokens"), 6 * 20, "{api}");
+            assert_eq!(count(streams, "/prompt_tokens"), 6 * 32, "{api}");
+            assert_eq!(count(streams, "/content_events"), 6 * 20, "{api}");
+            assert_eq!(count(streams, "/events"), 6 * (20 + opening + closing), "{api}");
+            assert_eq!((count(streams, "/uncounted"), count(streams, "/itl/count")), (0, 6 * 19), "{api}");
+        }
+        assert!(target.stop().iter().all(|answer| answer.end == "whole" && answer.prompt_tokens == 32));
+        for (fault, class, said) in [
+            ("--error 100%", "rejected", "the engine has failed on purpose"),
+            ("--cut 100%", "stream_incomplete", "of a stream"),
+        ] {
+            let target = LlmTarget::start(fault);
+            let result = target.load(&format!("--api {api} --output-tokens 10 -n 2"));
+            assert_eq!(count(&result, &format!("/errors/{class}")), 2, "{api} {fault}: {result:#}");
+            let example = result["error_examples"][class].as_str().expect("an example");
+            assert!(example.contains(said), "{api}: {example}");
+            assert_eq!(count(&result, "/event_streams/itl/count"), 2 * 4, "{api} {fault}");
+        }
+    }
+}
+
+#[test]
+fn the_length_of_tokens_is_asked_of_every_api() {
+    for api in ["chat", "responses", "anthropic", "ollama", "ollama-generate"] {
+        let target = LlmTarget::start("");
+        let args = format!("--api {api} --bytes-per-token auto --input-tokens 50 -n 1");
+        assert_eq!(count(&target.load(&args), "/event_streams/prompt_tokens"), 50, "{api}");
+    }
+}
+
+#[test]
+fn a_path_that_tells_no_api_needs_its_name() {
+    let refused = run("llm http://127.0.0.1:1 --model m --endpoint /ask");
+    refused.assert_refused(2, "the path `/ask` does not tell which API is there");
+    let folder = Folder::new();
+    let plan = |api: &str| {
+        let step = format!("{{post: /ask, completion: {{model: m{api}}}, stream: llm}}");
+        let plan = format!("targets: {{s: 'http://127.0.0.1:1'}}\nscenarios: [{{steps: [{step}]}}]\n");
+        run(&format!("check {}", folder.write("plan.yaml", plan)))
+    };
+    plan("").assert_refused(2, "the path `/ask` does not tell which API of a model is there");
+    let good = plan(", api: anthropic");
+    assert_eq!(good.code, Some(0), "{good:?}");
+}
+
+#[test]
+fn anthropic_gets_its_version_and_its_key() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/v1/messages", listener.local_addr().expect("an address"));
+    let folder = Folder::new();
+    let key = folder.write("key.txt", "key-of-mine\n");
+    let asked = std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut request = vec![0; 1 << 16];
+            if let Ok(read @ 1..) = stream.read(&mut request) {
+                request.truncate(read);
+                return String::from_utf8_lossy(&request).to_lowercase();
+            }
+        }
+        String::new()
+    });
+    let result = run(&format!("llm {url} --model m -n 1 --quiet -o json --timeout 5s --api-key @{key}"));
+    let asked = asked.join().expect("a request");
+    for header in ["anthropic-version: 2023-06-01", "x-api-key: key-of-mine"] {
+        assert!(asked.contains(header), "{header} in {asked}");
+    }
+    assert!(!asked.contains("authorization"), "{asked}");
+    assert!(!result.stdout.contains("key-of-mine"));
 }
 
 /// A server that answers its first connection with recorded bytes.

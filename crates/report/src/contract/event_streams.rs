@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::contract::summary::Summary;
 
 /// Responses that are streams of events. Content is what a user waits for: every event, or, where the steps
-/// say `stream: openai`, the chunks with text, reasoning or tool calls in them. Times of requests are those
+/// say `stream: llm`, the chunks with text, reasoning or tool calls in them. Times of requests are those
 /// of good ones, and of those that timed out before their first content as lower bounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventStreamsResult {

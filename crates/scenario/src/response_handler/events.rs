@@ -140,7 +140,7 @@ mod tests {
             ("last", vec!["c\nd"]),
             ("any", vec!["a", "b", "c\nd"]),
         ] {
-            assert_eq!(picked(EventStream::OpenAi, pick), expected, "{pick}");
+            assert_eq!(picked(EventStream::Completion, pick), expected, "{pick}");
         }
         assert_eq!(picked(EventStream::Sse, "last"), ["[DONE]"]);
         let lines = Events::read(EventStream::Ndjson, b"{}\n\n[1]\n[2]");

@@ -578,7 +578,7 @@ fn events_of_a_stream_are_checked_and_taken() {
         let check = CheckSpec { source, matching, negated };
         let spec = ReactionSpec {
             checks: vec![check.clone()],
-            stream: Some(EventStream::OpenAi),
+            stream: Some(EventStream::Completion),
             ..ReactionSpec::default()
         };
         let handler = compiled(&spec).unwrap();
@@ -598,7 +598,7 @@ fn events_of_a_stream_are_checked_and_taken() {
         let extract = ExtractSpec { regex: regex.map(str::to_owned), ..take(source.clone()) };
         let spec = ReactionSpec {
             extract: vec![extract],
-            stream: Some(EventStream::OpenAi),
+            stream: Some(EventStream::Completion),
             ..ReactionSpec::default()
         };
         let (handler, mut session) = (compiled(&spec).unwrap(), session());

@@ -2,12 +2,14 @@
 
 use serde_json::json;
 
+use super::dialect::Dialect;
 use super::options::LlmOptions;
 use super::request::CompletionRequest;
 use crate::http_reply::HttpReply;
 
 /// Bytes of a prompt that make a token.
 const BYTES_PER_TOKEN: u64 = 4;
+const WRONG_METHOD: &str = "this path does not take this method";
 /// Most tokens of an answer, whatever a request asks for.
 pub(super) const MOST_ANSWER_TOKENS: u64 = 1_000_000;
 
@@ -23,8 +25,7 @@ pub(super) enum Wish {
 /// A completion that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Completion {
-    /// `true` for a message of a chat, `false` for a plain text.
-    pub(super) chat: bool,
+    pub(super) dialect: Dialect,
     pub(super) stream: bool,
     /// Set if the stream ends with the numbers of tokens.
     pub(super) include_usage: bool,
@@ -37,42 +38,58 @@ pub(super) struct Completion {
 /// Reads a request with this body.
 pub(super) fn read(method: &[u8], target: &[u8], body: &[u8], options: &LlmOptions) -> Wish {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    if let Some(dialect) = Dialect::of_path(path) {
+        return match method {
+            b"POST" => completion(body, options, dialect),
+            _ => Wish::Reply(dialect.error(405, "invalid_request_error", WRONG_METHOD)),
+        };
+    }
     match (method, path) {
-        (b"POST", b"/v1/chat/completions") => completion(body, options, true),
-        (b"POST", b"/v1/completions") => completion(body, options, false),
         (b"GET" | b"HEAD", b"/v1/models") => {
             let model = json!({"id": options.model, "object": "model", "created": 0, "owned_by": "plimsoll"});
             Wish::Reply(HttpReply::json(200, &json!({"object": "list", "data": [model]})))
         }
-        (b"GET" | b"HEAD", b"/health") => Wish::Reply(HttpReply::text(200, "ok")),
-        (_, b"/v1/chat/completions" | b"/v1/completions" | b"/v1/models") => {
-            Wish::Reply(error(405, "invalid_request_error", "this path does not take this method"))
+        (b"GET" | b"HEAD", b"/api/tags") => {
+            let model = json!({"name": options.model, "model": options.model});
+            Wish::Reply(HttpReply::json(200, &json!({"models": [model]})))
         }
+        (b"GET" | b"HEAD", b"/health") => Wish::Reply(HttpReply::text(200, "ok")),
+        (_, b"/v1/models" | b"/api/tags") => Wish::Reply(error(405, "invalid_request_error", WRONG_METHOD)),
         _ => Wish::Reply(error(404, "not_found_error", "there is no such path")),
     }
 }
 
-/// An error in the format of OpenAI's API.
+/// An error of a request whose API is not known, in the format of OpenAI's.
 pub(super) fn error(status: u16, kind: &str, message: &str) -> HttpReply {
-    HttpReply::json(status, &json!({"error": {"message": message, "type": kind, "code": status}}))
+    Dialect::Chat.error(status, kind, message)
 }
 
-fn completion(body: &[u8], options: &LlmOptions, chat: bool) -> Wish {
-    let refuse = |message: &str| Wish::Reply(error(400, "invalid_request_error", message));
+fn completion(body: &[u8], options: &LlmOptions, dialect: Dialect) -> Wish {
+    let refuse = |message: &str| Wish::Reply(dialect.error(400, "invalid_request_error", message));
     let Some(wish) = CompletionRequest::read(body) else {
         return refuse("the body is not an object of JSON");
     };
     if let Some(model) = wish.model.filter(|model| *model != options.model) {
         let message = format!("the model `{model}` does not exist");
-        return Wish::Reply(error(404, "not_found_error", &message));
+        return Wish::Reply(dialect.error(404, "not_found_error", &message));
     }
-    let Some(prompt) = (if chat { wish.messages } else { wish.prompt }) else {
-        return refuse(if chat { "`messages` is missing" } else { "`prompt` is missing" });
+    let (prompt, limit, missing) = match dialect {
+        Dialect::Chat => {
+            (wish.messages, wish.max_completion_tokens.or(wish.max_tokens), "`messages` is missing")
+        }
+        Dialect::Text => (wish.prompt, wish.max_completion_tokens.or(wish.max_tokens), "`prompt` is missing"),
+        Dialect::Responses => (wish.input, wish.max_output_tokens, "`input` is missing"),
+        Dialect::Messages => (wish.messages, wish.max_tokens, "`messages` is missing"),
+        Dialect::OllamaChat => (wish.messages, wish.num_predict, "`messages` is missing"),
+        Dialect::OllamaText => (wish.prompt, wish.num_predict, "`prompt` is missing"),
     };
-    let limit = wish.max_completion_tokens.or(wish.max_tokens);
+    let Some(prompt) = prompt else { return refuse(missing) };
+    if dialect == Dialect::Messages && limit.is_none() {
+        return refuse("`max_tokens` is missing");
+    }
     Wish::Completion(Completion {
-        chat,
-        stream: wish.stream,
+        dialect,
+        stream: wish.stream.unwrap_or(dialect.is_in_lines()),
         include_usage: wish.stream_options.include_usage,
         continuous_usage: wish.stream_options.continuous_usage,
         tokens: limit.unwrap_or(options.tokens).clamp(1, MOST_ANSWER_TOKENS),
@@ -101,7 +118,7 @@ mod tests {
                 "stream":true,"max_tokens":7,"stream_options":{"include_usage":true}}"#,
         );
         let expected = Completion {
-            chat: true,
+            dialect: Dialect::Chat,
             stream: true,
             include_usage: true,
             continuous_usage: false,
@@ -112,7 +129,22 @@ mod tests {
         let Wish::Completion(plain) = wish("POST /v1/completions", r#"{"prompt":["ab","cdefg"]}"#) else {
             panic!("no completion");
         };
-        assert_eq!((plain.chat, plain.stream, plain.tokens, plain.prompt_tokens), (false, false, 16, 2));
+        assert_eq!((plain.dialect, plain.stream), (Dialect::Text, false));
+        assert_eq!((plain.tokens, plain.prompt_tokens), (16, 2));
+        for (path, body, stream) in [
+            ("/v1/responses", r#"{"input":"12345678","max_output_tokens":7}"#, false),
+            (
+                "/v1/responses",
+                r#"{"input":[{"content":"1234"},{"content":[{"text":"5678"}]}],"max_output_tokens":7,"stream":true}"#,
+                true,
+            ),
+            ("/v1/messages", r#"{"messages":[{"content":"12345678"}],"max_tokens":7,"stream":true}"#, true),
+            ("/api/chat", r#"{"messages":[{"content":"12345678"}],"options":{"num_predict":7}}"#, true),
+            ("/api/generate", r#"{"prompt":"12345678","options":{"num_predict":7},"stream":false}"#, false),
+        ] {
+            let Wish::Completion(asked) = wish(&format!("POST {path}"), body) else { panic!("{path}") };
+            assert_eq!((asked.stream, asked.tokens, asked.prompt_tokens), (stream, 7, 2), "{path} {body}");
+        }
     }
 
     #[test]
@@ -129,6 +161,9 @@ mod tests {
         for (line, body, status) in [
             ("GET /v1/models", "", 200),
             ("GET /health", "", 200),
+            ("GET /api/tags", "", 200),
+            ("GET /v1/responses", "", 405),
+            ("POST /v1/messages", r#"{"messages":[]}"#, 400),
             ("GET /v1/completions", "", 405),
             ("GET /", "", 404),
             ("POST /v1/completions", "{", 400),

@@ -2,14 +2,13 @@
 
 use std::fmt::Write as _;
 
+use super::api::Completion;
+use super::dialect::Dialect;
+use crate::http_reply::HttpReply;
+use crate::sink::connection::Protocol;
 use plimsoll_wire::http1::write_response_head;
 use plimsoll_wire::http2::hpack::put_literal;
 use plimsoll_wire::http2::{ErrorCode, Payload};
-use serde_json::json;
-
-use super::api::Completion;
-use crate::http_reply::HttpReply;
-use crate::sink::connection::Protocol;
 
 /// The request that an answer belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +27,8 @@ pub(super) struct To {
 pub(super) struct AnswerWriter<'a> {
     pub(super) protocol: &'a mut Protocol,
     pub(super) to: To,
+    /// Set if a stream is lines of JSON.
+    pub(super) in_lines: bool,
     pub(super) out: &'a mut Vec<u8>,
 }
 
@@ -42,40 +43,44 @@ impl AnswerWriter<'_> {
 
     /// The head of a streamed answer.
     pub(super) fn head(&mut self) {
-        let Self { protocol, to, out } = self;
+        let Self { protocol, to, in_lines, out } = self;
+        let kind = if *in_lines { LINES } else { EVENTS };
         if let Protocol::Http2(server) = protocol {
-            let fields =
-                [(":status", "200"), ("content-type", "text/event-stream"), ("cache-control", "no-cache")];
+            let fields = [(":status", "200"), ("content-type", kind), ("cache-control", "no-cache")];
             let write = |out: &mut Vec<u8>| put_fields(&fields, out);
             server.reply_head(to.stream, |_, out| write(out), out);
             return;
         }
-        out.extend_from_slice(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n\
-              transfer-encoding: chunked\r\n",
-        );
+        for part in ["HTTP/1.1 200 OK\r\ncontent-type: ", kind, "\r\ncache-control: no-cache\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        out.extend_from_slice(b"transfer-encoding: chunked\r\n");
         out.extend_from_slice(if to.stays { b"\r\n" } else { b"connection: close\r\n\r\n" });
     }
 
-    /// An event with this data.
-    pub(super) fn event(&mut self, data: &str) {
-        let Self { protocol, to, out } = self;
+    /// An event with this data, and with this name if it has one.
+    pub(super) fn event(&mut self, name: &str, data: &str) {
+        let Self { protocol, to, in_lines, out } = self;
+        let parts = match (*in_lines, name) {
+            (true, _) => ["", "", "", data, "\n"],
+            (false, "") => ["", "", "data: ", data, "\n\n"],
+            (false, name) => ["event: ", name, "\ndata: ", data, "\n\n"],
+        };
         if let Protocol::Http2(server) = protocol {
-            let event = format!("data: {data}\n\n");
-            server.data(to.stream, Payload::Bytes(event.as_bytes()), false, out);
+            server.data(to.stream, Payload::Bytes(parts.concat().as_bytes()), false, out);
             return;
         }
         let mut size = String::new();
         // A string takes everything.
-        let _ = write!(size, "{:x}\r\n", "data: ".len() + data.len() + 2);
-        for part in [&size, "data: ", data, "\n\n\r\n"] {
+        let _ = write!(size, "{:x}\r\n", parts.iter().map(|part| part.len()).sum::<usize>());
+        for part in [size.as_str()].into_iter().chain(parts).chain(["\r\n"]) {
             out.extend_from_slice(part.as_bytes());
         }
     }
 
     /// The end of the body of a streamed answer.
     pub(super) fn end(&mut self) {
-        let Self { protocol, to, out } = self;
+        let Self { protocol, to, out, .. } = self;
         match protocol {
             Protocol::Http2(server) => {
                 server.data(to.stream, Payload::None, true, out);
@@ -87,7 +92,7 @@ impl AnswerWriter<'_> {
     /// The end of a stream that is broken off. On HTTP/1.1 that is the end of its connection, which is not
     /// written.
     pub(super) fn cut(&mut self) {
-        let Self { protocol, to, out } = self;
+        let Self { protocol, to, out, .. } = self;
         if let Protocol::Http2(server) = protocol {
             server.reset(to.stream, ErrorCode::InternalError, out);
         }
@@ -95,7 +100,7 @@ impl AnswerWriter<'_> {
 
     /// The head of an answer that is one document of JSON, of this length.
     pub(super) fn document_head(&mut self, length: u64) {
-        let Self { protocol, to, out } = self;
+        let Self { protocol, to, out, .. } = self;
         let Protocol::Http2(server) = protocol else {
             return write_response_head(out, 200, Some(JSON), length, !to.stays, &[]);
         };
@@ -106,7 +111,7 @@ impl AnswerWriter<'_> {
 
     /// A part of a document, or its last one.
     pub(super) fn part(&mut self, text: &str, is_last: bool) {
-        let Self { protocol, to, out } = self;
+        let Self { protocol, to, out, .. } = self;
         match protocol {
             Protocol::Http2(server) => {
                 server.data(to.stream, Payload::Bytes(text.as_bytes()), is_last, out);
@@ -117,7 +122,7 @@ impl AnswerWriter<'_> {
 
     /// An answer that is there as a whole.
     pub(super) fn reply(&mut self, reply: &HttpReply) {
-        let Self { protocol, to, out } = self;
+        let Self { protocol, to, out, .. } = self;
         let Protocol::Http2(server) = protocol else {
             return reply.write(out, to.head_request, to.stays);
         };
@@ -136,6 +141,9 @@ fn put_fields(fields: &[(&str, &str)], out: &mut Vec<u8>) {
     }
 }
 
+/// The types of streams.
+const EVENTS: &str = "text/event-stream";
+const LINES: &str = "application/x-ndjson";
 /// The type of an answer that is not a stream.
 const JSON: &str = "application/json";
 
@@ -144,7 +152,7 @@ const JSON: &str = "application/json";
 pub(super) struct Document {
     pub(super) front: String,
     pub(super) back: String,
-    tokens: u64,
+    pub(super) tokens: u64,
 }
 
 impl Document {
@@ -163,64 +171,8 @@ pub(super) struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// The chunk that says the role alone.
-    pub(super) fn role(&self) -> String {
-        self.chunk(r#""delta":{"role":"assistant","content":""},"finish_reason":null"#, None)
-    }
-
-    /// A chunk with the next tokens after the first `behind`.
-    pub(super) fn content(&self, behind: u64, tokens: u64) -> String {
-        let text = words(behind, tokens);
-        let choice = match self.completion.chat {
-            true => format!(r#""delta":{{"content":"{text}"}},"finish_reason":null"#),
-            false => format!(r#""text":"{text}","logprobs":null,"finish_reason":null"#),
-        };
-        self.chunk(&choice, self.completion.continuous_usage.then_some(behind + tokens))
-    }
-
-    /// The chunk that says why the answer ends.
-    pub(super) fn finish(&self) -> String {
-        let choice = match self.completion.chat {
-            true => r#""delta":{},"finish_reason":"length""#,
-            false => r#""text":"","logprobs":null,"finish_reason":"length""#,
-        };
-        self.chunk(choice, None)
-    }
-
-    /// The chunk with the numbers of tokens.
-    pub(super) fn usage(&self, tokens: u64) -> String {
-        let usage = self.tokens(tokens);
-        format!(r#"{{{},"choices":[],"usage":{usage}}}"#, self.head())
-    }
-
-    /// The answer as one document.
-    pub(super) fn document(&self) -> Document {
-        let Completion { chat, tokens, prompt_tokens, .. } = *self.completion;
-        let (choice, key) = match chat {
-            true => (
-                json!({"index": 0, "message": {"role": "assistant", "content": ""},
-                       "finish_reason": "length"}),
-                r#""content":""#,
-            ),
-            false => (json!({"index": 0, "text": "", "finish_reason": "length"}), r#""text":""#),
-        };
-        let empty = json!({
-            "id": format!("cmpl-{}", self.number),
-            "object": if chat { "chat.completion" } else { "text_completion" },
-            "created": 0,
-            "model": self.model,
-            "choices": [choice],
-            "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": tokens,
-                      "total_tokens": prompt_tokens + tokens},
-        });
-        let mut front = empty.to_string();
-        // No value has a quotation mark that is not escaped, so that this is the key.
-        let at = front.find(key).map_or(front.len(), |at| at + key.len());
-        let back = front.split_off(at);
-        Document { front, back, tokens }
-    }
-
-    fn chunk(&self, choice: &str, tokens: Option<u64>) -> String {
+    /// A chunk of OpenAI with this choice.
+    pub(super) fn chunk(&self, choice: &str, tokens: Option<u64>) -> String {
         let usage = match tokens {
             Some(tokens) => format!(r#","usage":{}"#, self.tokens(tokens)),
             None if self.completion.include_usage => r#","usage":null"#.to_owned(),
@@ -229,13 +181,18 @@ impl Answer<'_> {
         format!(r#"{{{},"choices":[{{"index":0,{choice}}}]{usage}}}"#, self.head())
     }
 
-    fn head(&self) -> String {
-        let object = if self.completion.chat { "chat.completion.chunk" } else { "text_completion" };
+    /// The members that all chunks of OpenAI have.
+    pub(super) fn head(&self) -> String {
+        let object = match self.completion.dialect {
+            Dialect::Chat => "chat.completion.chunk",
+            _ => "text_completion",
+        };
         let model = serde_json::Value::from(self.model);
         format!(r#""id":"cmpl-{}","object":"{object}","created":0,"model":{model}"#, self.number)
     }
 
-    fn tokens(&self, tokens: u64) -> String {
+    /// The usage of OpenAI.
+    pub(super) fn tokens(&self, tokens: u64) -> String {
         let prompt = self.completion.prompt_tokens;
         let total = prompt + tokens;
         format!(r#"{{"prompt_tokens":{prompt},"completion_tokens":{tokens},"total_tokens":{total}}}"#)
@@ -270,37 +227,93 @@ mod tests {
 
     use super::*;
 
+    /// The events of a whole stream, with their names.
+    fn streamed(answer: &Answer<'_>) -> Vec<(String, String)> {
+        let (mut protocol, mut out) = (Protocol::Http1(RequestServer::new()), Vec::new());
+        let to = To { stream: 0, head_request: false, stays: true };
+        let in_lines = answer.completion.dialect.is_in_lines();
+        let mut writer = AnswerWriter { protocol: &mut protocol, to, in_lines, out: &mut out };
+        answer.begin(&mut writer);
+        answer.content(&mut writer, 0, 1);
+        answer.content(&mut writer, 1, 2);
+        answer.finish(&mut writer, 3);
+        let text = String::from_utf8(out).expect("a text");
+        // Behind the size of each chunk of HTTP.
+        let events = text.split_terminator("\r\n").skip(1).step_by(2).map(|event| {
+            let event = event.trim_end();
+            let (name, data) = event.split_once('\n').unwrap_or(("", event));
+            let data = data.trim_start_matches("data: ").to_owned();
+            (name.trim_start_matches("event: ").to_owned(), data)
+        });
+        events.collect()
+    }
+
     #[test]
-    fn chunks_are_json_and_say_what_they_should() {
-        for chat in [true, false] {
+    fn answers_are_json_and_say_what_they_should() {
+        let (chat, text) = ("/choices/0/delta/content", "/choices/0/text");
+        for (dialect, path, whole, usage) in [
+            (Dialect::Chat, chat, "/choices/0/message/content", "/usage/completion_tokens"),
+            (Dialect::Text, text, text, "/usage/completion_tokens"),
+            (Dialect::Responses, "/delta", "/output/0/content/0/text", "/usage/output_tokens"),
+            (Dialect::Messages, "/delta/text", "/content/0/text", "/usage/output_tokens"),
+            (Dialect::OllamaChat, "/message/content", "/message/content", "/eval_count"),
+            (Dialect::OllamaText, "/response", "/response", "/eval_count"),
+        ] {
             let completion = Completion {
-                chat,
+                dialect,
                 stream: true,
                 include_usage: true,
-                continuous_usage: true,
+                continuous_usage: false,
                 tokens: 3,
                 prompt_tokens: 2,
             };
             let answer = Answer { completion: &completion, model: "a\"b", number: 5 };
-            let read = |chunk: String| serde_json::from_str::<serde_json::Value>(&chunk).expect("JSON");
-            let content = read(answer.content(1, 2));
-            let pointer = if chat { "/choices/0/delta/content" } else { "/choices/0/text" };
-            assert_eq!(content.pointer(pointer).unwrap(), " w1 w2");
-            assert_eq!(content.pointer("/usage/completion_tokens").unwrap(), 3);
-            assert_eq!(content["model"], "a\"b");
-            assert_eq!(read(answer.finish()).pointer("/choices/0/finish_reason").unwrap(), "length");
-            assert_eq!(read(answer.usage(3)).pointer("/usage/total_tokens").unwrap(), 5);
-            assert_eq!(read(answer.role()).pointer("/choices/0/delta/role").unwrap(), "assistant");
+            let read = |data: &str| {
+                serde_json::from_str::<serde_json::Value>(data)
+                    .unwrap_or_else(|error| panic!("{error}: {data}"))
+            };
+            let events = streamed(&answer);
+            let of_json: Vec<_> =
+                events.iter().filter(|(_, data)| data != "[DONE]").map(|(_, data)| read(data)).collect();
+            let pieces: String = of_json
+                .iter()
+                .filter(|event| event["type"] != "response.output_text.done")
+                .filter_map(|event| event.pointer(path)?.as_str())
+                .collect();
+            assert_eq!(pieces, " w0 w1 w2", "{dialect:?}");
+            let counted = |event: &serde_json::Value| {
+                let inner = event.get("response").filter(|inner| inner.is_object()).unwrap_or(event);
+                inner.pointer(usage).and_then(serde_json::Value::as_u64)
+            };
+            assert_eq!(of_json.iter().filter_map(counted).next_back(), Some(3), "{dialect:?}");
+            // Events are named by their type, where they have one.
+            for (event, (name, _)) in of_json.iter().zip(&events) {
+                assert_eq!(event.get("type").and_then(serde_json::Value::as_str).unwrap_or(""), name);
+            }
             let Document { front, back, .. } = answer.document();
-            let document = read(format!("{front}{}{back}", words(0, 3)));
-            assert_eq!(document.pointer("/usage/completion_tokens").unwrap(), 3);
-            let pointer = if chat { "/choices/0/message/content" } else { "/choices/0/text" };
-            assert_eq!(document.pointer(pointer).unwrap(), " w0 w1 w2");
+            let document = read(&format!("{front}{}{back}", words(0, 3)));
+            assert_eq!(document["model"], "a\"b");
+            assert_eq!(document.pointer(whole).and_then(serde_json::Value::as_str), Some(" w0 w1 w2"));
+            assert_eq!(counted(&document), Some(3), "{dialect:?}");
         }
+    }
+
+    #[test]
+    fn a_server_that_counts_in_every_chunk_counts_up_to_it() {
+        let completion = Completion {
+            dialect: Dialect::Chat,
+            stream: true,
+            include_usage: true,
+            continuous_usage: true,
+            tokens: 3,
+            prompt_tokens: 2,
+        };
+        let events = streamed(&Answer { completion: &completion, model: "m", number: 5 });
+        assert!(events[2].1.contains(r#""completion_tokens":3,"total_tokens":5"#), "{events:?}");
         let (mut protocol, mut out) = (Protocol::Http1(RequestServer::new()), Vec::new());
         let to = To { stream: 0, head_request: false, stays: true };
-        let mut writer = AnswerWriter { protocol: &mut protocol, to, out: &mut out };
-        writer.event("[DONE]");
+        let mut writer = AnswerWriter { protocol: &mut protocol, to, in_lines: false, out: &mut out };
+        writer.event("", "[DONE]");
         writer.end();
         assert_eq!(out, b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
     }

@@ -13,10 +13,15 @@ pub(super) struct CompletionRequest {
     pub(super) messages: Option<u64>,
     /// Bytes of the texts of the prompt.
     pub(super) prompt: Option<u64>,
-    pub(super) stream: bool,
+    /// Bytes of the texts of the input of a response.
+    pub(super) input: Option<u64>,
+    pub(super) stream: Option<bool>,
     pub(super) stream_options: StreamOptions,
     pub(super) max_completion_tokens: Option<u64>,
     pub(super) max_tokens: Option<u64>,
+    pub(super) max_output_tokens: Option<u64>,
+    /// Of the options of Ollama; of an object that is these, its own.
+    pub(super) num_predict: Option<u64>,
     /// Members that it has as the options of a stream, and not as a request.
     as_options: StreamOptions,
     /// Bytes of its `text`, as a part of a list.
@@ -44,14 +49,18 @@ impl CompletionRequest {
             "model" => self.model = value.text,
             "messages" => self.messages = value.messages,
             "prompt" => self.prompt = Some(value.bytes),
-            "stream" => self.stream = value.is_true,
+            "input" => self.input = value.messages.or(value.text.map(|_| value.bytes)),
+            "stream" => self.stream = value.flag,
             "stream_options" => {
                 self.stream_options = value.object.map(|object| object.as_options).unwrap_or_default();
             }
             "max_completion_tokens" => self.max_completion_tokens = value.number,
             "max_tokens" => self.max_tokens = value.number,
-            "include_usage" => self.as_options.include_usage = value.is_true,
-            "continuous_usage_stats" => self.as_options.continuous_usage = value.is_true,
+            "max_output_tokens" => self.max_output_tokens = value.number,
+            "options" => self.num_predict = value.object.and_then(|object| object.num_predict),
+            "num_predict" => self.num_predict = value.number,
+            "include_usage" => self.as_options.include_usage = value.flag == Some(true),
+            "continuous_usage_stats" => self.as_options.continuous_usage = value.flag == Some(true),
             "text" => self.text = value.bytes,
             "content" => self.content = value.bytes,
             _ => {}
@@ -60,8 +69,12 @@ impl CompletionRequest {
 }
 
 /// Names of the members that matter.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 15] = [
     "model",
+    "input",
+    "max_output_tokens",
+    "options",
+    "num_predict",
     "messages",
     "prompt",
     "stream",
@@ -77,7 +90,7 @@ const NAMES: [&str; 11] = [
 /// What matters of a value of any type.
 #[derive(Debug, Default)]
 struct Seen {
-    is_true: bool,
+    flag: Option<bool>,
     number: Option<u64>,
     text: Option<String>,
     /// Bytes of a text, or of the texts in a list.
@@ -103,7 +116,7 @@ impl<'de> Visitor<'de> for SeenVisitor {
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Seen, E> {
-        Ok(Seen { is_true: value, ..Seen::default() })
+        Ok(Seen { flag: Some(value), ..Seen::default() })
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Seen, E> {
@@ -179,13 +192,13 @@ mod tests {
             r#"{"model":1,"stream":"true","stream_options":[],"max_tokens":-1,"max_completion_tokens":1.5,
                 "include_usage":true}"#,
         );
-        assert_eq!((odd.model, odd.stream, odd.stream_options.include_usage), (None, false, false));
+        assert_eq!((odd.model, odd.stream, odd.stream_options.include_usage), (None, None, false));
         assert_eq!((odd.max_tokens, odd.max_completion_tokens), (None, None));
         let good = read(
             r#"{"model":"m","stream":true,
                 "stream_options":{"include_usage":true,"continuous_usage_stats":true},"max_tokens":7,"unknown":{"deep":[1,{"text":2}]}}"#,
         );
-        assert_eq!((good.model.as_deref(), good.stream, good.max_tokens), (Some("m"), true, Some(7)));
+        assert_eq!((good.model.as_deref(), good.stream, good.max_tokens), (Some("m"), Some(true), Some(7)));
         assert!(good.stream_options.include_usage && good.stream_options.continuous_usage);
         for body in ["", "[]", "1", "{", r#"{"a":1}x"#] {
             assert!(CompletionRequest::read(body.as_bytes()).is_none(), "{body}");

@@ -16,6 +16,7 @@ use plimsoll_wire::tls::Session;
 
 use super::api::{self, Completion, Wish};
 use super::chunk::{Answer, AnswerWriter, To};
+use super::dialect::Dialect;
 use super::options::StreamFaults;
 use super::truth::{LlmTruthRow, StreamEnd};
 use super::{Ended, Setup};
@@ -563,7 +564,7 @@ impl<B: Backend> Worker<B> {
         let number = stream.row.number;
         if !is_free && options.queue.is_some_and(|queue| self.queued >= queue) {
             self.counts.refused += 1;
-            let reply = api::error(429, "rate_limit_error", "the queue is full");
+            let reply = stream.completion.dialect.error(429, "rate_limit_error", "the queue is full");
             return self.reply(conn, &reply, stream.to);
         }
         if let Some(peer) = self.table.get(conn) {
@@ -587,16 +588,17 @@ impl<B: Backend> Worker<B> {
         stream.row.start = Some(at);
         let due = at + options.ttft.draw(&mut stream.random);
         (stream.due, stream.next) = (due, due);
-        let Completion { chat, stream: is_stream, tokens, .. } = stream.completion;
+        let Completion { dialect, stream: is_stream, tokens, .. } = stream.completion;
         if !is_stream {
             stream.gaps = tokens.div_ceil(options.tokens_per_chunk) - 1;
         }
-        if is_stream && chat && options.role_chunk {
+        let has_role = dialect == Dialect::Chat || dialect.has_envelope();
+        if is_stream && has_role && options.role_chunk {
             let answer = Answer { completion: &stream.completion, model: &options.model, number };
             stream.has_head = true;
-            let mut writer = AnswerWriter { protocol, to: stream.to, out: &mut self.out };
+            let mut writer = AnswerWriter { protocol, to: stream.to, in_lines: false, out: &mut self.out };
             writer.head();
-            writer.event(&answer.role());
+            answer.begin(&mut writer);
             self.transmit(conn);
         }
         self.running += 1;
@@ -670,7 +672,7 @@ impl<B: Backend> Worker<B> {
 
     fn reply(&mut self, conn: ConnId, reply: &HttpReply, to: To) {
         let Some(Peer { protocol, .. }) = self.table.get(conn) else { return };
-        AnswerWriter { protocol, to, out: &mut self.out }.reply(reply);
+        AnswerWriter { protocol, to, in_lines: false, out: &mut self.out }.reply(reply);
         self.transmit(conn);
         if !to.stays {
             self.closings.push((conn, Close::AfterSend));

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
-use plimsoll_plan::document::{CompletionSpec, RequestStep};
+use plimsoll_plan::document::{CompletionSpec, RequestStep, Text};
 use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Fingerprint};
 use serde_json::{Map, Value, json};
 
-use super::{Api, Length};
+use super::{Api, Length, api};
 
 /// Default number of tokens of a prompt and of an answer.
 const INPUT: Length = Length::Fixed(128);
@@ -212,33 +212,27 @@ impl Maker {
     fn write(&self, turn: usize, out: &mut Vec<u8>) {
         let Self { prompts, script, .. } = self;
         let (asked, (question, _, output)) = (&script[..turn], &script[turn]);
-        let mut request = Map::new();
-        request.insert("model".to_owned(), prompts.model.clone().into());
-        match prompts.api {
-            Api::Chat => {
+        let said = match prompts.api.takes_messages() {
+            true => {
                 let message = |role: &str, text: &String| json!({ "role": role, "content": text });
                 let said = |(question, answer, _): &(String, String, u64)| {
                     [message("user", question), message("assistant", answer)]
                 };
                 let mut messages: Vec<Value> = asked.iter().flat_map(said).collect();
                 messages.push(message("user", question));
-                request.insert("messages".to_owned(), messages.into());
+                messages.into()
             }
-            Api::Completions => {
+            false => {
                 let mut text = String::new();
                 for (question, answer, _) in asked {
                     text.extend([question.as_str(), "\n", answer.as_str(), "\n"]);
                 }
                 text.push_str(question);
-                request.insert("prompt".to_owned(), text.into());
+                text.into()
             }
-        }
-        request.insert("max_tokens".to_owned(), (*output).into());
-        if prompts.stream {
-            request.insert("stream".to_owned(), true.into());
-            request.insert("stream_options".to_owned(), json!({ "include_usage": true }));
-        }
-        request.extend(prompts.extra.clone());
+        };
+        let mut request = prompts.api.request(&prompts.model, said, *output, prompts.stream);
+        api::extend(&mut request, &prompts.extra);
         out.clear();
         out.extend_from_slice(Value::Object(request).to_string().as_bytes());
     }
@@ -260,10 +254,11 @@ impl BodyFactory for CompletionFactory {
         context: &mut dyn BodyContext,
     ) -> Option<BodyContent> {
         let spec = request.body.completion.get()?;
-        let prompts = prompts(spec, place, context)?;
+        let prompts = prompts(spec, request, place, context)?;
         let Some(supply) = context.next_supply() else {
             return context.fail(place, Problem::new("the plan has more than 65536 steps with `completion`"));
         };
+        let api = prompts.api;
         let of = Fingerprint::EMPTY.with(format!("{prompts:?}").as_bytes()).to_string().into();
         context.add_supply(BodySupply {
             // A request is one.
@@ -271,7 +266,9 @@ impl BodyFactory for CompletionFactory {
             bodies: Bodies::Fresh(Arc::new(prompts)),
             stock: Arc::from([]),
         });
-        let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
+        let headers = [("Content-Type", "application/json")];
+        let headers = headers.iter().chain(api.headers());
+        let headers = headers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         Some(BodyContent {
             body: Body::Supplied { supply, inquiry: false, of },
             headers,
@@ -281,14 +278,29 @@ impl BodyFactory for CompletionFactory {
     }
 }
 
-fn prompts(spec: &CompletionSpec, place: Option<Place>, context: &mut dyn BodyContext) -> Option<Prompts> {
+/// Returns the API of a step by the end of its path.
+fn by_path(request: &RequestStep, place: Option<Place>, context: &mut dyn BodyContext) -> Option<Api> {
+    let url = request.address.urls().into_iter().find_map(|(_, url)| url.get()).map_or("", Text::as_str);
+    Api::of_path(url).or_else(|| {
+        let problem = Problem::new(format!("the path `{url}` does not tell which API of a model is there"));
+        let hint = format!("write `api` in `completion`: one of {}", Api::names());
+        context.fail_form(place, problem.with_hint(hint))
+    })
+}
+
+fn prompts(
+    spec: &CompletionSpec,
+    request: &RequestStep,
+    place: Option<Place>,
+    context: &mut dyn BodyContext,
+) -> Option<Prompts> {
     let model = context.read(&spec.model, |text| match text {
         "" => Err("a model needs a name"),
         name => Ok(name.to_owned()),
     });
     let api = context.read(&spec.api, |text| {
         let known = Api::ALL.into_iter().find(|api| api.name() == text);
-        known.ok_or_else(|| format!("`{text}` is not one of chat, completions"))
+        known.ok_or_else(|| format!("`{text}` is not one of {}", Api::names()))
     });
     let input = context.read(&spec.input, Length::parse);
     let output = context.read(&spec.output, Length::parse);
@@ -338,7 +350,10 @@ fn prompts(spec: &CompletionSpec, place: Option<Place>, context: &mut dyn BodyCo
     };
     let (input, prefix) = (input?.unwrap_or(INPUT), prefix?.unwrap_or(0));
     Some(Prompts {
-        api: api?.unwrap_or(Api::Chat),
+        api: match api? {
+            Some(api) => api,
+            None => by_path(request, place, context)?,
+        },
         model,
         input,
         output: output?,

@@ -51,10 +51,12 @@ enum Target {
     /// POST /api/v1/query runs SQL over what is visible, on SQLite; GET /plimsoll/acknowledged reports what
     /// was acknowledged. Everything is kept in memory, within bounds; counts stay exact beyond them.
     Ingest(Box<IngestArgs>),
-    /// A server of language models with OpenAI's API, whose answers come token by token by a law of time
+    /// A server of language models with the APIs of OpenAI, Anthropic and Ollama, whose answers come token by
+    /// token by a law of time
     ///
-    /// POST /v1/chat/completions and /v1/completions, streaming or not, with max_tokens and
-    /// stream_options.include_usage; GET /v1/models. There is no model behind it: the text is numbered words,
+    /// POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages, /api/chat and /api/generate,
+    /// streaming or not, with max_tokens or as the API names it, and stream_options.include_usage; GET
+    /// /v1/models and /api/tags. There is no model behind it: the text is numbered words,
     /// one token each, and a prompt has a token for every four bytes.
     Llm(Box<LlmTargetArgs>),
     /// One node of a cluster with Lithair's CRUD API, over a log that openraft replicates

@@ -10,9 +10,11 @@ use crate::args::named::named;
 use crate::args::run::RunArgs;
 
 /// Settings of the plan made from the flags, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 11] = [
+pub(crate) const SETTINGS: [(&str, &str); 13] = [
     ("server", "URL"),
+    ("post", "--endpoint"),
     ("model", "--model"),
+    ("api", "--api"),
     ("input", "--input-tokens"),
     ("output", "--output-tokens"),
     ("prefix", "--shared-prefix"),
@@ -50,9 +52,16 @@ struct PromptArgs {
     /// Name of the model
     #[arg(long, value_name = "NAME")]
     model: String,
-    /// API to use: chat or completions
-    #[arg(long, value_name = "API", value_parser = named(&Api::ALL, Api::name), default_value = "chat")]
-    api: Api,
+    /// API to use: chat, completions or responses (of OpenAI and many others), anthropic, ollama or
+    /// ollama-generate [default: that of the URL's path, or else chat]
+    #[arg(long, value_name = "API", value_parser = named(&Api::ALL, Api::name))]
+    api: Option<Api>,
+    /// Path of the requests [default: that of the URL, or the usual one of the API]
+    ///
+    /// For a proxy that has its own. --api says how requests are formed; answers tell by themselves what they
+    /// are.
+    #[arg(long, value_name = "PATH")]
+    endpoint: Option<String>,
     /// Length of prompts in tokens: 512, normal:512,100 (mean, deviation) or uniform:100,900 [default: 128]
     #[arg(long, value_name = "LENGTH", conflicts_with = "prompts")]
     input_tokens: Option<String>,
@@ -92,7 +101,7 @@ struct PromptArgs {
     /// Further members of the requests, as JSON: '{"temperature": 0}'
     #[arg(long, value_name = "JSON")]
     extra: Option<String>,
-    /// API key; the same as --bearer, with @FILE to read it from a file
+    /// API key, with @FILE to read it from a file; as --bearer, or as x-api-key for --api anthropic
     #[arg(long, value_name = "KEY", conflicts_with = "bearer")]
     api_key: Option<String>,
 }
@@ -128,6 +137,7 @@ impl LlmArgs {
         };
         Ok(LlmLoad {
             url: url.clone(),
+            endpoint: prompt.endpoint.clone(),
             model: prompt.model.clone(),
             api: prompt.api,
             input: prompt.input_tokens.clone(),

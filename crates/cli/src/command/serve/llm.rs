@@ -23,7 +23,7 @@ pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
     let url = url(server.endpoint());
     let url = if secure { url.replacen("http:", "https:", 1) } else { url };
     voice.say(format!("listening on {url}"));
-    voice.say(format!("model {model}, at /v1/chat/completions and /v1/completions"));
+    voice.say(format!("model {model}, at /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages, /api/chat and /api/generate"));
     // What spoils a run is not to be a surprise.
     if !faults.is_empty() {
         voice.say(format!("faults: {faults}"));

@@ -198,7 +198,8 @@ const OWN_FLAGS: [(&str, &[(&str, &str)]); 11] = [
     (
         "llm http://127.0.0.1:1 --model m",
         &[
-            ("api", "--api completions"),
+            ("api", "--api anthropic"),
+            ("endpoint", "--endpoint /ask/responses"),
             ("input-tokens", "--input-tokens normal:9,2"),
             ("output-tokens", "--output-tokens 7"),
             ("shared-prefix", "--shared-prefix 5"),

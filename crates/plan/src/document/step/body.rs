@@ -39,7 +39,7 @@ pub struct BodySpec {
     /// `plimsoll canister --print-plan` shows.
     pub canister: Field<CanisterSpec>,
     /// Body as a request for a completion of a language model, another prompt each time: what `plimsoll llm
-    /// --print-plan` shows. Its answers are streams: write `stream: openai` beside it.
+    /// --print-plan` shows. Its answers are streams: write `stream: llm` beside it.
     pub completion: Field<CompletionSpec>,
     /// Body as a message of gRPC. The status of the call decides whether it succeeded; checks and values
     /// read the answer as JSON.

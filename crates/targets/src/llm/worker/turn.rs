@@ -12,7 +12,6 @@ use plimsoll_driver::{Backend, ConnId};
 
 use super::{FLUSH_CHUNKS, Peer, Stream, Worker, WrittenChunk};
 use crate::budget::FREE_BYTES;
-use crate::llm::api;
 use crate::llm::chunk::{Answer, AnswerWriter, words};
 use crate::llm::truth::StreamEnd;
 use crate::sink::connection::Protocol;
@@ -112,9 +111,13 @@ impl<B: Backend> Worker<B> {
         let Some(stream) = answers.get_mut(&number) else { return (Turn::Held, 0) };
         let Stream { completion, random, fault, to, has_head, due, next, burst, row, .. } = stream;
         let answer = Answer { completion, model: &options.model, number };
-        let mut writer = AnswerWriter { protocol, to: *to, out: &mut self.out };
+        let (in_lines, has_envelope) = (completion.dialect.is_in_lines(), completion.dialect.has_envelope());
+        let mut writer = AnswerWriter { protocol, to: *to, in_lines, out: &mut self.out };
         if !std::mem::replace(has_head, true) {
             writer.head();
+            if has_envelope {
+                answer.begin(&mut writer);
+            }
         }
         let middle = (completion.tokens / 2).max(1);
         let mut chunks = 0;
@@ -130,7 +133,7 @@ impl<B: Backend> Worker<B> {
                 return (Turn::At(*due), chunks);
             }
             let tokens = options.tokens_per_chunk.min(completion.tokens - row.tokens);
-            writer.event(&answer.content(row.tokens, tokens));
+            answer.content(&mut writer, row.tokens, tokens);
             row.tokens += tokens;
             *burst += 1;
             chunks += 1;
@@ -142,9 +145,7 @@ impl<B: Backend> Worker<B> {
         let broken = fault.filter(|_| row.tokens >= middle);
         if let (Some(fault), true) = (broken, *burst == 0 || row.tokens == completion.tokens) {
             if fault == StreamEnd::Error {
-                let error = api::error(500, "internal_server_error", "the engine has failed on purpose");
-                writer.event(&error.body);
-                writer.event("[DONE]");
+                answer.fail(&mut writer);
                 writer.end();
             } else if fault == StreamEnd::Cut {
                 writer.cut();
@@ -152,11 +153,7 @@ impl<B: Backend> Worker<B> {
             return (Turn::Ended(fault), chunks);
         }
         if row.tokens == completion.tokens {
-            writer.event(&answer.finish());
-            if completion.include_usage {
-                writer.event(&answer.usage(row.tokens));
-            }
-            writer.event("[DONE]");
+            answer.finish(&mut writer, row.tokens);
             writer.end();
             return (Turn::Ended(StreamEnd::Whole), chunks);
         }
@@ -171,7 +168,7 @@ impl<B: Backend> Worker<B> {
         let Some(stream) = answers.get_mut(&number) else { return Turn::Held };
         let Stream { completion, to, has_head, due, row, .. } = stream;
         let document = Answer { completion, model: &options.model, number }.document();
-        let mut writer = AnswerWriter { protocol, to: *to, out: &mut self.out };
+        let mut writer = AnswerWriter { protocol, to: *to, in_lines: false, out: &mut self.out };
         if !writer.is_read(unsent, AHEAD_BYTES) {
             return Turn::Held;
         }

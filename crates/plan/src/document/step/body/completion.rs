@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::document::{Field, Text};
 
-/// A request for a completion as OpenAI's API takes it. Lengths are a number of tokens, or
+/// A request for a completion as an API of OpenAI, Anthropic or Ollama takes it. Lengths are a number of tokens, or
 /// `normal:MEAN,STDEV` or `uniform:LOW,HIGH` for another one in each request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -15,13 +15,16 @@ pub struct CompletionSpec {
     /// Name of the model.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub model: Field<Text>,
-    /// `chat` for messages of a chat (default), `completions` for a plain prompt.
+    /// How the request is formed: `chat`, `completions` or `responses` of OpenAI and others that have its API,
+    /// `anthropic`, `ollama` or `ollama-generate`. Default: by the end of the step's path, such as
+    /// `/chat/completions`, `/responses`, `/messages` or `/api/chat`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub api: Field<Text>,
     /// Length of the prompt in tokens. Default: 128.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub input: Field<Text>,
-    /// Length of the answer in tokens at most (`max_tokens`). Default: 64; of prompts from a file, that of
+    /// Length of the answer in tokens at most (`max_tokens`, or as the API
+    /// names it). Default: 64; of prompts from a file, that of
     /// the answer there.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub output: Field<Text>,
