@@ -58,6 +58,7 @@ pub(crate) struct StreamState {
 struct StreamFacts {
     first: Nanos,
     first_content: Nanos,
+    first_answer: Nanos,
     last_content: Nanos,
     last: Nanos,
     longest_gap: Nanos,
@@ -70,11 +71,13 @@ struct StreamFacts {
     tokens: Option<u64>,
     prompt_tokens: Option<u64>,
     api: Option<CompletionApi>,
+    reasoned: bool,
 }
 
 const NOTHING: StreamFacts = StreamFacts {
     first: Nanos::MAX,
     first_content: Nanos::MAX,
+    first_answer: Nanos::MAX,
     last_content: Nanos::MAX,
     last: Nanos::MAX,
     longest_gap: Nanos::ZERO,
@@ -87,6 +90,7 @@ const NOTHING: StreamFacts = StreamFacts {
     tokens: None,
     prompt_tokens: None,
     api: None,
+    reasoned: false,
 };
 
 impl StreamState {
@@ -259,6 +263,8 @@ impl StreamState {
             // An answer cannot come before its request.
             first: not_before(facts.first, sample.sent),
             first_content: not_before(facts.first_content, sample.sent),
+            reasoned: facts.reasoned,
+            first_answer: not_before(facts.first_answer, sample.sent),
             last_content: not_before(facts.last_content, sample.sent),
             last: not_before(facts.last, sample.sent),
             longest_gap: facts.longest_gap,
@@ -346,6 +352,11 @@ impl StreamFacts {
         }
         self.content_events += 1;
         record.note_content();
+        if said.reasoning {
+            self.reasoned = true;
+        } else {
+            self.first_answer = self.first_answer.min(at);
+        }
         if shared && self.last_content == at {
             self.shared_content_events += 1;
             self.uncertain_events += u64::from(came.behind > EVENT_TIME_LIMIT);

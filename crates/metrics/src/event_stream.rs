@@ -31,6 +31,10 @@ pub struct EventStreamSample {
     pub first: Nanos,
     /// When the first content came.
     pub first_content: Nanos,
+    /// Set if some of the content was reasoning.
+    pub reasoned: bool,
+    /// When the first content came that was not reasoning.
+    pub first_answer: Nanos,
     /// When the last content came.
     pub last_content: Nanos,
     /// When its last event came.
@@ -65,6 +69,12 @@ impl EventStreamSample {
     /// Time to first token: first content − intended.
     pub fn ttft(&self) -> Option<Nanos> {
         self.has_content().then(|| self.first_content.since(self.intended))
+    }
+
+    /// Time to first answer token: first content that is not reasoning − intended, of a request with reasoning.
+    pub fn ttfa(&self) -> Option<Nanos> {
+        let is_answered = self.reasoned && self.first_answer != Nanos::MAX;
+        is_answered.then(|| self.first_answer.since(self.intended))
     }
 
     /// Time per output token: (last content − first content) / (tokens − 1); `None` below two tokens, and if
@@ -122,10 +132,16 @@ pub struct EventStreamRecord {
     pub count_differs: u64,
     /// Good requests without any content.
     pub empty: u64,
+    /// Good requests with reasoning in their content.
+    pub reasoned: u64,
+    /// Good requests with nothing but reasoning in it.
+    pub unanswered: u64,
     /// first content − intended.
     pub ttft: Histogram,
     /// first content − sent.
     pub ttft_from_sent: Histogram,
+    /// first content that is not reasoning − intended, of requests with reasoning.
+    pub ttfa: Histogram,
     /// first event − sent.
     pub first_event: Histogram,
     /// last event − sent.
@@ -143,6 +159,8 @@ pub struct EventStreamRecord {
     pub censored_ttft: Censored,
     /// Values of `ttft_from_sent` that are lower bounds.
     pub censored_ttft_from_sent: Censored,
+    /// Values of `ttfa` that are lower bounds.
+    pub censored_ttfa: Censored,
 }
 
 impl EventStreamRecord {
@@ -163,6 +181,11 @@ impl EventStreamRecord {
             Outcome::TimedOut => {
                 self.judged += 1;
                 self.record_first(sample);
+                if sample.reasoned && sample.first_answer == Nanos::MAX {
+                    let waited = sample.done.since(sample.intended);
+                    self.ttfa.record(waited.0);
+                    self.censored_ttfa.note(waited);
+                }
             }
             // What we did says nothing about the target.
             outcome => self.judged += u64::from(outcome.is_bad()),
@@ -181,6 +204,8 @@ impl EventStreamRecord {
         } else {
             self.empty += 1;
         }
+        self.reasoned += u64::from(sample.reasoned);
+        self.unanswered += u64::from(sample.reasoned && sample.first_answer == Nanos::MAX);
         if sample.events > 0 {
             self.first_event.record(sample.first.since(sample.sent).0);
             self.last_event.record(sample.last.since(sample.sent).0);
@@ -195,6 +220,7 @@ impl EventStreamRecord {
         let first = if is_bound { sample.done } else { sample.first_content };
         let ttft = first.since(sample.intended);
         self.ttft.record(ttft.0);
+        sample.ttfa().into_iter().for_each(|time| self.ttfa.record(time.0));
         if is_bound {
             self.censored_ttft.note(ttft);
         }
@@ -241,9 +267,12 @@ impl EventStreamRecord {
         self.uncounted += other.uncounted;
         self.count_differs += other.count_differs;
         self.empty += other.empty;
+        self.reasoned += other.reasoned;
+        self.unanswered += other.unanswered;
         for (mine, theirs) in [
             (&mut self.ttft, &other.ttft),
             (&mut self.ttft_from_sent, &other.ttft_from_sent),
+            (&mut self.ttfa, &other.ttfa),
             (&mut self.first_event, &other.first_event),
             (&mut self.last_event, &other.last_event),
             (&mut self.gap, &other.gap),
@@ -255,6 +284,7 @@ impl EventStreamRecord {
         }
         self.censored_ttft.merge(other.censored_ttft);
         self.censored_ttft_from_sent.merge(other.censored_ttft_from_sent);
+        self.censored_ttfa.merge(other.censored_ttfa);
     }
 }
 
@@ -263,6 +293,8 @@ impl EventStreamRecord {
 pub enum StreamTime {
     /// first content − intended.
     Ttft,
+    /// first content that is not reasoning − intended.
+    Ttfa,
     /// The longest gap between two contents.
     Itl,
     /// (last content − first content) / (tokens − 1).
@@ -274,12 +306,13 @@ pub enum StreamTime {
 }
 
 impl StreamTime {
-    const ALL: [Self; 5] = [Self::Ttft, Self::Itl, Self::Tpot, Self::Ntpot, Self::Response];
+    const ALL: [Self; 6] = [Self::Ttft, Self::Ttfa, Self::Itl, Self::Tpot, Self::Ntpot, Self::Response];
 
     /// Its name in bounds.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ttft => "ttft",
+            Self::Ttfa => "ttfa",
             Self::Itl => "itl",
             Self::Tpot => "tpot",
             Self::Ntpot => "ntpot",
@@ -287,10 +320,14 @@ impl StreamTime {
         }
     }
 
-    /// `None` if the request has no such time, which breaks no bound but that of the first content.
+    /// `None` if the request has no such time, which breaks no bound but those of the first content, and of the
+    /// first answer.
     fn of(self, sample: &EventStreamSample) -> Option<Nanos> {
         match self {
             Self::Ttft => Some(sample.ttft().unwrap_or(Nanos::MAX)),
+            // Without reasoning, the first content is the first of the answer.
+            Self::Ttfa if sample.reasoned => Some(sample.ttfa().unwrap_or(Nanos::MAX)),
+            Self::Ttfa => Some(sample.ttft().unwrap_or(Nanos::MAX)),
             Self::Itl => Some(sample.longest_gap),
             Self::Tpot => sample.tpot(),
             Self::Ntpot => sample.ntpot(),
@@ -369,6 +406,8 @@ mod tests {
         outcome: Outcome::Ok,
         first: Nanos(1_400),
         first_content: Nanos(1_500),
+        reasoned: false,
+        first_answer: Nanos(1_500),
         last_content: Nanos(1_900),
         last: Nanos(1_950),
         longest_gap: Nanos(150),
@@ -425,6 +464,7 @@ mod tests {
         let none = EventStreamSample {
             first: Nanos::MAX,
             first_content: Nanos::MAX,
+            first_answer: Nanos::MAX,
             last_content: Nanos::MAX,
             last: Nanos::MAX,
             events: 0,
@@ -446,6 +486,22 @@ mod tests {
         assert_eq!((record.ttft.min(), record.ttft.max()), (Some(500), Some(1_000)));
         assert_eq!(record.censored_ttft_from_sent.from, Nanos(800));
         assert_eq!((record.tpot.count(), record.ntpot.count()), (0, 0));
+    }
+
+    #[test]
+    fn the_first_answer_is_told_where_reasoning_comes_before_it() {
+        let reasoned = EventStreamSample { reasoned: true, first_answer: Nanos(1_700), ..GOOD };
+        let only = EventStreamSample { first_answer: Nanos::MAX, ..reasoned };
+        let late = EventStreamSample { outcome: Outcome::TimedOut, ..only };
+        let failed = EventStreamSample { outcome: Outcome::Failed(ErrorClass::StreamIncomplete), ..reasoned };
+        let record = record(&[GOOD, reasoned, only, late, failed], "ttfa<701ns");
+        // Without reasoning the first content is the answer; without an answer no bound holds.
+        assert_eq!((record.good, record.reasoned, record.unanswered), (2, 2, 1));
+        assert_eq!((record.ttfa.count(), record.censored_ttfa.count), (2, 1));
+        assert_eq!((record.ttfa.min(), record.ttfa.max()), (Some(700), Some(1_000)));
+        let mut twice = record.clone();
+        twice.merge(&record);
+        assert_eq!((twice.reasoned, twice.ttfa.count(), twice.censored_ttfa.count), (4, 4, 2));
     }
 
     #[test]
@@ -471,7 +527,7 @@ mod tests {
             ("", "is not a bound"),
             ("ttft>1s", "is not a bound"),
             ("ttft<fast", "is not a bound"),
-            ("latency<1s", "write one of ttft, itl, tpot, ntpot, response_time"),
+            ("latency<1s", "write one of ttft, ttfa, itl, tpot, ntpot, response_time"),
             ("ttft<1s &", "is not a bound"),
         ] {
             let error = Goodput::parse(bad).unwrap_err();

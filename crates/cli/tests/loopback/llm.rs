@@ -544,6 +544,26 @@ fn each_api_is_asked_in_its_own_words() {
 }
 
 #[test]
+fn the_first_token_of_the_answer_comes_behind_the_reasoning() {
+    for api in ["chat", "responses", "anthropic", "ollama", "ollama-generate"] {
+        let target = LlmTarget::start("--gap constant:5ms --reasoning-tokens 8");
+        let flags = "--output-tokens 10 -n 4 -c 2 --threshold ttfa.max<10s --goodput ttfa<20ms";
+        let result = target.load(&format!("--api {api} {flags}"));
+        let streams = &result["event_streams"];
+        assert_eq!((count(streams, "/reasoned"), count(streams, "/unanswered")), (4, 0), "{api}: {result:#}");
+        assert_eq!((count(streams, "/ttfa/count"), count(streams, "/content_events")), (4, 40), "{api}");
+        // Eight gaps later.
+        let [first, answer] = ["/ttft/min", "/ttfa/min"].map(|time| count(streams, time));
+        assert!(answer >= first + 35_000_000, "{api}: {first}, {answer}");
+        assert_eq!(count(streams, "/goodput/good"), 0, "{api}");
+        assert_eq!(result["thresholds"][0]["passed"], true, "{api}");
+    }
+    let target = LlmTarget::start("--reasoning-tokens 8");
+    let said = run(&format!("llm {} --model plimsoll -n 4", target.url)).stdout;
+    assert!(said.contains("TTFA"), "{said}");
+}
+
+#[test]
 fn the_length_of_tokens_is_asked_of_every_api() {
     for api in ["chat", "responses", "anthropic", "ollama", "ollama-generate"] {
         let target = LlmTarget::start("");

@@ -242,6 +242,9 @@ fn check(dialect: &Dialect, events: &[(String, Is)], end: End, cut: usize) {
     let first_event = instants.first().filter(|_| end != End::Cut || events.len() > 1);
     assert_eq!(facts.first, first_event.map_or(Nanos::MAX, |(at, _)| *at), "{at}");
     assert_eq!(facts.first_content, content.first().copied().unwrap_or(Nanos::MAX), "{at}");
+    let answer = instants.iter().find(|(_, is)| *is == Is::Answer);
+    assert_eq!(facts.first_answer, answer.map_or(Nanos::MAX, |(at, _)| *at), "{at}");
+    assert_eq!(facts.reasoned, instants.iter().any(|(_, is)| *is == Is::Reasoning), "{at}");
     assert_eq!(facts.last_content, content.last().copied().unwrap_or(Nanos::MAX), "{at}");
     assert_eq!((facts.content_events, record.content_events), (content.len() as u64, content.len() as u64));
     let gaps: u128 = content.windows(2).map(|pair| u128::from(pair[1].0 - pair[0].0)).sum();

@@ -273,6 +273,7 @@ impl<'a> View<'a> {
                 times(&record.failed_response_time, exact),
                 streams.and_then(|streams| times(&streams.ttft, streams.censored_ttft)),
                 streams.and_then(|streams| times(&streams.ttft_from_sent, streams.censored_ttft_from_sent)),
+                streams.and_then(|streams| times(&streams.ttfa, streams.censored_ttfa)),
                 streams.and_then(|streams| times(&streams.gap, exact)),
                 streams.and_then(|streams| times(&streams.tpot, exact)),
                 streams.and_then(|streams| times(&streams.ntpot, exact)),

@@ -102,6 +102,8 @@ named! {
         Ttft = "ttft",
         /// first content − sent.
         TtftFromSent = "ttft_from_sent",
+        /// first content that is not reasoning − intended, of streams with reasoning.
+        Ttfa = "ttfa",
         /// Between two contents of a stream.
         Itl = "itl",
         /// (last content − first content) / (tokens − 1).
@@ -119,7 +121,7 @@ impl TimeKind {
 
     /// Returns `true` if only streams of events have such times.
     pub const fn is_of_streams(self) -> bool {
-        matches!(self, Self::Ttft | Self::TtftFromSent | Self::Itl | Self::Tpot | Self::Ntpot)
+        matches!(self, Self::Ttft | Self::TtftFromSent | Self::Ttfa | Self::Itl | Self::Tpot | Self::Ntpot)
     }
 }
 

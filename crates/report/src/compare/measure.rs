@@ -224,6 +224,7 @@ fn summary(result: &RunResult, kind: TimeKind) -> &Summary {
         TimeKind::Failed => &result.failed_response_time,
         TimeKind::Ttft => &streams.ttft,
         TimeKind::TtftFromSent => &streams.ttft_from_sent,
+        TimeKind::Ttfa => &streams.ttfa,
         TimeKind::Itl => &streams.itl,
         TimeKind::Tpot => &streams.tpot,
         TimeKind::Ntpot => &streams.ntpot,

@@ -1,7 +1,7 @@
 //! Figures of responses that are streams of events, and of the tokens in them.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{Censored, EventStreamRecord};
+use plimsoll_metrics::{Censored, EventStreamRecord, Histogram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,12 @@ pub struct EventStreamsResult {
     pub count_differs: u64,
     /// Good requests without any content.
     pub empty: u64,
+    /// Good requests with reasoning in their content.
+    #[serde(default)]
+    pub reasoned: u64,
+    /// Good requests with nothing but reasoning in it.
+    #[serde(default)]
+    pub unanswered: u64,
     /// Tokens per second over the measured part, over all requests.
     pub tokens_per_s: Option<f64>,
     /// Tokens per second that one user sees once the answer has begun: 1 / the mean of tpot.
@@ -49,6 +55,10 @@ pub struct EventStreamsResult {
     pub ttft: Summary,
     /// From when the request was sent until its first content came.
     pub ttft_from_sent: Summary,
+    /// Time to first answer token, of requests with reasoning: from when the request should have started until
+    /// the first content came that was not reasoning.
+    #[serde(default = "no_times")]
+    pub ttfa: Summary,
     /// From when the request was sent until its first event came, which may have no content.
     pub first_event_time: Summary,
     /// From when the request was sent until its last event came.
@@ -63,6 +73,11 @@ pub struct EventStreamsResult {
     pub tpot: Summary,
     /// Normalised time per output token of a request: response time / tokens.
     pub ntpot: Summary,
+}
+
+/// Times of which there are none.
+fn no_times() -> Summary {
+    Summary::new(&Histogram::default(), Censored::default())
 }
 
 /// Requests within bounds.
@@ -100,6 +115,8 @@ impl EventStreamsResult {
             uncounted: record.uncounted,
             count_differs: record.count_differs,
             empty: record.empty,
+            reasoned: record.reasoned,
+            unanswered: record.unanswered,
             tokens_per_s: per_second(record.tokens),
             tokens_per_s_per_user: record.tpot.mean().filter(|mean| *mean > 0.0).map(|mean| 1e9 / mean),
             goodput: (!record.bounds.is_empty()).then(|| GoodputResult {
@@ -110,6 +127,7 @@ impl EventStreamsResult {
             }),
             ttft: Summary::new(&record.ttft, record.censored_ttft),
             ttft_from_sent: Summary::new(&record.ttft_from_sent, record.censored_ttft_from_sent),
+            ttfa: Summary::new(&record.ttfa, record.censored_ttfa),
             first_event_time: Summary::new(&record.first_event, exact),
             last_event_time: Summary::new(&record.last_event, exact),
             itl: Summary::new(&record.gap, exact),

@@ -32,6 +32,8 @@ pub(super) struct Completion {
     /// Set if every chunk has them.
     pub(super) continuous_usage: bool,
     pub(super) tokens: u64,
+    /// Tokens of these that are reasoning.
+    pub(super) reasoning: u64,
     pub(super) prompt_tokens: u64,
 }
 
@@ -87,12 +89,14 @@ fn completion(body: &[u8], options: &LlmOptions, dialect: Dialect) -> Wish {
     if dialect == Dialect::Messages && limit.is_none() {
         return refuse("`max_tokens` is missing");
     }
+    let tokens = limit.unwrap_or(options.tokens).clamp(1, MOST_ANSWER_TOKENS);
     Wish::Completion(Completion {
         dialect,
         stream: wish.stream.unwrap_or(dialect.is_in_lines()),
         include_usage: wish.stream_options.include_usage,
         continuous_usage: wish.stream_options.continuous_usage,
-        tokens: limit.unwrap_or(options.tokens).clamp(1, MOST_ANSWER_TOKENS),
+        tokens,
+        reasoning: if dialect == Dialect::Text { 0 } else { options.reasoning.min(tokens - 1) },
         prompt_tokens: u64::div_ceil(prompt, BYTES_PER_TOKEN),
     })
 }
@@ -123,6 +127,7 @@ mod tests {
             include_usage: true,
             continuous_usage: false,
             tokens: 7,
+            reasoning: 0,
             prompt_tokens: 3,
         };
         assert_eq!(chat, Wish::Completion(expected));

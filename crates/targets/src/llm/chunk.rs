@@ -250,6 +250,12 @@ mod tests {
 
     #[test]
     fn answers_are_json_and_say_what_they_should() {
+        for reasoning in [0, 1] {
+            check_answers(reasoning);
+        }
+    }
+
+    fn check_answers(reasoning: u64) {
         let (chat, text) = ("/choices/0/delta/content", "/choices/0/text");
         for (dialect, path, whole, usage) in [
             (Dialect::Chat, chat, "/choices/0/message/content", "/usage/completion_tokens"),
@@ -265,6 +271,7 @@ mod tests {
                 include_usage: true,
                 continuous_usage: false,
                 tokens: 3,
+                reasoning: if dialect == Dialect::Text { 0 } else { reasoning },
                 prompt_tokens: 2,
             };
             let answer = Answer { completion: &completion, model: "a\"b", number: 5 };
@@ -277,10 +284,20 @@ mod tests {
                 events.iter().filter(|(_, data)| data != "[DONE]").map(|(_, data)| read(data)).collect();
             let pieces: String = of_json
                 .iter()
-                .filter(|event| event["type"] != "response.output_text.done")
+                .filter(|event| {
+                    !["response.output_text.done", "response.reasoning_text.delta"]
+                        .iter()
+                        .any(|kind| event["type"] == *kind)
+                })
                 .filter_map(|event| event.pointer(path)?.as_str())
                 .collect();
-            assert_eq!(pieces, " w0 w1 w2", "{dialect:?}");
+            let expected = if completion.reasoning > 0 { " w1 w2" } else { " w0 w1 w2" };
+            assert_eq!(pieces, expected, "{dialect:?}");
+            let reasoned =
+                events.iter().filter(|(_, data)| data.contains("w0") && data.contains("reasoning"));
+            let thought = events.iter().filter(|(_, data)| data.contains(r#""thinking":" w0""#));
+            let all = reasoned.count() + thought.count();
+            assert!(all as u64 >= completion.reasoning, "{dialect:?}: {events:#?}");
             let counted = |event: &serde_json::Value| {
                 let inner = event.get("response").filter(|inner| inner.is_object()).unwrap_or(event);
                 inner.pointer(usage).and_then(serde_json::Value::as_u64)
@@ -306,6 +323,7 @@ mod tests {
             include_usage: true,
             continuous_usage: true,
             tokens: 3,
+            reasoning: 0,
             prompt_tokens: 2,
         };
         let events = streamed(&Answer { completion: &completion, model: "m", number: 5 });

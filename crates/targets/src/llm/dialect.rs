@@ -87,11 +87,12 @@ impl Answer<'_> {
                     event["response"] = self.response("in_progress", 0);
                     writer.event(name, &event.to_string());
                 }
-                let item = json!({"id": "item-0", "type": "message", "role": "assistant", "status": "in_progress",
-                                  "content": []});
-                self.response_event(writer, "response.output_item.added", 2, ("item", item));
-                let part = json!({"type": "output_text", "text": "", "annotations": []});
-                self.response_event(writer, "response.content_part.added", 3, ("part", part));
+                if self.thinks(0) {
+                    let item = json!({"id": "item-0", "type": "reasoning", "summary": []});
+                    self.response_event(writer, "response.output_item.added", 2, ("item", item));
+                } else {
+                    self.begin_answer(writer, 2);
+                }
             }
             Dialect::Messages => {
                 let mut message = self.message();
@@ -102,21 +103,59 @@ impl Answer<'_> {
                     "message_start",
                     &json!({"type": "message_start", "message": message}).to_string(),
                 );
-                let block = json!({"type": "text", "text": ""});
-                let start = json!({"type": "content_block_start", "index": 0, "content_block": block});
-                writer.event("content_block_start", &start.to_string());
+                if self.thinks(0) {
+                    let block = json!({"type": "thinking", "thinking": "", "signature": ""});
+                    begin_block(writer, 0, &block);
+                } else {
+                    self.begin_answer(writer, 0);
+                }
                 writer.event("ping", r#"{"type":"ping"}"#);
             }
         }
     }
 
-    /// An event with the next tokens after the first `behind`.
+    /// What holds the content that is not reasoning begins; `number` is the next of a response.
+    fn begin_answer(&self, writer: &mut AnswerWriter<'_>, number: u64) {
+        match self.completion.dialect {
+            Dialect::Responses => {
+                let item = json!({"id": "item-0", "type": "message", "role": "assistant",
+                                  "status": "in_progress", "content": []});
+                self.response_event(writer, "response.output_item.added", number, ("item", item));
+                let part = json!({"type": "output_text", "text": "", "annotations": []});
+                self.response_event(writer, "response.content_part.added", number + 1, ("part", part));
+            }
+            Dialect::Messages => {
+                let place = self.answer_block();
+                if place > 0 {
+                    end_block(writer, place - 1);
+                }
+                begin_block(writer, place, &json!({"type": "text", "text": ""}));
+            }
+            Dialect::Chat | Dialect::Text | Dialect::OllamaChat | Dialect::OllamaText => {}
+        }
+    }
+
+    /// Returns `true` if the token after the first `behind` is reasoning.
+    fn thinks(&self, behind: u64) -> bool {
+        behind < self.completion.reasoning
+    }
+
+    /// The place of a message's block that has the answer.
+    fn answer_block(&self) -> u64 {
+        u64::from(self.completion.reasoning > 0)
+    }
+
+    /// An event with the next tokens after the first `behind`, which are all reasoning or all not.
     pub(super) fn content(&self, writer: &mut AnswerWriter<'_>, behind: u64, tokens: u64) {
-        let text = words(behind, tokens);
+        let (text, thinks) = (words(behind, tokens), self.thinks(behind));
         let counted = self.completion.continuous_usage.then_some(behind + tokens);
+        if behind > 0 && behind == self.completion.reasoning {
+            self.begin_answer(writer, OPENING_EVENTS + behind);
+        }
         match self.completion.dialect {
             Dialect::Chat => {
-                let choice = format!(r#""delta":{{"content":"{text}"}},"finish_reason":null"#);
+                let name = if thinks { "reasoning_content" } else { "content" };
+                let choice = format!(r#""delta":{{"{name}":"{text}"}},"finish_reason":null"#);
                 writer.event("", &self.chunk(&choice, counted));
             }
             Dialect::Text => {
@@ -124,25 +163,37 @@ impl Answer<'_> {
                 writer.event("", &self.chunk(&choice, counted));
             }
             Dialect::Responses => {
-                const NAME: &str = "response.output_text.delta";
-                let number = OPENING_EVENTS + behind;
+                let name =
+                    if thinks { "response.reasoning_text.delta" } else { "response.output_text.delta" };
+                let number = OPENING_EVENTS + behind + if thinks { 0 } else { 2 };
                 let event = format!(
-                    r#"{{"type":"{NAME}","sequence_number":{number},"item_id":"item-0","output_index":0,"content_index":0,"delta":"{text}"}}"#
+                    r#"{{"type":"{name}","sequence_number":{number},"item_id":"item-0","output_index":0,"content_index":0,"delta":"{text}"}}"#
                 );
-                writer.event(NAME, &event);
+                writer.event(name, &event);
             }
             Dialect::Messages => {
                 const NAME: &str = "content_block_delta";
+                let place = if thinks { 0 } else { self.answer_block() };
+                let kind = if thinks { "thinking" } else { "text" };
                 let event = format!(
-                    r#"{{"type":"{NAME}","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}"#
+                    r#"{{"type":"{NAME}","index":{place},"delta":{{"type":"{kind}_delta","{kind}":"{text}"}}}}"#
                 );
                 writer.event(NAME, &event);
             }
             Dialect::OllamaChat => {
-                let message = format!(r#""message":{{"role":"assistant","content":"{text}"}}"#);
-                writer.event("", &self.line(&message));
+                let said = match thinks {
+                    true => format!(r#""content":"","thinking":"{text}""#),
+                    false => format!(r#""content":"{text}""#),
+                };
+                writer.event("", &self.line(&format!(r#""message":{{"role":"assistant",{said}}}"#)));
             }
-            Dialect::OllamaText => writer.event("", &self.line(&format!(r#""response":"{text}""#))),
+            Dialect::OllamaText => {
+                let said = match thinks {
+                    true => format!(r#""response":"","thinking":"{text}""#),
+                    false => format!(r#""response":"{text}""#),
+                };
+                writer.event("", &self.line(&said));
+            }
         }
     }
 
@@ -162,8 +213,8 @@ impl Answer<'_> {
                 writer.event("", "[DONE]");
             }
             Dialect::Responses => {
-                let number = OPENING_EVENTS + tokens;
-                let text = repeated(tokens);
+                let number = OPENING_EVENTS + tokens + 2;
+                let text = repeated(self.completion.reasoning, tokens);
                 self.response_event(
                     writer,
                     "response.output_text.done",
@@ -182,7 +233,7 @@ impl Answer<'_> {
                 writer.event(name, &event.to_string());
             }
             Dialect::Messages => {
-                writer.event("content_block_stop", r#"{"type":"content_block_stop","index":0}"#);
+                end_block(writer, self.answer_block());
                 let usage = json!({"output_tokens": tokens});
                 let delta = json!({"stop_reason": "max_tokens", "stop_sequence": null});
                 let event = json!({"type": "message_delta", "delta": delta, "usage": usage});
@@ -280,7 +331,7 @@ impl Answer<'_> {
             "output": [],
             "usage": ended.then(|| json!({
                 "input_tokens": prompt, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": tokens,
-                "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": prompt + tokens,
+                "output_tokens_details": {"reasoning_tokens": self.completion.reasoning}, "total_tokens": prompt + tokens,
             })),
         })
     }
@@ -323,7 +374,20 @@ impl Answer<'_> {
 /// Events of a response before its content.
 const OPENING_EVENTS: u64 = 4;
 
-/// The text of an answer, unless it is long.
-fn repeated(tokens: u64) -> String {
-    if tokens <= REPEATED_WORDS { words(0, tokens) } else { String::new() }
+/// The text of an answer behind its reasoning, unless it is long.
+fn repeated(reasoning: u64, tokens: u64) -> String {
+    if tokens <= REPEATED_WORDS { words(reasoning, tokens - reasoning) } else { String::new() }
+}
+
+/// A block of a message begins.
+fn begin_block(writer: &mut AnswerWriter<'_>, place: u64, block: &Value) {
+    const NAME: &str = "content_block_start";
+    let event = json!({"type": NAME, "index": place, "content_block": block});
+    writer.event(NAME, &event.to_string());
+}
+
+/// A block of a message ends.
+fn end_block(writer: &mut AnswerWriter<'_>, place: u64) {
+    const NAME: &str = "content_block_stop";
+    writer.event(NAME, &json!({"type": NAME, "index": place}).to_string());
 }

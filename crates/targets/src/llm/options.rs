@@ -22,6 +22,9 @@ pub struct LlmOptions {
     pub gap: Delay,
     /// Tokens of an answer, unless its request names another number.
     pub tokens: u64,
+    /// Tokens at the front of an answer that are reasoning, in streams of the APIs that have it; one token at
+    /// least is not.
+    pub reasoning: u64,
     /// Tokens in each chunk.
     pub tokens_per_chunk: u64,
     /// Chunks that come together; the gaps of all but the last are passed over and waited for at once.
@@ -65,6 +68,7 @@ impl LlmOptions {
             ttft: Delay::None,
             gap: Delay::None,
             tokens: 16,
+            reasoning: 0,
             tokens_per_chunk: 1,
             burst: 1,
             role_chunk: true,

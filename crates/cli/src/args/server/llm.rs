@@ -56,6 +56,9 @@ struct AnswerArgs {
     /// Tokens of an answer, unless its request says max_tokens
     #[arg(long, value_name = "N", default_value = "16", allow_negative_numbers = true)]
     tokens: String,
+    /// Tokens of these at the front that are reasoning, but for /v1/completions
+    #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true)]
+    reasoning_tokens: String,
     /// Tokens in each chunk
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
     tokens_per_chunk: String,
@@ -129,6 +132,7 @@ impl AnswerArgs {
         options.role_chunk = !self.no_role_chunk;
         for (flag, text, option) in [
             ("--tokens", &self.tokens, &mut options.tokens),
+            ("--reasoning-tokens", &self.reasoning_tokens, &mut options.reasoning),
             ("--tokens-per-chunk", &self.tokens_per_chunk, &mut options.tokens_per_chunk),
             ("--burst", &self.burst, &mut options.burst),
         ] {
@@ -188,6 +192,7 @@ mod tests {
             "--ttft=constant:200ms",
             "--gap=constant:20ms",
             "--tokens=64",
+            "--reasoning-tokens=9",
             "--tokens-per-chunk=2",
             "--burst=3",
             "--no-role-chunk",
@@ -204,6 +209,7 @@ mod tests {
         assert_eq!(options.ttft, Delay::Constant(Nanos::from_millis(200)));
         assert_eq!(options.gap, Delay::Constant(Nanos::from_millis(20)));
         assert_eq!((options.tokens, options.tokens_per_chunk, options.burst), (64, 2, 3));
+        assert_eq!(options.reasoning, 9);
         assert_eq!((options.slots, options.queue, options.seed), (Some(8), Some(4), 5));
         assert_eq!(options.faults, StreamFaults { error: 0.01, cut: 0.02, stall: 0.03 });
         assert!(!options.role_chunk && options.model == "m" && options.truth == Truth::File("t.csv".into()));
@@ -215,6 +221,7 @@ mod tests {
             "--ttft=x",
             "--gap=x",
             "--tokens=x",
+            "--reasoning-tokens=x",
             "--tokens-per-chunk=-1",
             "--burst=x",
             "--slots=x",

@@ -54,6 +54,7 @@ fn section(streams: &EventStreamsResult) -> Section {
     let times = [
         ("TTFT", "ttft", &streams.ttft),
         ("TTFT from sent", "ttft_from_sent", &streams.ttft_from_sent),
+        ("TTFA", "ttfa", &streams.ttfa),
         ("ITL", "itl", &streams.itl),
         ("ITL per token", "itl_per_token", &streams.itl_per_token),
         ("TPOT", "tpot", &streams.tpot),
@@ -90,6 +91,9 @@ fn doubts(streams: &EventStreamsResult) -> Vec<String> {
     }
     if streams.empty > 0 {
         doubts.push(format!("{} ended well without any content", requests(streams.empty)));
+    }
+    if streams.unanswered > 0 {
+        doubts.push(format!("{} ended well with reasoning and no answer", requests(streams.unanswered)));
     }
     doubts
 }

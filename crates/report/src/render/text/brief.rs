@@ -166,6 +166,9 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
     }
     if let Some(streams) = result.event_streams.as_ref().filter(|streams| streams.ttft.count > 0) {
         all.push(("TTFT", &streams.ttft, "first content of a stream, from when it was due"));
+        if streams.ttfa.count > 0 {
+            all.push(("TTFA", &streams.ttfa, "first content that is not reasoning, from when it was due"));
+        }
         all.push(("ITL", &streams.itl, "between contents of a stream"));
         all.push(("TPOT", &streams.tpot, "per token after the first"));
     }

@@ -132,7 +132,12 @@ impl<B: Backend> Worker<B> {
             if chunks == TURN_CHUNKS {
                 return (Turn::At(*due), chunks);
             }
-            let tokens = options.tokens_per_chunk.min(completion.tokens - row.tokens);
+            // Reasoning and the answer are in chunks of their own.
+            let end = match row.tokens < completion.reasoning {
+                true => completion.reasoning,
+                false => completion.tokens,
+            };
+            let tokens = options.tokens_per_chunk.min(end - row.tokens);
             answer.content(&mut writer, row.tokens, tokens);
             row.tokens += tokens;
             *burst += 1;
