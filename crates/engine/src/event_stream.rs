@@ -6,6 +6,14 @@ use plimsoll_metrics::{EVENT_TIME_LIMIT, EventStreamRecord, EventStreamSample, G
 use plimsoll_scenario::{CompletionApi, EventFault, EventStream, first_line};
 use plimsoll_wire::events::{Event, EventError, EventReader};
 
+/// Tokens of an answer that no server's count is believed to exceed, unless the answer has as many bytes.
+/// Reasoning that is counted and not sent is less.
+const MOST_TOKENS: u64 = 1_000_000;
+/// Tokens of a prompt that no count is believed to exceed: more than any model takes.
+const MOST_PROMPT_TOKENS: u64 = 10_000_000;
+/// Events with content for each counted token from which the count is not believed. Some servers, and
+/// proxies, cut a token into several events.
+const EVENTS_PER_TOKEN: u64 = 10;
 /// Bytes of an event that are quoted in an error.
 const LONGEST_QUOTE: usize = 300;
 
@@ -247,9 +255,9 @@ impl StreamState {
         self.times.take()
     }
 
-    /// The server's counts of tokens of the answer and of the prompt, if it sent them.
-    pub(crate) const fn counts(&self) -> (Option<u64>, Option<u64>) {
-        (self.facts.tokens, self.facts.prompt_tokens)
+    /// The server's counts of tokens of the answer and of the prompt, if it sent them and they can be.
+    pub(crate) fn counts(&self) -> (Option<u64>, Option<u64>) {
+        (self.facts.believed_tokens(), self.facts.believed_prompt_tokens())
     }
 
     /// The sample of a request that ended.
@@ -274,8 +282,10 @@ impl StreamState {
             shared_content_events: facts.shared_content_events,
             uncertain_events: facts.uncertain_events,
             bytes: facts.bytes,
-            tokens: facts.tokens,
-            prompt_tokens: facts.prompt_tokens,
+            tokens: facts.believed_tokens(),
+            prompt_tokens: facts.believed_prompt_tokens(),
+            disbelieved: facts.believed_tokens() != facts.tokens
+                || facts.believed_prompt_tokens() != facts.prompt_tokens,
         }
     }
 }
@@ -316,6 +326,21 @@ fn not_before(at: Nanos, sent: Nanos) -> Nanos {
 }
 
 impl StreamFacts {
+    /// The server's count of the answer's tokens, if it can be: a count goes on over what is sent, within
+    /// reason.
+    fn believed_tokens(&self) -> Option<u64> {
+        let can_be = |tokens: &u64| {
+            *tokens <= MOST_TOKENS.max(self.bytes)
+                && tokens.saturating_mul(EVENTS_PER_TOKEN) >= self.content_events
+        };
+        self.tokens.filter(can_be)
+    }
+
+    /// The server's count of the prompt's tokens, if it can be.
+    fn believed_prompt_tokens(&self) -> Option<u64> {
+        self.prompt_tokens.filter(|tokens| *tokens <= MOST_PROMPT_TOKENS)
+    }
+
     /// Takes in an event that came then, together with another one before it or not. Returns `true` if it has
     /// content.
     fn note(
@@ -369,6 +394,8 @@ impl StreamFacts {
             // Only a server that counts in every event says how many tokens are in this one.
             let counted = said.usage.and_then(|usage| usage.completion_tokens);
             let tokens = counted.zip(before).map(|(counted, before)| counted.saturating_sub(before));
+            // A token has a byte at least.
+            let tokens = tokens.filter(|tokens| *tokens <= event.data.len() as u64);
             record.record_gap(gap, tokens);
         }
         self.last_content = at;
@@ -408,6 +435,7 @@ mod dialects;
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::Outcome;
     use plimsoll_scenario::MessageStream;
 
     use super::*;
@@ -466,6 +494,58 @@ mod tests {
         let (_, record, ended) = read(&[(10, &one), (40, &four), (50, done)]);
         assert_eq!(ended, Ok(()));
         assert_eq!((record.token_gap.count(), record.token_gap.sum()), (3, 30));
+    }
+
+    const SENT: Sample = Sample {
+        step: 0,
+        intended: Nanos::ZERO,
+        started: Nanos::ZERO,
+        sent: Nanos::ZERO,
+        first_byte: Nanos(1),
+        done: Nanos(30),
+        outcome: Outcome::Ok,
+        status: 200,
+        bytes_sent: 0,
+        bytes_received: 0,
+    };
+
+    #[test]
+    fn counts_that_cannot_be_are_not_believed() {
+        let chunk = |usage: &str| {
+            format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}}}],\"usage\":{usage}}}\n\n")
+        };
+        let uncounted = chunk("null");
+        for (prompt, tokens, believed) in [
+            ("7", "20", (Some(20), Some(7))),
+            // Several tokens in an event, or several events for a token.
+            ("7", "900", (Some(900), Some(7))),
+            ("7", "2", (Some(2), Some(7))),
+            ("7", "1000000", (Some(1_000_000), Some(7))),
+            ("7", "1000000000000000000", (None, Some(7))),
+            ("7", "1e18", (None, Some(7))),
+            ("7", "-5", (None, Some(7))),
+            ("7", "1", (None, Some(7))),
+            ("7", "0", (None, Some(7))),
+            ("-1", "20", (Some(20), None)),
+            ("99999999999", "20", (Some(20), None)),
+        ] {
+            let usage = format!("{{\"prompt_tokens\":{prompt},\"completion_tokens\":{tokens}}}");
+            let last = chunk(&usage);
+            let mut pieces: Vec<(u64, &str)> = (1..20).map(|at| (at, uncounted.as_str())).collect();
+            pieces.extend([(20, last.as_str()), (21, DONE)]);
+            let (state, record, ended) = read(&pieces);
+            assert_eq!(ended, Ok(()));
+            assert_eq!(state.counts(), believed, "{usage}");
+            assert_eq!((record.gap.count(), record.token_gap.count()), (19, 0), "{usage}");
+            let sample = StreamState::sample(Some(&state), &SENT);
+            assert_eq!((sample.tokens, sample.prompt_tokens), believed, "{usage}");
+            assert_eq!(sample.disbelieved, believed.0.is_none() || believed.1.is_none(), "{usage}");
+        }
+        // Nor is the number of tokens in one event more than its bytes.
+        let [first, second] = ["1", "1000000000000000000"]
+            .map(|tokens| chunk(&format!("{{\"prompt_tokens\":1,\"completion_tokens\":{tokens}}}")));
+        let (_, record, _) = read(&[(1, &first), (2, &second), (3, DONE)]);
+        assert_eq!((record.gap.count(), record.token_gap.count()), (1, 0));
     }
 
     #[test]

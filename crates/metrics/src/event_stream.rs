@@ -58,6 +58,8 @@ pub struct EventStreamSample {
     pub tokens: Option<u64>,
     /// Tokens of the prompt by the server's own count, if it sent one.
     pub prompt_tokens: Option<u64>,
+    /// Set if the server sent a count of either that cannot be, which is left out above.
+    pub disbelieved: bool,
 }
 
 impl EventStreamSample {
@@ -130,6 +132,8 @@ pub struct EventStreamRecord {
     pub uncounted: u64,
     /// Good requests for which the server's count of tokens differs from the number of events with content.
     pub count_differs: u64,
+    /// Good requests for which the server sent a count of tokens that cannot be, and is not used.
+    pub disbelieved: u64,
     /// Good requests without any content.
     pub empty: u64,
     /// Good requests with reasoning in their content.
@@ -197,7 +201,8 @@ impl EventStreamRecord {
         self.good += u64::from(goodput.is_some_and(|goodput| goodput.holds(sample)));
         self.tokens += sample.output_tokens();
         self.prompt_tokens += sample.prompt_tokens.unwrap_or(0);
-        self.uncounted += u64::from(sample.tokens.is_none());
+        self.uncounted += u64::from(sample.tokens.is_none() && !sample.disbelieved);
+        self.disbelieved += u64::from(sample.disbelieved);
         self.count_differs += u64::from(sample.tokens.is_some_and(|tokens| tokens != sample.content_events));
         if sample.has_content() {
             self.record_first(sample);
@@ -266,6 +271,7 @@ impl EventStreamRecord {
         self.prompt_tokens += other.prompt_tokens;
         self.uncounted += other.uncounted;
         self.count_differs += other.count_differs;
+        self.disbelieved += other.disbelieved;
         self.empty += other.empty;
         self.reasoned += other.reasoned;
         self.unanswered += other.unanswered;
@@ -419,6 +425,7 @@ mod tests {
         bytes: 700,
         tokens: Some(5),
         prompt_tokens: Some(11),
+        disbelieved: false,
     };
 
     fn record(samples: &[EventStreamSample], goodput: &str) -> EventStreamRecord {
@@ -454,9 +461,10 @@ mod tests {
         assert_eq!(uncounted.tpot(), Some(Nanos(100)));
         let at_once = EventStreamSample { content_events: 1, last_content: GOOD.first_content, ..packed };
         assert_eq!(at_once.tpot(), None);
-        let record = record(&[packed, uncounted], "tpot<60ns");
-        assert_eq!((record.good, record.judged, record.uncounted, record.count_differs), (1, 2, 1, 1));
-        assert_eq!(record.tokens, 14);
+        let absurd = EventStreamSample { disbelieved: true, ..uncounted };
+        let record = record(&[packed, uncounted, absurd], "tpot<60ns");
+        assert_eq!((record.good, record.judged, record.uncounted, record.count_differs), (1, 3, 1, 1));
+        assert_eq!((record.tokens, record.disbelieved), (19, 1));
     }
 
     #[test]

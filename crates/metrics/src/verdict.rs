@@ -90,6 +90,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
     judge.unstamped();
     judge.send_times();
     judge.event_times();
+    judge.counts_of_tokens();
     judge.bodies();
     if record.model == Model::Open {
         judge.connection_limit(harmed);
@@ -597,6 +598,22 @@ impl Judge<'_> {
             let hint = "the server, or a proxy, sends several tokens at a time: look at TPOT rather than ITL";
             self.find(Finding::Doubtful, ReasonCode::EventsTogether, evidence, hint);
         }
+    }
+
+    /// Warns if the server's counts of tokens cannot be.
+    fn counts_of_tokens(&mut self) {
+        let streams = self.record.total.event_streams.as_deref();
+        let Some(disbelieved) = streams.map(|streams| streams.disbelieved).filter(|count| *count > 0) else {
+            return;
+        };
+        let evidence = format!(
+            "in {} of the answers the server counts tokens that cannot be: more than any model gives, less than \
+             none, or far fewer than came. Events with content stand for the answers' tokens there",
+            figure::count(disbelieved),
+        );
+        let hint =
+            "look at `usage` (`eval_count` of Ollama) in an answer of the server, or of a proxy before it";
+        self.find(Finding::Doubtful, ReasonCode::UsageNotBelieved, evidence, hint);
     }
 
     fn bodies(&mut self) {

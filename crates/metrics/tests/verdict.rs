@@ -990,6 +990,17 @@ fn events_that_share_a_time() {
     }
 }
 
+#[test]
+fn counts_of_tokens_that_cannot_be() {
+    fn counts(record: &mut RunRecord, disbelieved: u64) {
+        record.total.event_streams.get_or_insert_default().disbelieved = disbelieved;
+    }
+    check(
+        Model::Closed,
+        &[("none", |r| counts(r, 0), "valid"), ("one", |r| counts(r, 1), "valid, warns usage_not_believed")],
+    );
+}
+
 /// A minute of intervals with that p50 and this many requests in flight at their ends.
 fn course(record: &mut RunRecord, p50: impl Fn(u64) -> Nanos, in_flight: impl Fn(u64) -> u64) {
     let second = Nanos::from_secs(1);

@@ -613,6 +613,34 @@ fn anthropic_gets_its_version_and_its_key() {
     assert!(!result.stdout.contains("key-of-mine"));
 }
 
+#[test]
+fn a_count_of_tokens_that_cannot_be_is_told_and_not_used() {
+    let stream = include_str!("dialects/vllm.sse");
+    for (counted, used, warns) in [
+        ("\"completion_tokens\":5", 5, false),
+        ("\"completion_tokens\":1000000000000000000", 3, true),
+        ("\"completion_tokens\":-5", 3, true),
+        ("\"completion_tokens\":0", 3, true),
+    ] {
+        let stream = stream.replace("\"completion_tokens\":5", counted);
+        assert!(stream.contains(counted), "{stream}");
+        let server = Recorded::serve("text/event-stream", stream.as_bytes());
+        let result = json(&run(&format!("llm {} --model m -n 1 --quiet -o json", server.url)));
+        server.end();
+        assert_eq!((count(&result, "/accounting/ok"), count(&result, "/event_streams/tokens")), (1, used));
+        assert_eq!(count(&result, "/event_streams/disbelieved"), u64::from(warns), "{counted}");
+        let server = Recorded::serve("text/event-stream", stream.as_bytes());
+        let short = run(&format!("llm {} --model m -n 1", server.url));
+        server.end();
+        assert_eq!(
+            short.stdout.contains("counts tokens that cannot be"),
+            warns,
+            "{counted}: {}",
+            short.stdout
+        );
+    }
+}
+
 /// A server that answers its first connection with recorded bytes.
 struct Recorded {
     url: String,

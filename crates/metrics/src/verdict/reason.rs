@@ -320,6 +320,8 @@ reason_codes! {
     EventTimeUncertain = "event_time_uncertain",
     /// Events of streams came together, in one segment: gaps between them are not known.
     EventsTogether = "events_together",
+    /// The server counted tokens in a way that cannot be.
+    UsageNotBelieved = "usage_not_believed",
     /// The generator was interrupted while it sent requests, and does not know when they left.
     SendTimeUncertain = "send_time_uncertain",
     /// Bodies were made when their requests were due, and not ahead.

@@ -37,6 +37,11 @@ pub struct EventStreamsResult {
     pub uncounted: u64,
     /// Good requests for which the server's count of tokens differs from the number of events with content.
     pub count_differs: u64,
+    /// Good requests for which the server sent a count of tokens that cannot be: more than a million, or ten
+    /// million of a prompt, negative, or less than a tenth of the events with content. It is not used; events
+    /// with content stand for the tokens of the answer.
+    #[serde(default)]
+    pub disbelieved: u64,
     /// Good requests without any content.
     pub empty: u64,
     /// Good requests with reasoning in their content.
@@ -114,6 +119,7 @@ impl EventStreamsResult {
             prompt_tokens: record.prompt_tokens,
             uncounted: record.uncounted,
             count_differs: record.count_differs,
+            disbelieved: record.disbelieved,
             empty: record.empty,
             reasoned: record.reasoned,
             unanswered: record.unanswered,

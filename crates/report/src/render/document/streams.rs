@@ -89,6 +89,12 @@ fn doubts(streams: &EventStreamsResult) -> Vec<String> {
         doubts
             .push(format!("the server did not count the tokens of {of}: events with content stand for them"));
     }
+    if streams.disbelieved > 0 {
+        doubts.push(format!(
+            "of {} the server counted tokens in a way that cannot be; its count is not used",
+            requests(streams.disbelieved)
+        ));
+    }
     if streams.empty > 0 {
         doubts.push(format!("{} ended well without any content", requests(streams.empty)));
     }
