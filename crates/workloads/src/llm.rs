@@ -15,6 +15,8 @@ pub use prompts::CompletionFactory;
 /// The name of the step.
 pub const COMPLETION: &str = "completion";
 
+/// The variable with the name of a conversation.
+const SESSION: &str = "session";
 /// Default limit for a whole answer: long ones take minutes.
 const TIMEOUT: &str = "10m";
 /// Time for which answers are waited for after the end of the load, for the same reason.
@@ -50,6 +52,8 @@ pub struct LlmLoad {
     pub turns: Option<u32>,
     /// Pause after each turn.
     pub think: Option<String>,
+    /// The header that has a value of its own in each conversation.
+    pub session_header: Option<String>,
     /// `true` for answers that are not cut short by the model: members that vLLM and others know.
     pub ignore_eos: bool,
     /// Further members of the requests.
@@ -85,14 +89,21 @@ impl LlmLoad {
         if let Some(think) = &self.think {
             step["think"] = json!(think);
         }
+        if let Some(name) = &self.session_header {
+            step["headers"] = json!({ name: format!("${{{SESSION}}}") });
+        }
         if let Some(turns) = self.turns {
             step = json!({ "repeat": turns, "steps": [step] });
+        }
+        let mut steps = vec![step];
+        if self.session_header.is_some() {
+            steps.insert(0, json!({ "set": { SESSION: "${uuid}" } }));
         }
         Ok(json!({
             "name": "llm",
             "targets": { "server": base },
             "run": run,
-            "scenarios": [{ "name": "llm", "steps": [step] }],
+            "scenarios": [{ "name": "llm", "steps": steps }],
         }))
     }
 
@@ -203,6 +214,7 @@ mod tests {
             trace: None,
             turns: None,
             think: None,
+            session_header: None,
             ignore_eos: false,
             extra: Map::new(),
             connections: None,
@@ -239,6 +251,10 @@ mod tests {
         assert_eq!(conversation["repeat"], 3);
         let step = &conversation["steps"][0];
         assert_eq!((&step["think"], &step["completion"]["turns"]), (&json!("2s"), &json!("3")));
+        let session = LlmLoad { turns: Some(3), session_header: Some("x-session".to_owned()), ..load() };
+        let steps = &session.document().unwrap()["scenarios"][0]["steps"];
+        assert_eq!(steps[0], json!({ "set": { "session": "${uuid}" } }));
+        assert_eq!(steps[1]["steps"][0]["headers"], json!({ "x-session": "${session}" }));
         let document = LlmLoad { trace: Some("t.jsonl".to_owned()), ..load() }.document().unwrap();
         assert_eq!(document["run"]["stages"], "@t.jsonl");
         assert_eq!(document["scenarios"][0]["steps"][0]["completion"]["prompts"], "t.jsonl");

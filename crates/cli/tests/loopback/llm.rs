@@ -22,6 +22,7 @@ struct LlmTarget {
 /// The truth about one completion.
 #[derive(Debug)]
 struct TrueAnswer {
+    name: String,
     number: u64,
     recv: u64,
     end: String,
@@ -61,6 +62,7 @@ impl TrueAnswer {
         let columns: Vec<&str> = line.split(',').collect();
         let number = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("{line}"));
         Self {
+            name: columns[0].to_owned(),
             number: number(columns[1]),
             recv: number(columns[2]),
             end: columns[4].to_owned(),
@@ -585,6 +587,21 @@ fn a_path_that_tells_no_api_needs_its_name() {
     plan("").assert_refused(2, "the path `/ask` does not tell which API of a model is there");
     let good = plan(", api: anthropic");
     assert_eq!(good.code, Some(0), "{good:?}");
+}
+
+#[test]
+fn the_requests_of_a_conversation_have_a_header_in_common() {
+    let target = LlmTarget::start("");
+    // The target names completions in its log by this header.
+    let session = "--turns 3 --session-header x-plimsoll-id";
+    let result = target.load(&format!("--output-tokens 2 -n 4 -c 2 {session}"));
+    assert_eq!(count(&result, "/accounting/ok"), 12, "{result:#}");
+    let names: Vec<String> = target.stop().into_iter().map(|answer| answer.name).collect();
+    let mut times: BTreeMap<&str, u32> = BTreeMap::new();
+    names.iter().for_each(|name| *times.entry(name).or_default() += 1);
+    assert!(times.len() == 4 && times.values().all(|count| *count == 3), "{times:?}");
+    assert!(times.keys().all(|name| name.len() == 36), "{times:?}");
+    run("llm http://127.0.0.1:1 --model m --session-header a:b").assert_refused(2, "--session-header");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::args::named::named;
 use crate::args::run::RunArgs;
 
 /// Settings of the plan made from the flags, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 13] = [
+pub(crate) const SETTINGS: [(&str, &str); 14] = [
     ("server", "URL"),
     ("post", "--endpoint"),
     ("model", "--model"),
@@ -23,6 +23,7 @@ pub(crate) const SETTINGS: [(&str, &str); 13] = [
     ("stages", "--trace"),
     ("turns", "--turns"),
     ("think", "--think"),
+    ("headers", "--session-header"),
     ("extra", "--extra"),
 ];
 
@@ -95,6 +96,11 @@ struct PromptArgs {
     /// Pause after each answer, as of a user who reads it: 5s
     #[arg(long, value_name = "TIME")]
     think: Option<String>,
+    /// Header with a value of its own in each conversation, for routers that keep one on a server
+    ///
+    /// All requests of a conversation have the same value, a random UUID.
+    #[arg(long, value_name = "NAME")]
+    session_header: Option<String>,
     /// Ask for answers of the full length: `ignore_eos`, which vLLM, SGLang and llama.cpp know
     #[arg(long)]
     ignore_eos: bool,
@@ -155,6 +161,7 @@ impl LlmArgs {
             trace: prompt.trace.clone(),
             turns: prompt.turns,
             think: prompt.think.clone(),
+            session_header: prompt.session_header.clone(),
             ignore_eos: prompt.ignore_eos,
             extra,
             connections: (prompt.trace.is_none() && !self.run.plan.has_rate() && !self.run.plan.has_users())

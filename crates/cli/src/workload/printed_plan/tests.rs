@@ -208,6 +208,7 @@ const OWN_FLAGS: [(&str, &[(&str, &str)]); 11] = [
             ("trace", "--trace TRACE"),
             ("turns", "--turns 3"),
             ("think", "--turns 3 --think 2s"),
+            ("session-header", "--turns 3 --session-header x-session"),
             ("ignore-eos", "--ignore-eos"),
             ("extra", "--extra {\"temperature\":0}"),
             ("api-key", "--api-key topsecret"),
