@@ -4,6 +4,7 @@
 mod api;
 mod length;
 mod prompts;
+mod recorded;
 
 use serde_json::{Map, Value, json};
 

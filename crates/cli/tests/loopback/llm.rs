@@ -605,6 +605,27 @@ fn the_requests_of_a_conversation_have_a_header_in_common() {
 }
 
 #[test]
+fn recorded_calls_of_tools_are_replayed_turn_by_turn() {
+    let folder = Folder::new();
+    let prompts = folder.write(
+        "agent.jsonl",
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"12345678\"}, {\"role\": \"assistant\", \
+         \"content\": null, \"tool_calls\": [{\"id\": \"t\", \"type\": \"function\", \"function\": {\"name\": \
+         \"f\", \"arguments\": \"{}\"}}]}, {\"role\": \"tool\", \"tool_call_id\": \"t\", \"content\": \"1234\"}, \
+         {\"role\": \"assistant\", \"content\": \"so many\"}], \"output_tokens\": 3}\n",
+    );
+    let target = LlmTarget::start("");
+    let result = target.load(&format!("--prompts {prompts} --turns 2 -n 3"));
+    assert_eq!((count(&result, "/accounting/ok"), count(&result, "/event_streams/tokens")), (6, 18));
+    let mut truth = target.stop();
+    truth.sort_by_key(|answer| answer.number);
+    // The question alone, and with the call of the tool and its result.
+    assert_eq!(truth.iter().map(|answer| answer.prompt_tokens).collect::<Vec<_>>(), [2, 3, 2, 3, 2, 3]);
+    let refused = run(&format!("llm http://127.0.0.1:1 --model m --prompts {prompts} --api completions"));
+    refused.assert_refused(2, "--prompts: the API `completions` takes a text, and no messages");
+}
+
+#[test]
 fn anthropic_gets_its_version_and_its_key() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/v1/messages", listener.local_addr().expect("an address"));

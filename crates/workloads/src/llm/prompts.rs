@@ -2,7 +2,8 @@
 //!
 //! A prompt is a conversation of one or more turns. Its requests are made together: each has the questions
 //! and answers before it in front of its own question. The answers in there are those of the file, or words
-//! of their length: what the server says is not known when they are made.
+//! of their length: what the server says is not known when they are made. Recorded messages are sent as they
+//! are, calls of tools and their results among them.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Fingerprint};
 use serde_json::{Map, Value, json};
 
+use super::recorded::Recorded;
 use super::{Api, Length, api};
 
 /// Default number of tokens of a prompt and of an answer.
@@ -40,7 +42,23 @@ const WORDS: [&str; 64] = [
 ];
 
 /// A conversation of a file: one turn at least.
-type Conversation = Vec<Turn>;
+#[derive(Clone, Debug, PartialEq)]
+enum Conversation {
+    /// Questions and answers, of which requests are made.
+    Turns(Vec<Turn>),
+    /// Messages in the words of an API.
+    Recorded(Recorded),
+}
+
+impl Conversation {
+    /// The turns that it has.
+    fn len(&self) -> usize {
+        match self {
+            Self::Turns(turns) => turns.len(),
+            Self::Recorded(recorded) => recorded.turns(),
+        }
+    }
+}
 
 /// A question and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,9 +84,14 @@ enum Question {
     },
 }
 
-/// The turns of one conversation as they are sent: questions, answers that stand for the real ones, and the
-/// tokens that are asked for.
-type Script = Vec<(String, String, u64)>;
+/// The turns of one conversation as they are sent.
+enum Script {
+    /// Questions, answers that stand for the real ones, and the tokens that are asked for.
+    Made(Vec<(String, String, u64)>),
+    /// Recorded messages: the place of the conversation, its first turn that is sent, and the tokens that
+    /// each asks for.
+    Recorded(usize, usize, Vec<u64>),
+}
 
 /// Prompts that are known to be right.
 #[derive(Clone, Debug)]
@@ -80,7 +103,8 @@ struct Prompts {
     prefix: u64,
     bytes_per_token: f64,
     prompts: Arc<[Conversation]>,
-    turns: usize,
+    /// Turns that are sent of each; without a number one, which of recorded messages is the last.
+    turns: Option<usize>,
     stream: bool,
     extra: Map<String, Value>,
 }
@@ -90,7 +114,7 @@ impl BodySource for Prompts {
         let mut prefix = String::new();
         let bytes = self.bytes(self.prefix);
         write_words(&mut prefix, bytes, &mut Random::new(seed, PREFIX_STREAM));
-        Box::new(Maker { prompts: self.clone(), seed, prefix, script: Script::new() })
+        Box::new(Maker { prompts: self.clone(), seed, prefix, script: Script::Made(Vec::new()) })
     }
 
     fn span_ns(&self) -> u64 {
@@ -142,7 +166,11 @@ impl BodyMaker for Maker {
     }
 
     fn follow(&mut self, turn: usize, out: &mut Vec<u8>) -> bool {
-        let there = turn < self.script.len();
+        let turns = match &self.script {
+            Script::Made(turns) => turns.len(),
+            Script::Recorded(_, _, tokens) => tokens.len(),
+        };
+        let there = turn < turns;
         if there {
             self.write(turn, out);
         }
@@ -155,11 +183,26 @@ impl Maker {
     fn script(&self, number: u64) -> Script {
         let Self { prompts, seed, prefix, .. } = self;
         let mut random = Random::new(*seed, number);
+        let turns = prompts.turns.unwrap_or(1);
         let known = match prompts.prompts.len() as u64 {
             0 => None,
-            count => Some(&prompts.prompts[(number % count) as usize]),
+            count => {
+                let place = (number % count) as usize;
+                match &prompts.prompts[place] {
+                    Conversation::Turns(turns) => Some(turns),
+                    Conversation::Recorded(recorded) => {
+                        let first = prompts.turns.map_or(recorded.turns() - 1, |_| 0);
+                        let tokens = (first..first + turns).map(|turn| {
+                            let drawn = prompts.output.unwrap_or(OUTPUT).draw(&mut random);
+                            let known = recorded.tokens(turn).filter(|_| prompts.output.is_none());
+                            known.unwrap_or(drawn)
+                        });
+                        return Script::Recorded(place, first, tokens.collect());
+                    }
+                }
+            }
         };
-        (0..prompts.turns)
+        let made = (0..turns)
             .map(|place| {
                 let (input, drawn) =
                     (prompts.input.draw(&mut random), prompts.output.unwrap_or(OUTPUT).draw(&mut random));
@@ -180,7 +223,7 @@ impl Maker {
                     _ => drawn,
                 };
                 let mut answer = String::new();
-                if place + 1 < prompts.turns {
+                if place + 1 < turns {
                     match turn.and_then(|turn| turn.answer.as_ref()) {
                         Some(known) => answer.push_str(known),
                         None => write_words(&mut answer, prompts.bytes(output), &mut random),
@@ -188,7 +231,8 @@ impl Maker {
                 }
                 (question, answer, output)
             })
-            .collect()
+            .collect();
+        Script::Made(made)
     }
 
     /// Writes the text of named blocks, as many tokens as the question has.
@@ -211,7 +255,24 @@ impl Maker {
     /// Writes the request of a turn of the present conversation.
     fn write(&self, turn: usize, out: &mut Vec<u8>) {
         let Self { prompts, script, .. } = self;
-        let (asked, (question, _, output)) = (&script[..turn], &script[turn]);
+        let mut request = match script {
+            Script::Made(turns) => Self::made(prompts, turns, turn),
+            Script::Recorded(place, first, tokens) => {
+                let Conversation::Recorded(recorded) = &prompts.prompts[*place] else { return };
+                let said = recorded.messages(first + turn).to_vec().into();
+                let mut request = prompts.api.request(&prompts.model, said, tokens[turn], prompts.stream);
+                api::extend(&mut request, recorded.members());
+                request
+            }
+        };
+        api::extend(&mut request, &prompts.extra);
+        out.clear();
+        out.extend_from_slice(Value::Object(request).to_string().as_bytes());
+    }
+
+    /// The request of a turn that is made of questions and answers.
+    fn made(prompts: &Prompts, turns: &[(String, String, u64)], turn: usize) -> Map<String, Value> {
+        let (asked, (question, _, output)) = (&turns[..turn], &turns[turn]);
         let said = match prompts.api.takes_messages() {
             true => {
                 let message = |role: &str, text: &String| json!({ "role": role, "content": text });
@@ -231,10 +292,7 @@ impl Maker {
                 text.into()
             }
         };
-        let mut request = prompts.api.request(&prompts.model, said, *output, prompts.stream);
-        api::extend(&mut request, &prompts.extra);
-        out.clear();
-        out.extend_from_slice(Value::Object(request).to_string().as_bytes());
+        prompts.api.request(&prompts.model, said, *output, prompts.stream)
     }
 }
 
@@ -333,8 +391,8 @@ fn prompts(
             Ok(prompts) => Some(prompts),
             Err(why) => {
                 let hint =
-                    "write lines such as {\"prompt\": \"…\", \"output_tokens\": 64}, or take ShareGPT's JSON or a \
-                     trace of Mooncake";
+                    "write lines such as {\"prompt\": \"…\", \"output_tokens\": 64} or {\"messages\": […]}, or take \
+                     ShareGPT's JSON or a trace of Mooncake";
                 context.fail(spec.prompts.place(), Problem::new(why).with_hint(hint))
             }
         }),
@@ -349,18 +407,34 @@ fn prompts(
         return context.fail_form(place, problem.with_hint("write `model: NAME`"));
     };
     let (input, prefix) = (input?.unwrap_or(INPUT), prefix?.unwrap_or(0));
-    Some(Prompts {
-        api: match api? {
+    let (api, of_file) = (
+        match api? {
             Some(api) => api,
             None => by_path(request, place, context)?,
         },
+        of_file?,
+    );
+    if of_file.iter().any(|known| matches!(known, Conversation::Recorded(_))) {
+        if !api.takes_messages() {
+            let problem = Problem::new(format!("the API `{}` takes a text, and no messages", api.name()));
+            let hint = "take the API of a chat, such as `chat`, or prompts without `messages`";
+            return context.fail(spec.prompts.place(), problem.with_hint(hint));
+        }
+        if prefix > 0 {
+            let problem =
+                Problem::new("`prefix` has no effect: the messages of the file are sent as they are");
+            return context.fail(spec.prefix.place(), problem.with_hint("leave it out"));
+        }
+    }
+    Some(Prompts {
+        api,
         model,
         input,
         output: output?,
         prefix,
         bytes_per_token: bytes_per_token?.unwrap_or(BYTES_PER_TOKEN),
-        prompts: of_file?.into(),
-        turns: turns?.unwrap_or(1),
+        prompts: of_file.into(),
+        turns: turns?,
         stream: spec.stream.get().copied().unwrap_or(true),
         extra: extra?,
     })
@@ -371,7 +445,15 @@ fn of_file(content: &[u8], turns: usize) -> Result<Vec<Conversation>, String> {
     let lines = content.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let all: Vec<Conversation> = match serde_json::from_slice::<Value>(content) {
         Ok(Value::Array(conversations)) => conversations.iter().map(of_conversation).collect(),
-        _ => lines.enumerate().map(|(number, line)| of_line(number, line)).collect::<Result<_, _>>()?,
+        // Of one line, or of several.
+        Ok(one @ Value::Object(_)) => vec![of_line(0, &one)?],
+        _ => {
+            let read = |(number, line): (usize, &[u8])| {
+                let line = serde_json::from_slice(line);
+                of_line(number, &line.map_err(|_| format!("line {} of the prompts is not JSON", number + 1))?)
+            };
+            lines.enumerate().map(read).collect::<Result<_, _>>()?
+        }
     };
     let count = all.len();
     let long: Vec<Conversation> = all.into_iter().filter(|known| known.len() >= turns.max(1)).collect();
@@ -383,9 +465,8 @@ fn of_file(content: &[u8], turns: usize) -> Result<Vec<Conversation>, String> {
 }
 
 /// A line of prompts, or of a trace.
-fn of_line(number: usize, line: &[u8]) -> Result<Conversation, String> {
+fn of_line(number: usize, line: &Value) -> Result<Conversation, String> {
     let wrong = |what: &str| format!("line {} of the prompts {what}", number + 1);
-    let line: Value = serde_json::from_slice(line).map_err(|_| wrong("is not JSON"))?;
     let tokens = |key: &str| line.get(key).and_then(Value::as_u64);
     let question = match (line.get("prompt").and_then(Value::as_str), tokens("input_length")) {
         (Some(text), _) => Question::Text(text.to_owned()),
@@ -394,21 +475,27 @@ fn of_line(number: usize, line: &[u8]) -> Result<Conversation, String> {
             let names = names.map(|names| names.iter().filter_map(Value::as_u64).collect());
             Question::Blocks { input: input.max(1), names: names.unwrap_or_default() }
         }
-        (None, None) if line.get("conversations").is_some() => return Ok(of_conversation(&line)),
-        (None, None) => return Err(wrong("has no `prompt` and no `input_length`")),
+        (None, None) if line.get("conversations").is_some() => return Ok(of_conversation(line)),
+        (None, None) => {
+            let recorded = Recorded::read(line, BYTES_PER_TOKEN).map(Conversation::Recorded);
+            return recorded.ok_or_else(|| wrong("has no `prompt`, no `messages` and no `input_length`"));
+        }
     };
     let output = tokens("output_tokens").or_else(|| tokens("output_length")).map(|output| output.max(1));
-    Ok(vec![Turn { question, answer: None, output }])
+    Ok(Conversation::Turns(vec![Turn { question, answer: None, output }]))
 }
 
-/// The turns of a conversation as ShareGPT has them: each question with the answer behind it.
+/// A conversation as ShareGPT has them, each question with the answer behind it, or recorded messages.
 fn of_conversation(conversation: &Value) -> Conversation {
+    if let Some(recorded) = Recorded::read(conversation, BYTES_PER_TOKEN) {
+        return Conversation::Recorded(recorded);
+    }
     let said = conversation.get("conversations").and_then(Value::as_array);
     let said = said.into_iter().flatten().filter_map(|said| {
         let from = said.get("from").and_then(Value::as_str)?;
         Some((from, said.get("value").and_then(Value::as_str)?))
     });
-    let mut turns: Conversation = Vec::new();
+    let mut turns: Vec<Turn> = Vec::new();
     for (from, text) in said {
         match from {
             "human" | "user" => {
@@ -423,7 +510,7 @@ fn of_conversation(conversation: &Value) -> Conversation {
             _ => {}
         }
     }
-    turns
+    Conversation::Turns(turns)
 }
 
 #[cfg(test)]
@@ -439,7 +526,7 @@ mod tests {
             prefix: 20,
             bytes_per_token: 4.0,
             prompts: Arc::from([]),
-            turns: 1,
+            turns: None,
             stream: true,
             extra: Map::new(),
         }
@@ -510,7 +597,7 @@ mod tests {
 
     #[test]
     fn the_turns_of_a_conversation_have_what_was_said_before() {
-        let source = Prompts { turns: 3, output: Some(Length::Fixed(10)), ..source() };
+        let source = Prompts { turns: Some(3), output: Some(Length::Fixed(10)), ..source() };
         let requests = conversation(&source, 4);
         let messages = |turn: usize| requests[turn]["messages"].as_array().unwrap();
         assert_eq!(requests.len(), 3);
@@ -531,7 +618,8 @@ mod tests {
         let file = br#"[{"conversations":[{"from":"human","value":"short"},{"from":"gpt","value":"yes"}]},
             {"conversations":[{"from":"human","value":"one"},{"from":"gpt","value":"twelve bytes"},
             {"from":"human","value":"two"},{"from":"gpt","value":"and so on"}]}]"#;
-        let source = Prompts { prompts: of_file(file, 2).unwrap().into(), turns: 2, prefix: 0, ..source() };
+        let source =
+            Prompts { prompts: of_file(file, 2).unwrap().into(), turns: Some(2), prefix: 0, ..source() };
         assert_eq!(source.prompts.len(), 1);
         let requests = conversation(&source, 0);
         let said = |place: usize| requests[1]["messages"][place]["content"].as_str().unwrap();
@@ -539,6 +627,39 @@ mod tests {
         assert_eq!((&requests[0]["max_tokens"], &requests[1]["max_tokens"]), (&json!(3), &json!(2)));
         let error = of_file(file, 3).unwrap_err();
         assert!(error.contains("none of its 2 conversations has 3 turns"), "{error}");
+    }
+
+    #[test]
+    fn recorded_messages_are_sent_as_they_are() {
+        let file = br#"{"messages":[
+            {"role":"system","content":"be brief"},
+            {"role":"user","content":"weather?"},
+            {"role":"assistant","content":null,"tool_calls":[
+                {"id":"t","type":"function","function":{"name":"weather","arguments":"{}"}}]},
+            {"role":"tool","tool_call_id":"t","content":"sunny"},
+            {"role":"assistant","content":"It is sunny."},
+            {"role":"user","content":"thanks"}],
+            "tools":[{"type":"function","function":{"name":"weather"}}],"id":7}"#;
+        let line: Value = serde_json::from_slice(file).unwrap();
+        let messages = line["messages"].as_array().unwrap();
+        let source = |turns: Option<usize>| {
+            let prompts = of_file(file, turns.unwrap_or(1)).unwrap().into();
+            Prompts { turns, prompts, prefix: 0, ..source() }
+        };
+        let requests = conversation(&source(Some(3)), 0);
+        // Up to the call of the tool, with its result, and with the answer.
+        for (request, end) in requests.iter().zip([2, 4, 6]) {
+            assert_eq!(request["messages"].as_array().unwrap(), &messages[..end]);
+            assert_eq!((&request["tools"], request.get("id")), (&line["tools"], None));
+        }
+        assert_eq!(requests.len(), 3);
+        // Twelve bytes of the answer; nothing is known about the last one.
+        assert_eq!((&requests[1]["max_tokens"], &requests[2]["max_tokens"]), (&json!(3), &json!(64)));
+        let whole = conversation(&source(None), 0);
+        assert_eq!((whole.len(), &whole[0]["messages"]), (1, &line["messages"]));
+        let asked = Prompts { output: Some(Length::Fixed(9)), ..source(Some(2)) };
+        assert_eq!(conversation(&asked, 0)[1]["max_tokens"], 9);
+        assert!(of_file(file, 4).unwrap_err().contains("none of its 1 conversations has 4 turns"));
     }
 
     #[test]

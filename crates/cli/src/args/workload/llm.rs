@@ -78,7 +78,11 @@ struct PromptArgs {
     /// counts (`usage`). The report has its count of all prompts.
     #[arg(long, value_name = "N")]
     bytes_per_token: Option<String>,
-    /// File with the prompts: ShareGPT's JSON, or lines of JSON with `prompt` and perhaps `output_tokens`
+    /// File with the prompts: ShareGPT's JSON, or lines of JSON with `prompt` and perhaps `output_tokens`, or
+    /// with `messages`
+    ///
+    /// Recorded messages are sent as they are, calls of tools and their results among them: in each turn all
+    /// before an answer of the recording, and without --turns all before the last.
     #[arg(long, value_name = "FILE")]
     prompts: Option<String>,
     /// Trace to replay: lines of JSON in Mooncake's format

@@ -35,7 +35,8 @@ pub struct CompletionSpec {
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub bytes_per_token: Field<Text>,
     /// A file with prompts, which are sent one after the other and over and over: ShareGPT's JSON, lines of
-    /// JSON with `prompt` and perhaps `output_tokens`, or a trace of Mooncake, whose lines have
+    /// JSON with `prompt` and perhaps `output_tokens`, recorded messages (lines with `messages`, or `input` of
+    /// a response, and perhaps `tools`), which are sent as they are, or a trace of Mooncake, whose lines have
     /// `input_length`, `output_length` and `hash_ids`, the names of blocks of 512 tokens.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub prompts: Field<Text>,
