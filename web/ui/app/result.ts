@@ -248,11 +248,16 @@ export interface EventStreams {
   uncounted: number;
   count_differs: number;
   empty: number;
+  /** These three and `ttfa` are missing in results of before. */
+  disbelieved?: number;
+  reasoned?: number;
+  unanswered?: number;
   tokens_per_s: number | null;
   tokens_per_s_per_user: number | null;
   goodput: { bounds: string; good: number; share: number | null; per_s: number | null } | null;
   ttft: Summary;
   ttft_from_sent: Summary;
+  ttfa?: Summary;
   first_event_time: Summary;
   last_event_time: Summary;
   itl: Summary;

@@ -105,9 +105,10 @@ const RATES = fromZero((value: number) => short(perSecond(value)));
 const COLUMNS = ["50", "90", "99", "max", "mean"];
 
 function Times({ streams }: { streams: EventStreams }) {
-  const all: [string, Summary][] = [
+  const all: [string, Summary | undefined][] = [
     ["TTFT, from due", streams.ttft],
     ["TTFT, from sent", streams.ttft_from_sent],
+    ["TTFA, the first answer", streams.ttfa],
     ["first event", streams.first_event_time],
     ["last event", streams.last_event_time],
     ["ITL", streams.itl],
@@ -115,7 +116,7 @@ function Times({ streams }: { streams: EventStreams }) {
     ["TPOT", streams.tpot],
     ["NTPOT", streams.ntpot],
   ];
-  const rows = all.filter(([, { count }]) => count > 0);
+  const rows = all.filter((row): row is [string, Summary] => row[1] !== undefined && row[1].count > 0);
   if (rows.length === 0) return <p class="hint">No good request had any content so far.</p>;
   return (
     <Table
@@ -136,13 +137,16 @@ function Times({ streams }: { streams: EventStreams }) {
 }
 
 function Notes({ streams }: { streams: EventStreams }) {
-  const { shared_events, uncounted, count_differs, empty } = streams;
+  const { shared_events, uncounted, count_differs, empty, disbelieved = 0, unanswered = 0 } = streams;
   const notes = [
     shared_events > 0 && `${plural(shared_events, "event")} shared the time of the event before`,
     uncounted > 0 && `of ${plural(uncounted, "request")} the server did not count the tokens: events stand for them`,
     count_differs > 0 &&
       `in ${plural(count_differs, "request")} the server counted another number of tokens than there were events`,
+    disbelieved > 0 &&
+      `in ${plural(disbelieved, "request")} the server's count of tokens cannot be: events stand for them`,
     empty > 0 && `${plural(empty, "good request")} had no content`,
+    unanswered > 0 && `${plural(unanswered, "good request")} had reasoning and no answer`,
   ].filter((note) => note !== false);
   if (notes.length === 0) return null;
   return (
