@@ -8,6 +8,7 @@ its own; one that cannot be installed or run is listed with the reason.
 
     python3 bench/scripts/llm.py --plimsoll target/dist/plimsoll            # the whole table: about 8 minutes
     python3 bench/scripts/llm.py --streams 1,100 --peers aiperf             # a part of it
+    python3 bench/scripts/llm.py --apis responses,anthropic,ollama          # Plimsoll alone, by other APIs
 
 Nothing but the standard library is needed. The table goes to the standard output, progress to the standard error.
 """
@@ -109,6 +110,7 @@ def plimsoll(options, url, streams, requests, folder):
     command += ["--output-tokens", str(options.tokens), "--input-tokens", str(PROMPT_TOKENS), "--quiet"]
     command += ["-o", "json", "--stream-log", str(folder / "streams.jsonl")]
     command += ["-k"] if options.tls else []
+    command += ["--api", options.api]
     code, cpu = run(command, folder)
     result = json.loads((folder / "out.txt").read_text())
     events = result["event_streams"]
@@ -300,8 +302,9 @@ def measure(options, name, streams):
                 shutil.copytree(folder, options.keep / f"{name}-{streams}", dirs_exist_ok=True)
         took = time.monotonic() - started
         rows, late = target.stop()
-    say(f"{name}, {streams} streams: {took:.0f} s{', ' + failure if failure else ''}")
-    cell = {"tool": name, "streams": streams, "took_s": took, "answers": len(rows), "target_late": late}
+    tool = name if options.api == "chat" else f"{name}, {options.api}"
+    say(f"{tool}, {streams} streams: {took:.0f} s{', ' + failure if failure else ''}")
+    cell = {"tool": tool, "api": options.api, "streams": streams, "took_s": took, "answers": len(rows), "target_late": late}
     if failure or not rows:
         return {**cell, "failure": failure or "the target gave no whole answer"}
     truth = truth_of(rows)
@@ -351,8 +354,8 @@ def table(cells):
 
 def joined_table(cells):
     lines = [
-        "| streams | gaps | gap error p50 | p99 | max | TTFT error p50 | p99 | the target itself |",
-        "|---:|---:|---:|---:|---:|---:|---:|---|",
+        "| API | streams | gaps | gap error p50 | p99 | max | TTFT error p50 | p99 | the target itself |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for cell in cells:
         joined = cell.get("joined")
@@ -360,7 +363,7 @@ def joined_table(cells):
             keys = ("gap p50", "gap p99", "gap max", "ttft p50", "ttft p99")
             figures = " | ".join(shown(joined[key]).lstrip("+") for key in keys)
             late = cell["target_late"]
-            lines.append(f"| {cell['streams']:,} | {joined['gaps']:,} | {figures} | {late} |")
+            lines.append(f"| {cell['api']} | {cell['streams']:,} | {joined['gaps']:,} | {figures} | {late} |")
     return "\n".join(lines)
 
 
@@ -374,6 +377,7 @@ def main():
     parser.add_argument("--least", type=int, default=4, help="answers in all, at least")
     parser.add_argument("--ttft", default="constant:50ms", help="law of the target")
     parser.add_argument("--gap", default="constant:20ms", help="law of the target")
+    parser.add_argument("--apis", default="chat", help="APIs to ask by; others than chat for plimsoll alone")
     parser.add_argument("--tls", action="store_true", help="over TLS; for plimsoll alone")
     default = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "plimsoll-bench"
     parser.add_argument("--venvs", type=pathlib.Path, default=default, help="where peers are installed")
@@ -382,13 +386,17 @@ def main():
     options = parser.parse_args()
     options.venvs = options.venvs.resolve()
     options.tokenizer = make_tokenizer(options.venvs / "tokenizer")
-    peers = [] if options.tls else [peer for peer in options.peers.split(",") if peer]
+    apis = options.apis.split(",")
+    peers = [] if options.tls or apis != ["chat"] else [peer for peer in options.peers.split(",") if peer]
     tools, missing = ["plimsoll"], []
     for peer in peers:
         why = install(options, peer)
         tools.append(peer) if not why else missing.append(f"{peer} {PEERS[peer][0]} {why}")
     levels = [int(level) for level in options.streams.split(",")]
-    cells = [measure(options, tool, level) for tool in tools for level in levels]
+    cells = []
+    for tool in tools:
+        for options.api in apis:
+            cells += [measure(options, tool, level) for level in levels]
     print(f"{options.tokens} tokens in each answer, TTFT {options.ttft}, gap {options.gap}"
           f"{', TLS' if options.tls else ''}. Errors against the truth log: reported minus true.\n")
     print(table(cells))

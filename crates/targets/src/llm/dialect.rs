@@ -6,7 +6,7 @@ use super::chunk::{Answer, AnswerWriter, Document, words};
 use crate::http_reply::HttpReply;
 
 /// Words that an event at the end of a response of OpenAI repeats at most; a longer answer is not repeated.
-const REPEATED_WORDS: u64 = 2_048;
+const REPEATED_WORDS: u64 = 256;
 /// The instant at which Ollama says that everything happens.
 const CREATED: &str = "1970-01-01T00:00:00Z";
 /// The message of an answer that goes wrong on purpose.
@@ -352,7 +352,7 @@ impl Answer<'_> {
 
     /// The last line of Ollama, which is all of an answer that is not a stream, without its text.
     fn ollama(&self, tokens: u64) -> Value {
-        let mut line = json!({"model": self.model, "created_at": CREATED});
+        let mut line = json!({"id": self.line_id(), "model": self.model, "created_at": CREATED});
         match self.completion.dialect {
             Dialect::OllamaChat => line["message"] = json!({"role": "assistant", "content": ""}),
             _ => line["response"] = "".into(),
@@ -364,10 +364,15 @@ impl Answer<'_> {
         line
     }
 
+    /// The name of an answer in lines, which Ollama's own do not have: logs are joined by it.
+    fn line_id(&self) -> String {
+        format!("line-{}", self.number)
+    }
+
     /// A line of Ollama with a part of an answer.
     fn line(&self, part: &str) -> String {
-        let model = Value::from(self.model);
-        format!(r#"{{"model":{model},"created_at":"{CREATED}",{part},"done":false}}"#)
+        let (id, model) = (self.line_id(), Value::from(self.model));
+        format!(r#"{{"id":"{id}","model":{model},"created_at":"{CREATED}",{part},"done":false}}"#)
     }
 }
 
