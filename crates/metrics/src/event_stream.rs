@@ -73,7 +73,8 @@ impl EventStreamSample {
         self.has_content().then(|| self.first_content.since(self.intended))
     }
 
-    /// Time to first answer token: first content that is not reasoning − intended, of a request with reasoning.
+    /// Time to first answer token: first content that is not reasoning − intended, of a request with
+    /// reasoning.
     pub fn ttfa(&self) -> Option<Nanos> {
         let is_answered = self.reasoned && self.first_answer != Nanos::MAX;
         is_answered.then(|| self.first_answer.since(self.intended))
@@ -326,8 +327,8 @@ impl StreamTime {
         }
     }
 
-    /// `None` if the request has no such time, which breaks no bound but those of the first content, and of the
-    /// first answer.
+    /// `None` if the request has no such time, which breaks no bound but those of the first content, and of
+    /// the first answer.
     fn of(self, sample: &EventStreamSample) -> Option<Nanos> {
         match self {
             Self::Ttft => Some(sample.ttft().unwrap_or(Nanos::MAX)),

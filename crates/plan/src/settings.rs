@@ -670,11 +670,11 @@ settings! {
             interval: Value = flag().value("TIME").number(),
             /// Count streamed requests that hold all of these bounds: 'ttft<500ms & tpot<50ms'
             ///
-            /// For steps with `stream`. Times: ttft (first content, from when the request was due), ttfa (first
-            /// content that is not reasoning), itl (the
-            /// longest gap between two contents), tpot (per token after the first), ntpot (response time per
-            /// token) and response_time. Requests that failed or timed out do not count. The share can be
-            /// demanded, as in --threshold 'goodput>99%'.
+            /// For steps with `stream`. Times: ttft (first content, from when the request was due), ttfa
+            /// (first content that is not reasoning), itl (the longest gap between two contents), tpot (per
+            /// token after the first), ntpot (response time per token) and response_time. Requests that
+            /// failed or timed out do not count. The share can be demanded, as in --threshold
+            /// 'goodput>99%'.
             goodput: Value = flag().value("BOUNDS"),
         }
         "Live output" {

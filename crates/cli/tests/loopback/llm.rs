@@ -413,6 +413,19 @@ fn an_answer_that_is_no_stream_says_what_to_look_at() {
             format!("{no_event} It begins with {{ \"error\": {{ \"message\": \"no such model\" }} }}"),
         ),
         (b"\x1f\x8b\x08\0\0\0\0\0", "is compressed by gzip".to_owned()),
+        // Whole answers, which are no lines of Ollama.
+        (
+            b"{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}],\"usage\":{\"output_tokens\":1}}",
+            format!("{no_event} It begins with {{\"type\":\"message\""),
+        ),
+        (
+            b"{\"object\":\"response\",\"status\":\"completed\",\"output\":[]}\n",
+            format!("{no_event} It begins with {{\"object\":\"response\""),
+        ),
+        (
+            b"{\"choices\":[{\"text\":\"Hi\",\"finish_reason\":\"stop\"}]}",
+            format!("{no_event} It begins with {{\"choices\""),
+        ),
     ] {
         let server = Recorded::serve("application/json", body);
         let finished = run(&format!("llm {} --model m -n 1 --quiet -o json", server.url));
@@ -601,7 +614,8 @@ fn the_requests_of_a_conversation_have_a_header_in_common() {
     names.iter().for_each(|name| *times.entry(name).or_default() += 1);
     assert!(times.len() == 4 && times.values().all(|count| *count == 3), "{times:?}");
     assert!(times.keys().all(|name| name.len() == 36), "{times:?}");
-    run("llm http://127.0.0.1:1 --model m --session-header a:b").assert_refused(2, "--session-header");
+    let refused = run("llm http://127.0.0.1:1 --model m --session-header a:b");
+    refused.assert_refused(2, "`:` is not allowed in the header's name `a:b`");
 }
 
 #[test]

@@ -60,8 +60,8 @@ pub struct EventStreamsResult {
     pub ttft: Summary,
     /// From when the request was sent until its first content came.
     pub ttft_from_sent: Summary,
-    /// Time to first answer token, of requests with reasoning: from when the request should have started until
-    /// the first content came that was not reasoning.
+    /// Time to first answer token, of requests with reasoning: from when the request should have started
+    /// until the first content came that was not reasoning.
     #[serde(default = "no_times")]
     pub ttfa: Summary,
     /// From when the request was sent until its first event came, which may have no content.

@@ -69,7 +69,6 @@ impl Dialect {
     }
 }
 
-/// A dialect with the events that an answer begins and ends with.
 impl Answer<'_> {
     /// The events before any content: the role, and whatever holds the content.
     pub(super) fn begin(&self, writer: &mut AnswerWriter<'_>) {

@@ -17,8 +17,8 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Reads the messages of a line (`messages`, or `input` of a response); `None` if it has none that ask for
-    /// an answer.
+    /// Reads the messages of a line (`messages`, or `input` of a response); `None` if it has none that ask
+    /// for an answer.
     pub(super) fn read(line: &Value, bytes_per_token: f64) -> Option<Self> {
         let messages = line.get("messages").or_else(|| line.get("input"))?.as_array()?.clone();
         let told = ["output_tokens", "output_length"];

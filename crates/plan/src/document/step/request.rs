@@ -24,9 +24,9 @@ pub struct RequestStep {
     /// Send the request again until its answer has come. All of that is one request with one response time
     /// and one time limit.
     pub poll: Field<PollSpec>,
-    /// Read the response as a stream of events while it comes: `sse` (server-sent events), `ndjson` (JSON in
-    /// lines), or `llm` (the answer of a language model with its tokens: chunks or responses of OpenAI, messages
-    /// of Anthropic, lines of Ollama, told apart by what they say; `openai` in older plans).
+    /// Read the response as a stream of events while it comes: `sse` (server-sent events), `ndjson` (JSON
+    /// in lines), or `llm` (the answer of a language model with its tokens: chunks or responses of OpenAI,
+    /// messages of Anthropic, lines of Ollama, told apart by what they say; `openai` in older plans).
     pub stream: Field<Text>,
     /// Keep a row of a pool for each element of an array in the JSON of the response:
     /// `{orders: {each: /data, id: /id}}`. `each` is where the array is (default: the whole body), the others

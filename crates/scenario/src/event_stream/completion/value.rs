@@ -1,5 +1,5 @@
-//! Values of any type, of which little matters: servers differ in what they send, and an odd value of a member
-//! is no reason to give an answer up.
+//! Values of any type, of which little matters: servers differ in what they send, and an odd value of a
+//! member is no reason to give an answer up.
 
 use std::fmt;
 use std::marker::PhantomData;
