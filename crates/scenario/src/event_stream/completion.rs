@@ -60,18 +60,15 @@ pub(super) fn id_of(data: &[u8]) -> Option<String> {
 }
 
 /// Members of an event that matter, of all dialects.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct Said {
     /// Of chunks.
     choices: Option<Choices>,
     /// Of responses and messages.
-    #[serde(rename = "type")]
     kind: Kind,
-    /// Of chunks: the object is called an error, as in older versions of vLLM.
-    object: Kind,
-    error: Option<IgnoredAny>,
-    /// Of chunks, and of messages at their end.
+    /// There is an error, or, of chunks, the object is called one, as in older versions of vLLM.
+    failed: bool,
+    /// Of chunks, of messages at their end, and of the whole message or response in an event.
     usage: Option<Usage>,
     /// A text of a response, or a part of a message.
     delta: Part,
@@ -92,8 +89,7 @@ struct Said {
 
 impl Said {
     fn facts(self) -> EventFacts {
-        let failed = self.error.is_some() || self.object == Kind::Error;
-        let fault = failed.then_some(EventFault::Error);
+        let fault = self.failed.then_some(EventFault::Error);
         match self.kind {
             Kind::None | Kind::Other => EventFacts { fault, ..self.untyped() },
             Kind::Error | Kind::Failed => {
@@ -106,13 +102,13 @@ impl Said {
             Kind::ItemStart => EventFacts::of(CompletionApi::Responses, self.item.is_named, false),
             Kind::Complete => EventFacts {
                 ends: true,
-                usage: self.response.usage,
+                usage: self.usage,
                 ..EventFacts::of(CompletionApi::Responses, false, false)
             },
             Kind::OfResponse => EventFacts::of(CompletionApi::Responses, false, false),
             // Tokens of the answer are counted at its end.
             Kind::MessageStart => EventFacts {
-                usage: self.message.usage.map(|usage| Usage { completion_tokens: None, ..usage }),
+                usage: self.usage.map(|usage| Usage { completion_tokens: None, ..usage }),
                 ..EventFacts::of(CompletionApi::Messages, false, false)
             },
             Kind::BlockStart => {
@@ -209,7 +205,85 @@ struct Part {
     is_named: bool,
     /// It says why the answer ends.
     stops: bool,
+}
+
+/// A whole message or response, with its usage.
+#[derive(Clone, Copy, Default)]
+struct Whole {
+    part: Part,
     usage: Option<Usage>,
+}
+
+/// The members of [`Said`] that matter.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Key {
+    Choices,
+    Type,
+    Object,
+    Error,
+    Usage,
+    Delta,
+    ContentBlock,
+    Item,
+    Message,
+    Response,
+    Thinking,
+    Done,
+    PromptEvalCount,
+    EvalCount,
+    #[serde(other)]
+    Other,
+}
+
+impl Said {
+    fn members<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Self, A::Error> {
+        let mut said = Self::default();
+        while let Some(key) = map.next_key::<Key>()? {
+            match key {
+                Key::Choices => said.choices = map.next_value()?,
+                Key::Type => said.kind = map.next_value()?,
+                Key::Object => said.failed |= map.next_value::<Kind>()? == Kind::Error,
+                Key::Error => said.failed |= map.next_value::<Option<IgnoredAny>>()?.is_some(),
+                Key::Usage => said.usage = map.next_value()?,
+                Key::Delta => said.delta = map.next_value()?,
+                Key::ContentBlock => said.content_block = map.next_value()?,
+                Key::Item => said.item = map.next_value()?,
+                Key::Message => said.message = said.whole(map.next_value()?),
+                Key::Response => said.response = said.whole(map.next_value()?),
+                Key::Thinking => said.thinking = map.next_value()?,
+                Key::Done => said.done = map.next_value()?,
+                Key::PromptEvalCount => said.prompt_eval_count = map.next_value()?,
+                Key::EvalCount => said.eval_count = map.next_value()?,
+                Key::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(said)
+    }
+
+    /// Takes the usage of a whole message or response over.
+    fn whole(&mut self, whole: Whole) -> Part {
+        self.usage = whole.usage.or(self.usage);
+        whole.part
+    }
+}
+
+impl<'de> Deserialize<'de> for Said {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Said;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an event")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Said, A::Error> {
+                Said::members(&mut map)
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
 }
 
 /// The members of a [`Part`] that matter.
@@ -232,6 +306,27 @@ enum Member {
     Other,
 }
 
+impl Part {
+    /// Reads a member; one that is not of a part is left.
+    fn take<'de, A: MapAccess<'de>>(&mut self, member: Member, map: &mut A) -> Result<(), A::Error> {
+        match member {
+            Member::Content
+            | Member::Text
+            | Member::PartialJson
+            | Member::Refusal
+            | Member::ToolCalls
+            | Member::FunctionCall => self.answer |= map.next_value::<Something>()?.0,
+            Member::ReasoningContent | Member::Reasoning | Member::Thinking => {
+                self.reasoning |= map.next_value::<Something>()?.0;
+            }
+            Member::Name => self.is_named = map.next_value::<Something>()?.0,
+            Member::StopReason => self.stops = map.next_value::<Something>()?.0,
+            Member::Usage | Member::Other => drop(map.next_value::<IgnoredAny>()?),
+        }
+        Ok(())
+    }
+}
+
 impl<'de> FromAny<'de> for Part {
     fn text(text: &str) -> Self {
         Self { value: Something::text(text), ..Self::default() }
@@ -239,24 +334,33 @@ impl<'de> FromAny<'de> for Part {
 
     fn members<A: MapAccess<'de>>(map: &mut A) -> Result<Self, A::Error> {
         let mut part = Self::default();
-        while let Some(member) = map.next_key::<Member>()? {
-            match member {
-                Member::Content
-                | Member::Text
-                | Member::PartialJson
-                | Member::Refusal
-                | Member::ToolCalls
-                | Member::FunctionCall => part.answer |= map.next_value::<Something>()?.0,
-                Member::ReasoningContent | Member::Reasoning | Member::Thinking => {
-                    part.reasoning |= map.next_value::<Something>()?.0;
-                }
-                Member::Name => part.is_named = map.next_value::<Something>()?.0,
-                Member::StopReason => part.stops = map.next_value::<Something>()?.0,
-                Member::Usage => part.usage = map.next_value()?,
-                Member::Other => drop(map.next_value::<IgnoredAny>()?),
-            }
+        while let Some(member) = map.next_key()? {
+            part.take(member, map)?;
         }
         Ok(part)
+    }
+}
+
+impl<'de> FromAny<'de> for Whole {
+    fn text(text: &str) -> Self {
+        Self { part: Part::text(text), usage: None }
+    }
+
+    fn members<A: MapAccess<'de>>(map: &mut A) -> Result<Self, A::Error> {
+        let mut whole = Self::default();
+        while let Some(member) = map.next_key()? {
+            match member {
+                Member::Usage => whole.usage = map.next_value()?,
+                member => whole.part.take(member, map)?,
+            }
+        }
+        Ok(whole)
+    }
+}
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        any(deserializer)
     }
 }
 
