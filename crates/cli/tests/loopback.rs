@@ -64,4 +64,5 @@ mod try_once;
 mod ui;
 mod watching;
 mod websocket;
+mod websocket_answers;
 mod websocket_http2;

@@ -1,9 +1,10 @@
 //! One WebSocket: its handshake, its messages, and the iteration that it belongs to.
 
-use std::collections::VecDeque;
+mod inbox;
+mod rules;
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_scenario::{SentRequest, WebSocketAction};
+use plimsoll_scenario::{Answered, SentRequest, WebSocketAction};
 use plimsoll_wire::http2::{ClientOptions, Response, StreamFailure};
 use plimsoll_wire::websocket::{
     ClientHandshake, ClientStream, HandshakeProgress, MessageReader, Opcode, Received, Role, write_close,
@@ -12,17 +13,16 @@ use plimsoll_wire::websocket::{
 
 use crate::connection::Fault;
 use crate::request::NO_SESSION;
+pub(crate) use inbox::Inbox;
+use inbox::USUAL_INBOX;
+pub(crate) use rules::Rules;
 
+/// The status of a reply that stands for a message.
+pub(crate) const MESSAGE: u16 = 200;
 /// Longest message that is read, in bytes.
 const LONGEST_MESSAGE: usize = 16 << 20;
 /// Most pings and pongs between two messages. Each ping is answered, whether or not the answers are read.
 const MOST_PINGS: u32 = 100_000;
-/// Messages that wait for a step that awaits one, and their bytes: what is beyond is skipped, the oldest
-/// first.
-const MOST_WAITING: usize = 1_024;
-const MOST_WAITING_BYTES: usize = 1 << 20;
-/// Memory for messages that a connection keeps, in bytes: idle ones are many.
-const USUAL_INBOX: usize = 4 << 10;
 
 /// Stage in the life of a WebSocket.
 #[derive(Debug)]
@@ -56,6 +56,8 @@ pub(crate) struct WebSocket {
     pings: u32,
     /// The session that it belongs to.
     pub(crate) owner: u32,
+    /// The step that has opened it, if that has rules by which messages are answered.
+    pub(crate) ruled_by: Option<u32>,
 }
 
 /// A stream of HTTP/2 that is to be a WebSocket.
@@ -102,6 +104,10 @@ pub(crate) struct News {
     pub(crate) bytes: u64,
     /// Unread messages that were discarded because the inbox was full.
     pub(crate) skipped: u64,
+    /// Messages among them that rules have dealt with, the answers to them, and the bytes of these.
+    pub(crate) ruled: u64,
+    pub(crate) answers: u64,
+    pub(crate) answer_bytes: u64,
     pub(crate) pings: u64,
 }
 
@@ -117,6 +123,7 @@ impl WebSocket {
             // The state must not be 0.
             mask: (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1,
             owner: NO_SESSION,
+            ruled_by: None,
         })
     }
 
@@ -244,11 +251,18 @@ impl WebSocket {
         carrying.frames.shrink_to(USUAL_INBOX);
     }
 
-    /// Reads what came at `at`. Pings are answered in `control`.
-    pub(crate) fn read(&mut self, at: Nanos, input: &[u8], control: &mut Vec<u8>) -> News {
+    /// Reads what came at `at`. Pings, and messages that the rules are for, are answered in `control`.
+    pub(crate) fn read(
+        &mut self,
+        at: Nanos,
+        input: &[u8],
+        mut rules: Option<Rules<'_>>,
+        control: &mut Vec<u8>,
+    ) -> News {
         let mut news = News::default();
+        let rules = &mut rules;
         let Some(carrying) = &mut self.stream else {
-            self.read_bytes(at, input, &mut news, control);
+            self.read_bytes(at, input, rules, &mut news, control);
             return news;
         };
         let mut content = std::mem::take(&mut carrying.content);
@@ -264,7 +278,7 @@ impl WebSocket {
             news.opened = Some(Opening::Stream(response));
         }
         if news.fault.is_none() && !content.is_empty() {
-            self.read_bytes(at, &content, &mut news, control);
+            self.read_bytes(at, &content, rules, &mut news, control);
         }
         if let Err(error) = result
             && news.fault.is_none()
@@ -280,7 +294,14 @@ impl WebSocket {
     }
 
     /// Reads bytes of the WebSocket itself.
-    fn read_bytes(&mut self, at: Nanos, mut input: &[u8], news: &mut News, control: &mut Vec<u8>) {
+    fn read_bytes(
+        &mut self,
+        at: Nanos,
+        mut input: &[u8],
+        rules: &mut Option<Rules<'_>>,
+        news: &mut News,
+        control: &mut Vec<u8>,
+    ) {
         if let Stage::Upgrading(handshake) = &mut self.stage {
             match handshake.read(&mut input) {
                 Ok(HandshakeProgress::Incomplete) => return,
@@ -311,7 +332,9 @@ impl WebSocket {
                     self.pings = 0;
                     news.messages += 1;
                     news.bytes += length as u64;
-                    news.skipped += self.inbox.add(length, at);
+                    if rules.as_mut().is_none_or(|rules| !self.answer(length, rules, news, control)) {
+                        news.skipped += self.inbox.add(length, at);
+                    }
                 }
                 Ok(Some(received @ (Received::Ping | Received::Pong))) => {
                     self.pings += 1;
@@ -346,6 +369,33 @@ impl WebSocket {
         }
     }
 
+    /// Deals with the message that came last by the rules. Returns `false` if none is for it.
+    fn answer(
+        &mut self,
+        length: usize,
+        rules: &mut Rules<'_>,
+        news: &mut News,
+        control: &mut Vec<u8>,
+    ) -> bool {
+        if !self.is_open() {
+            return false;
+        }
+        let Some(answered) = rules.answer(self.inbox.last(length)) else { return false };
+        self.inbox.drop_last(length);
+        news.ruled += 1;
+        let opcode = match answered {
+            Answered::Silently => return true,
+            Answered::Text => Opcode::Text,
+            Answered::Binary => Opcode::Binary,
+        };
+        let before = control.len();
+        let mask = self.next_mask();
+        self.emit(control, |out| write_frame(true, opcode, Some(mask), rules.text(), out));
+        news.answers += 1;
+        news.answer_bytes += (control.len() - before) as u64;
+        true
+    }
+
     /// A mask for the next frame. It is not a secret: it keeps the bytes of a message from being chosen.
     fn next_mask(&mut self) -> [u8; 4] {
         // Xorshift (G. Marsaglia, *Xorshift RNGs*, 2003).
@@ -356,72 +406,16 @@ impl WebSocket {
     }
 }
 
-/// Messages that came, the oldest first.
-#[derive(Debug, Default)]
-pub(crate) struct Inbox {
-    /// Payloads of the waiting messages, and of messages that were taken before them.
-    bytes: Vec<u8>,
-    messages: VecDeque<Waiting>,
-}
-
-/// An unread message.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    start: usize,
-    end: usize,
-    at: Nanos,
-}
-
-impl Inbox {
-    /// The oldest message, and when it came.
-    pub(crate) fn first(&self) -> Option<(&[u8], Nanos)> {
-        let Waiting { start, end, at } = *self.messages.front()?;
-        Some((&self.bytes[start..end], at))
-    }
-
-    /// Takes the oldest message out.
-    pub(crate) fn pop(&mut self) {
-        self.messages.pop_front();
-        if self.messages.is_empty() {
-            self.clear();
-        }
-    }
-
-    /// Forgets all messages.
-    pub(crate) fn clear(&mut self) {
-        self.messages.clear();
-        self.bytes.clear();
-        self.bytes.shrink_to(USUAL_INBOX);
-    }
-
-    /// Adds a message whose bytes are the last ones. Returns the number of older ones that had to go.
-    fn add(&mut self, length: usize, at: Nanos) -> u64 {
-        let end = self.bytes.len();
-        self.messages.push_back(Waiting { start: end - length, end, at });
-        let mut skipped = 0;
-        let held = |inbox: &Self| inbox.messages.front().map_or(0, |first| end - first.start);
-        while self.messages.len() > MOST_WAITING
-            || (held(self) > MOST_WAITING_BYTES && self.messages.len() > 1)
-        {
-            self.messages.pop_front();
-            skipped += 1;
-        }
-        let unused = self.messages.front().map_or(0, |first| first.start);
-        if unused > MOST_WAITING_BYTES {
-            self.bytes.drain(..unused);
-            for message in &mut self.messages {
-                message.start -= unused;
-                message.end -= unused;
-            }
-        }
-        skipped
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::Random;
+    use plimsoll_scenario::{
+        AnswerSpec, Body, CheckSpec, Context, FieldList, Matching, ReactionSpec, ResponseHandler, Scope,
+        Session, Source,
+    };
     use plimsoll_wire::websocket::{accept_of, write_upgrade_response};
 
+    use super::inbox::{MOST_WAITING, MOST_WAITING_BYTES};
     use super::*;
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -434,7 +428,7 @@ mod tests {
         assert_eq!(out, REQUEST);
         write_upgrade_response(&accept_of(b"dGhlIHNhbXBsZSBub25jZQ=="), None, &mut input);
         input.extend_from_slice(more);
-        let news = socket.read(Nanos(5), &input, &mut Vec::new());
+        let news = socket.read(Nanos(5), &input, None, &mut Vec::new());
         (socket, news)
     }
 
@@ -456,7 +450,7 @@ mod tests {
     fn a_ping_is_answered_by_a_masked_pong() {
         let (mut socket, _) = opened(b"");
         let mut control = Vec::new();
-        socket.read(Nanos(6), b"\x89\x02ab", &mut control);
+        socket.read(Nanos(6), b"\x89\x02ab", None, &mut control);
         let mut reader = MessageReader::new(Role::Server, 100);
         assert_eq!(reader.next(&mut &control[..], &mut Vec::new()), Ok(Some(Received::Pong)));
         assert_eq!(reader.control(), b"ab");
@@ -466,23 +460,23 @@ mod tests {
     fn refusals_closes_and_violations_are_told() {
         let mut socket = *WebSocket::new(7);
         socket.write(WebSocketAction::Open, REQUEST, &mut Vec::new());
-        assert!(socket.read(Nanos(1), b"HTT", &mut Vec::new()).refused.is_none());
-        let news = socket.read(Nanos(1), b"P/1.1 403 No\r\n\r\n", &mut Vec::new());
+        assert!(socket.read(Nanos(1), b"HTT", None, &mut Vec::new()).refused.is_none());
+        let news = socket.read(Nanos(1), b"P/1.1 403 No\r\n\r\n", None, &mut Vec::new());
         assert_eq!(news.refused.as_deref(), Some(&b"HTTP/1.1 403 No\r\n\r\n"[..]));
         let (_, news) = opened(b"\x88\x04\x03\xe9by");
         assert_eq!(news.closed, Some((Some(1001), "by".to_owned())));
         let (mut socket, _) = opened(b"");
         let mut control = Vec::new();
-        let news = socket.read(Nanos(1), b"\x81\x01a\xc1\x00", &mut control);
+        let news = socket.read(Nanos(1), b"\x81\x01a\xc1\x00", None, &mut control);
         assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::Protocol));
         assert_eq!(socket.inbox().first(), Some((&b"a"[..], Nanos(1))), "what came before is valid");
         assert!(!control.is_empty() && socket.is_closing());
         let mut fresh = *WebSocket::new(1);
-        let news = fresh.read(Nanos(1), b"\x81\x00", &mut control);
+        let news = fresh.read(Nanos(1), b"\x81\x00", None, &mut control);
         assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::UnsolicitedData));
         let mut socket = *WebSocket::new(7);
         socket.write(WebSocketAction::Open, REQUEST, &mut Vec::new());
-        let news = socket.read(Nanos(1), b"HTTP/1.1 101 a\r\n\r\n", &mut control);
+        let news = socket.read(Nanos(1), b"HTTP/1.1 101 a\r\n\r\n", None, &mut control);
         assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::WebSocketHandshake));
     }
 
@@ -491,17 +485,81 @@ mod tests {
         let (mut socket, _) = opened(b"");
         let mut skipped = 0;
         for _ in 0..3_000 {
-            skipped += socket.read(Nanos(1), b"\x81\x01a", &mut Vec::new()).skipped;
+            skipped += socket.read(Nanos(1), b"\x81\x01a", None, &mut Vec::new()).skipped;
         }
         assert_eq!(skipped, 3_000 - MOST_WAITING as u64);
         let large = [&[0x82, 126, 0xff, 0xff][..], &[7; 65_535]].concat();
         for _ in 0..200 {
-            socket.read(Nanos(1), &large, &mut Vec::new());
+            socket.read(Nanos(1), &large, None, &mut Vec::new());
         }
         assert!(socket.inbox().bytes.len() <= 3 * MOST_WAITING_BYTES);
         assert!(socket.inbox().first().is_some_and(|(message, _)| message.len() == 65_535));
         socket.inbox().clear();
         assert!(socket.inbox().bytes.capacity() <= USUAL_INBOX);
+    }
+
+    /// A rule holds for each message as it comes: many that come together do not push one out before.
+    #[test]
+    fn messages_that_rules_are_for_are_answered_and_not_kept() {
+        let checked = |text: &str| CheckSpec {
+            source: Source::Body,
+            matching: Matching::Equals(text.to_owned()),
+            negated: false,
+        };
+        let rule = |receive: &str, send: Body, binary| AnswerSpec {
+            receive: vec![checked(receive)],
+            extract: Vec::new(),
+            send,
+            binary,
+        };
+        let spec = ReactionSpec {
+            answers: vec![
+                rule("2", Body::Text(b"3".to_vec()), false),
+                rule("b", Body::Raw([0xff].into()), true),
+                rule("n", Body::None, false),
+            ],
+            ..ReactionSpec::default()
+        };
+        let handler = ResponseHandler::compile(&spec, &Scope::default()).unwrap();
+        let (mut session, mut random, mut text) = (Session::new(0), Random::new(1, 1), Vec::new());
+        let fields = FieldList::default();
+        let mut read = |socket: &mut WebSocket, input: &[u8]| {
+            let mut control = Vec::new();
+            let rules = Rules {
+                handler: &handler,
+                session: &mut session,
+                context: Context::default(),
+                random: &mut random,
+                fields: &fields,
+                text: &mut text,
+            };
+            let news = socket.read(Nanos(1), input, Some(rules), &mut control);
+            let (mut reader, mut said, mut input) =
+                (MessageReader::new(Role::Server, 100), Vec::new(), &control[..]);
+            let mut message = Vec::new();
+            while let Ok(Some(Received::Message { binary, .. })) = reader.next(&mut input, &mut message) {
+                said.push((binary, std::mem::take(&mut message)));
+            }
+            assert_eq!((news.answers, news.answer_bytes), (said.len() as u64, control.len() as u64));
+            (news, said)
+        };
+        let (mut socket, _) = opened(b"");
+        let flood = [&b"\x81\x012\x82\x01b\x81\x01n"[..], &b"\x81\x01a".repeat(3 * MOST_WAITING)].concat();
+        let (news, said) = read(&mut socket, &flood);
+        assert_eq!(said, [(false, b"3".to_vec()), (true, vec![0xff])]);
+        assert_eq!((news.messages, news.ruled), (3 + 3 * MOST_WAITING as u64, 3));
+        assert_eq!(socket.inbox().first(), Some((&b"a"[..], Nanos(1))));
+        // A fragment at a time, with a message before it that stays.
+        let (mut socket, _) = opened(b"\x81\x01k");
+        assert!(read(&mut socket, b"\x01\x00\x80").1.is_empty());
+        assert_eq!(read(&mut socket, b"\x012").1, [(false, b"3".to_vec())]);
+        assert_eq!(socket.inbox().first(), Some((&b"k"[..], Nanos(5))));
+        socket.inbox().pop();
+        assert_eq!(socket.inbox().first(), None);
+        // Nothing is sent behind a close frame.
+        socket.close(1000, &mut Vec::new());
+        let (news, said) = read(&mut socket, b"\x81\x012");
+        assert_eq!((news.ruled, said.len()), (0, 0));
     }
 
     #[test]

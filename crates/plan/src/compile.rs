@@ -10,6 +10,7 @@
 //! variables ───────────┘
 //! ```
 
+mod answer;
 mod around;
 mod body;
 mod branch;

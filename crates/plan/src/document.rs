@@ -452,8 +452,13 @@ impl Document {
 }
 
 /// Types that may be written short, as one of their fields alone; and the name of that field.
-pub(crate) const SHORT_FORMS: &[(&str, &str)] =
-    &[("TargetSpec", "url"), ("PauseSpec", "fixed"), ("MatchSpec", MATCH_PLAIN), ("ThresholdSpec", "that")];
+pub(crate) const SHORT_FORMS: &[(&str, &str)] = &[
+    ("TargetSpec", "url"),
+    ("PauseSpec", "fixed"),
+    ("MatchSpec", MATCH_PLAIN),
+    ("ReceiveSpec", "equals"),
+    ("ThresholdSpec", "that"),
+];
 
 /// The name of [`MatchSpec::plain`], which can only be written short.
 const MATCH_PLAIN: &str = "(plain)";
@@ -484,6 +489,7 @@ short_forms! {
     TargetSpec: url,
     PauseSpec: fixed,
     MatchSpec: plain,
+    ReceiveSpec: equals,
     ThresholdSpec: that,
 }
 

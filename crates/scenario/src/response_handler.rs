@@ -1,5 +1,6 @@
 //! Handling of a step's response: its checks, and the values taken from it.
 
+mod answer;
 mod awaiting;
 mod budget;
 mod check;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Random};
 
+use self::answer::Answer;
+pub use self::answer::{AnswerSpec, Answered};
 use self::budget::Budget;
 use self::check::Check;
 use self::collect::Collect;
@@ -156,6 +159,9 @@ pub struct ReactionSpec {
     pub poll: Option<PollSpec>,
     /// The stream of events that the response is.
     pub stream: Option<EventStream>,
+    /// Rules by which messages on the WebSocket that the step opens are answered. The first one that is for a
+    /// message holds.
+    pub answers: Vec<AnswerSpec>,
     /// `true` if Set-Cookie fields go into the session's jar.
     pub cookies: bool,
     /// `true` if the request asks for compressed content: a body that is read is unpacked before.
@@ -165,7 +171,8 @@ pub struct ReactionSpec {
 impl fmt::Debug for ReactionSpec {
     /// This text identifies the plan: unused parts do not change it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { statuses, checks, extract, collect, judge, poll, stream, cookies, decodes } = self;
+        let Self { statuses, checks, extract, collect, judge, poll, stream, answers, cookies, decodes } =
+            self;
         let mut text = f.debug_struct("ReactionSpec");
         text.field("statuses", statuses).field("checks", checks).field("extract", extract);
         if !collect.is_empty() {
@@ -179,6 +186,9 @@ impl fmt::Debug for ReactionSpec {
         }
         if let Some(stream) = stream {
             text.field("stream", stream);
+        }
+        if !answers.is_empty() {
+            text.field("answers", answers);
         }
         if *decodes {
             text.field("decodes", decodes);
@@ -209,6 +219,7 @@ pub struct ResponseHandler {
     collects: Box<[Collect]>,
     /// Checks that come before the others: if one of them does not hold, the answer is still to come.
     until: Box<[Check]>,
+    answers: Box<[Answer]>,
     cookies: bool,
     /// Specification that it was compiled from, for [`describe`](Self::describe).
     spec: Arc<ReactionSpec>,
@@ -249,6 +260,8 @@ impl ResponseHandler {
         let compile_take = |take: &ExtractSpec| Take::compile(take, compile_place(&take.source)?, scope);
         let takes = spec.extract.iter().map(compile_take).collect::<Result<_, TemplateError>>()?;
         let collects: Box<[Collect]> = spec.collect.iter().map(Collect::compile).collect::<Result<_, _>>()?;
+        let answers = spec.answers.iter().map(|answer| Answer::compile(answer, scope));
+        let answers = answers.collect::<Result<_, TemplateError>>()?;
         needs.body |= !collects.is_empty() || spec.judge.iter().any(|spec| spec.judge.needs_body());
         needs.events = spec.stream.is_some();
         needs.in_turn = spec.stream.is_some_and(EventStream::is_in_turn);
@@ -269,6 +282,7 @@ impl ResponseHandler {
             takes,
             collects,
             until,
+            answers,
             cookies: spec.cookies,
             spec: Arc::new(spec.clone()),
         })
@@ -289,6 +303,7 @@ impl ResponseHandler {
             && !self.cookies
             && self.spec.stream.is_none()
             && self.takes.is_empty()
+            && self.answers.is_empty()
             && checks.all(Check::reads_response_alone)
     }
 

@@ -31,8 +31,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        Body, CheckSpec, Context, Dialect, FieldList, Matching, PollSpec, ReactionSpec, Received,
-        RequestSpec, RequestTemplate, ResponseHandler, Scope, SentRequest, Session, Source,
+        AnswerSpec, Answered, Body, CheckSpec, Context, Conversion, Dialect, ExtractSpec, FieldList,
+        Matching, PollSpec, ReactionSpec, Received, RequestSpec, RequestTemplate, ResponseHandler, Scope,
+        SentRequest, Session, Source,
     };
 
     fn message(action: WebSocketAction, text: &str) -> RequestTemplate {
@@ -90,5 +91,106 @@ mod tests {
         }
         let any = ResponseHandler::default();
         assert!(any.is_awaited(&Received::new(200, &fields, b""), &mut session));
+    }
+
+    fn json(pointer: &str, value: &str) -> CheckSpec {
+        let source = Source::JsonPointer(pointer.to_owned());
+        CheckSpec { source, matching: Matching::Equals(value.to_owned()), negated: false }
+    }
+
+    fn rule(receive: CheckSpec, extract: Option<&str>, send: Body) -> AnswerSpec {
+        let take = |pointer: &str| ExtractSpec {
+            variable: 0,
+            source: Source::JsonPointer(pointer.to_owned()),
+            regex: None,
+            form: Conversion::Value,
+            default: None,
+        };
+        let binary = matches!(send, Body::Raw(_));
+        AnswerSpec { receive: vec![receive], extract: extract.map(take).into_iter().collect(), send, binary }
+    }
+
+    /// Wire messages of the protocols whose servers close a connection that does not answer them.
+    #[test]
+    fn heartbeats_of_the_usual_protocols_are_answered() {
+        let whole = |text: &str| CheckSpec {
+            source: Source::Body,
+            matching: Matching::Equals(text.to_owned()),
+            negated: false,
+        };
+        let text = |text: &str| Body::Text(text.as_bytes().to_vec());
+        let socket_io = || vec![rule(whole("2"), None, text("3"))];
+        let signal_r = || vec![rule(whole("{\"type\":6}\u{1e}"), None, text("{\"type\":6}\u{1e}"))];
+        let stomp = || vec![rule(whole("\n"), None, text("\n"))];
+        let graphql = || {
+            vec![
+                rule(json("/type", "ping"), None, text(r#"{"type":"pong"}"#)),
+                rule(json("/type", "ka"), None, Body::None),
+            ]
+        };
+        let phoenix = || {
+            let reply = r#"["1","${reference}","${room}","here",{}]"#;
+            vec![
+                rule(json("/2", "phoenix"), None, Body::None),
+                rule(json("/3", "who"), Some("/1"), text(reply)),
+            ]
+        };
+        let binary = || {
+            let receive = CheckSpec { matching: Matching::Starts("p".to_owned()), ..whole("") };
+            vec![rule(receive, None, Body::Raw([0xd0, 0x00].into()))]
+        };
+        type Row = (&'static str, Vec<AnswerSpec>, &'static [u8], Option<(Answered, &'static [u8])>);
+        let table: Vec<Row> = vec![
+            ("Socket.IO: ping", socket_io(), b"2", Some((Answered::Text, b"3"))),
+            ("Socket.IO: probe", socket_io(), b"2probe", None),
+            ("Socket.IO: event", socket_io(), br#"42["2"]"#, None),
+            ("SignalR: ping", signal_r(), b"{\"type\":6}\x1e", Some((Answered::Text, b"{\"type\":6}\x1e"))),
+            ("SignalR: invocation", signal_r(), b"{\"type\":1,\"target\":\"a\"}\x1e", None),
+            ("STOMP: heartbeat", stomp(), b"\n", Some((Answered::Text, b"\n"))),
+            ("STOMP: frame", stomp(), b"MESSAGE\n\nhi\0", None),
+            (
+                "graphql-ws: ping",
+                graphql(),
+                br#"{"type":"ping"}"#,
+                Some((Answered::Text, br#"{"type":"pong"}"#)),
+            ),
+            (
+                "graphql-ws: ping with a payload",
+                graphql(),
+                br#"{"payload":{"type":"x"},"type":"ping"}"#,
+                Some((Answered::Text, br#"{"type":"pong"}"#)),
+            ),
+            ("graphql-ws: keep-alive", graphql(), br#"{"type":"ka"}"#, Some((Answered::Silently, b""))),
+            ("graphql-ws: next", graphql(), br#"{"type":"next","payload":"ping"}"#, None),
+            (
+                "Phoenix: reply to a heartbeat",
+                phoenix(),
+                br#"[null,"7","phoenix","phx_reply",{"status":"ok"}]"#,
+                Some((Answered::Silently, b"")),
+            ),
+            (
+                "Phoenix: a question, with its reference",
+                phoenix(),
+                br#"["1","17","room:1","who",{}]"#,
+                Some((Answered::Text, br#"["1","17","lobby","here",{}]"#)),
+            ),
+            ("Phoenix: a question without a reference", phoenix(), br#"{"3":"who"}"#, None),
+            ("binary", binary(), b"ping", Some((Answered::Binary, &[0xd0, 0x00]))),
+        ];
+        let names = ["reference".to_owned(), "room".to_owned()];
+        let scope = Scope { variables: &names, ..Scope::default() };
+        let fields = FieldList::default();
+        for (name, answers, message, expected) in table {
+            let spec = ReactionSpec { answers, ..ReactionSpec::default() };
+            let handler = ResponseHandler::compile(&spec, &scope).expect("a handler");
+            assert!(handler.has_answers() && !handler.reads_response_alone() && !handler.needs().body);
+            let mut session = Session::new(2);
+            session.variables[1].extend_from_slice(b"lobby");
+            let (mut random, mut out) = (Random::new(3, 1), Vec::new());
+            let received = Received::new(200, &fields, message);
+            let context = Context::default();
+            let answered = handler.answer(&received, &mut session, &context, &mut random, &mut out);
+            assert_eq!(answered.map(|how| (how, &out[..])), expected, "{name}");
+        }
     }
 }

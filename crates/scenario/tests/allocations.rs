@@ -97,12 +97,7 @@ fn judging_a_response() {
             ExtractSpec { form: Conversion::Path, ..take(2, header("location"), None) },
             take(1, Source::Cookie(text("sid")), None),
         ],
-        collect: Vec::new(),
-        judge: None,
-        poll: None,
-        stream: None,
-        cookies: false,
-        decodes: false,
+        ..ReactionSpec::default()
     };
     let handler = ResponseHandler::compile(&spec, &Scope::new(&names)).unwrap();
     let mut fields = FieldList::default();

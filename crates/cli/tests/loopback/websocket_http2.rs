@@ -40,9 +40,12 @@ fn blocking(upgraded: Upgraded) -> UnixStream {
     ours
 }
 
+/// What a server says on a WebSocket.
+pub(crate) type Conversation = dyn Fn(usize, WebSocket<UnixStream>, &Mutex<Seen>) + Send + Sync;
+
 /// A server that talks over streams of HTTP/2 to whoever asks for them.
-struct Server {
-    address: String,
+pub(crate) struct Server {
+    pub(crate) address: String,
     seen: Arc<Mutex<Seen>>,
     _runtime: Runtime,
 }
@@ -50,6 +53,11 @@ struct Server {
 impl Server {
     /// One that answers requests for a WebSocket with this status.
     fn start(status: u16) -> Self {
+        Self::talking(status, Arc::new(converse))
+    }
+
+    /// One that has this conversation.
+    pub(crate) fn talking(status: u16, conversation: Arc<Conversation>) -> Self {
         let runtime = runtime();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("a listener").to_string();
@@ -59,8 +67,10 @@ impl Server {
             for number in 0.. {
                 let Ok((stream, _)) = listener.accept().await else { return };
                 let seen = Arc::clone(&of_server);
+                let conversation = Arc::clone(&conversation);
                 let service = service_fn(move |request| {
-                    let answer = answer(request, number, status, Arc::clone(&seen));
+                    let (seen, conversation) = (Arc::clone(&seen), Arc::clone(&conversation));
+                    let answer = answer(request, number, status, seen, conversation);
                     async move { Ok::<_, Infallible>(answer) }
                 });
                 tokio::spawn(async move {
@@ -79,6 +89,7 @@ fn answer(
     number: usize,
     status: u16,
     seen: Arc<Mutex<Seen>>,
+    conversation: Arc<Conversation>,
 ) -> Response<Empty<Bytes>> {
     assert_eq!((request.method(), request.version()), (&Method::CONNECT, Version::HTTP_2));
     assert_eq!(request.extensions().get::<Protocol>().map(Protocol::as_str), Some("websocket"));
@@ -97,7 +108,7 @@ fn answer(
         let upgraded = hyper::upgrade::on(&mut request).await.expect("a stream");
         let stream = blocking(upgraded);
         std::thread::spawn(move || {
-            converse(number, WebSocket::from_raw_socket(stream, Role::Server, None), &seen);
+            conversation(number, WebSocket::from_raw_socket(stream, Role::Server, None), &seen);
         });
     });
     response.header("sec-websocket-protocol", "v2").body(Empty::new()).expect("a response")

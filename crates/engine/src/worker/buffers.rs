@@ -22,4 +22,6 @@ pub(super) struct Buffers {
     pub(super) plain: Vec<u8>,
     /// Bytes that a protocol wants to send by itself.
     pub(super) control: Vec<u8>,
+    /// WebSocket: the answer that a rule makes.
+    pub(super) answer: Vec<u8>,
 }

@@ -6,22 +6,22 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, Chunk, Close, ConnId};
-use plimsoll_scenario::{FieldNeeds, Received, WebSocketAction};
+use plimsoll_scenario::{Context, FieldNeeds, LONGEST_WITH_VALUES, Received, WebSocketAction};
 use plimsoll_wire::http2::{Response, StreamFailure};
 
 use super::Worker;
 use crate::capture::NO_CAPTURE;
 use crate::connection::{Client, Fault, InTurn, Reply, State};
 use crate::request::{AT_SEND, InFlight, NO_SESSION};
-use crate::websocket::Opening;
+use crate::websocket::{MESSAGE, Opening, Rules};
 
 /// Status with which a user leaves that has not closed its WebSocket, and with which all leave at the end
 /// (RFC 6455 section 7.4.1).
 const NORMAL: u16 = 1000;
 const GOING_AWAY: u16 = 1001;
-
-/// The status of a reply that stands for a message.
-const MESSAGE: u16 = 200;
+/// Most bytes that a server may leave unread while its messages are answered: more than the longest request,
+/// so that one that reads it slowly is no offence.
+const MOST_UNREAD: usize = LONGEST_WITH_VALUES + (16 << 20);
 
 /// WebSockets that something is to be done about.
 #[derive(Debug, Default)]
@@ -76,6 +76,8 @@ impl<B: Backend> Worker<'_, B> {
         match action {
             WebSocketAction::Open => {
                 socket.owner = request.session;
+                let has_rules = self.steps.handlers[request.step as usize].has_answers();
+                socket.ruled_by = has_rules.then_some(request.step);
                 if let Some(session) = self.iterations.sessions.get_mut(request.session) {
                     session.link = Some(id);
                 }
@@ -115,15 +117,40 @@ impl<B: Backend> Worker<'_, B> {
             request.first_byte = request.first_byte.min(at);
         }
         self.buffers.control.clear();
-        let news = socket.read(at, bytes, &mut self.buffers.control);
+        let owner = socket.ruled_by.and_then(|_| self.iterations.sessions.get_mut(socket.owner));
+        let rules = match (socket.ruled_by, owner) {
+            (Some(step), Some(session)) if session.link == Some(id) => Some(Rules {
+                handler: &self.steps.handlers[step as usize],
+                context: Context {
+                    index: session.index,
+                    worker: self.shard.index,
+                    unix_ns: self.clock.unix_ns(),
+                    tokens: Some(&self.content.tokens.all),
+                    ..Context::default()
+                },
+                session: &mut session.state,
+                random: &mut self.content.random,
+                fields: &self.exchanges.no_fields,
+                text: &mut self.buffers.answer,
+            }),
+            _ => None,
+        };
+        let news = socket.read(at, bytes, rules, &mut self.buffers.control);
         let record = &mut self.records.measured.connections.websocket;
         if at >= self.clock.measure && at <= self.clock.end {
             record.messages_received += news.messages;
             record.bytes_received += news.bytes;
             record.skipped += news.skipped;
+            record.answered += news.ruled;
+            record.messages_sent += news.answers;
+            record.bytes_sent += news.answer_bytes;
         }
         record.pings += news.pings;
         self.write_control(slot);
+        if news.answers > 0 && self.io.unsent(id) > MOST_UNREAD {
+            let reason = "the server sends messages that are to be answered, and does not read the answers";
+            return Err(Fault::new(ErrorClass::Protocol, reason.to_owned()));
+        }
         if news.ready && self.conns[slot as usize].state == State::Greeting {
             self.on_settings(slot, at)?;
         }

@@ -20,6 +20,9 @@ pub struct WebSocketRecord {
     pub bytes_received: u64,
     /// Messages among those that no step has awaited, or that were not the awaited ones.
     pub skipped: u64,
+    /// Messages received that rules of `answer` took. Their answers are among the messages sent.
+    #[serde(default)]
+    pub answered: u64,
     /// Pings that came, of which each was answered at once.
     pub pings: u64,
     /// WebSockets that the server closed by a close frame.
@@ -43,6 +46,7 @@ impl WebSocketRecord {
         self.messages_received += other.messages_received;
         self.bytes_received += other.bytes_received;
         self.skipped += other.skipped;
+        self.answered += other.answered;
         self.pings += other.pings;
         self.closed_by_server += other.closed_by_server;
         self.dropped += other.dropped;

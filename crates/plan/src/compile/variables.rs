@@ -63,7 +63,9 @@ impl Compiler<'_, '_> {
                 _ => &[],
             };
             let set = set.iter().map(|(name, place, _)| (name, place));
-            let extract = step.extract.0.iter().map(|(name, place, _)| (name, place));
+            let answers = step.kind.answers().iter().filter_map(Field::get);
+            let of_answers = answers.flat_map(|answer| &answer.extract.0);
+            let extract = step.extract.0.iter().chain(of_answers).map(|(name, place, _)| (name, place));
             let collected = step.request().map_or(&[][..], |request| &request.collect.0);
             let collected = collected.iter().filter_map(|(_, _, row)| row.get());
             let collected = collected.flat_map(own_columns).map(|(name, place, _)| (name, place));

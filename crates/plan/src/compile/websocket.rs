@@ -11,7 +11,8 @@ use super::request::{Headers, over};
 use super::scenario::Part;
 use super::{Compiler, is_on};
 use crate::document::{
-    ExpectSpec, ExtractSpec, Field, Keyed, ReceiveSpec, StepSpec, Text, WebSocketSpec, WebSocketStep,
+    ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, ReceiveSpec, StepSpec, Text, WebSocketSpec,
+    WebSocketStep,
 };
 use crate::draft::Draft;
 use crate::url::target as checked_path;
@@ -26,6 +27,24 @@ const HINT: &str = "write one of `{open: /path}`, `{send: text}`, `{send: text, 
 /// The place of the first of some values.
 fn first_place(extract: &Keyed<Field<ExtractSpec>>) -> Option<Place> {
     extract.0.first().map(|(_, place, _)| *place)
+}
+
+/// The comparisons of a message that is described.
+fn comparisons(spec: &ReceiveSpec) -> Vec<Field<MatchSpec>> {
+    type Key = fn(&mut MatchSpec) -> &mut Field<Text>;
+    let keys: [(&Field<Text>, Key); 5] = [
+        (&spec.equals, |compared| &mut compared.equals),
+        (&spec.starts, |compared| &mut compared.starts),
+        (&spec.ends, |compared| &mut compared.ends),
+        (&spec.contains, |compared| &mut compared.contains),
+        (&spec.regex, |compared| &mut compared.regex),
+    ];
+    let given = keys.into_iter().filter_map(|(text, key)| {
+        let mut compared = MatchSpec::default();
+        *key(&mut compared) = text.clone();
+        Some(Field::Given(compared, text.place()?))
+    });
+    given.chain(spec.body.iter().cloned()).collect()
 }
 
 /// Action of one step.
@@ -69,7 +88,11 @@ impl Compiler<'_, '_> {
         let goes_on = self.goes_on(spec);
         let checks = self.expectations(&spec.expect, part, known);
         let extract = self.extractions(&spec.extract, part, known);
-        let awaited = self.awaited(own, part, known);
+        let awaited = match own.receive.is_absent() {
+            true => Some(Vec::new()),
+            false => self.described(&own.receive, part, known),
+        };
+        let answers = self.answers(own, part, known);
         let (origin, wanted, awaited) = (origin?, wanted?, awaited?);
         let opens = wanted.action == WebSocketAction::Open;
         if !opens
@@ -84,6 +107,7 @@ impl Compiler<'_, '_> {
         let name = self.step_name(spec, Some(wanted.method), shown.flatten(), part)?;
         let mut handler = checks?;
         handler.extract = extract?;
+        handler.answers = answers?;
         handler.cookies = part.cookies && opens;
         if !awaited.is_empty() {
             handler.poll = Some(PollSpec { until: awaited, ..PollSpec::default() });
@@ -131,25 +155,25 @@ impl Compiler<'_, '_> {
         self.check_draft(draft)
     }
 
-    /// The checks of the message that is awaited; none for any message.
-    fn awaited(
+    /// The checks of messages that are described; none for any message.
+    pub(super) fn described(
         &mut self,
-        spec: &WebSocketSpec,
+        field: &Field<ReceiveSpec>,
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<Vec<CheckSpec>> {
-        if spec.receive.is_absent() {
-            return Some(Vec::new());
-        }
-        let place = spec.receive.place();
-        let ReceiveSpec { any, body, json } = spec.receive.get()?;
-        match (is_on(any), body.is_empty() && json.0.is_empty()) {
+        let place = field.place();
+        let spec = field.get()?;
+        let (any, body) = (&spec.any, comparisons(spec));
+        match (is_on(any), body.is_empty() && spec.json.0.is_empty()) {
             (true, true) => Some(Vec::new()),
             (false, true) => {
                 let problem = Problem::new("`receive` says nothing about the message");
                 self.form(
                     place,
-                    problem.with_hint("write `{any: true}` for the next one, or look at `body` or `json`"),
+                    problem.with_hint(
+                        "write `{any: true}` for the next one, or look at it with `contains`, `json` and others",
+                    ),
                 )
             }
             (true, false) => {
@@ -157,10 +181,31 @@ impl Compiler<'_, '_> {
                 self.form(any.place(), problem.with_hint("leave one of them out"))
             }
             (false, false) => {
-                let expected = ExpectSpec { body: body.clone(), json: json.clone(), ..ExpectSpec::default() };
+                let expected = ExpectSpec { body, json: spec.json.clone(), ..ExpectSpec::default() };
                 self.expectations(&Field::new(expected), part, known).map(|reaction| reaction.checks)
             }
         }
+    }
+
+    /// The text or the file that is sent as a message.
+    pub(super) fn message(
+        &mut self,
+        send: &Field<Text>,
+        send_file: &Field<Text>,
+        place: Option<Place>,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<Body> {
+        if !send.is_absent() && !send_file.is_absent() {
+            let problem = Problem::new("`send` and `send_file` exclude each other");
+            return self.form(send_file.place().or(place), problem);
+        }
+        if send.is_absent() {
+            return Some(Body::Raw(Arc::from(self.named_file(send_file)?)));
+        }
+        let text = self.text(send)?;
+        self.template(&text, send.place(), part, known)?;
+        Some(Body::Text(text.into_bytes()))
     }
 
     fn websocket_action(
@@ -172,9 +217,6 @@ impl Compiler<'_, '_> {
     ) -> Option<Wanted> {
         let WebSocketSpec { open, send, send_file, receive, close, .. } = spec;
         let sends = [send.place(), send_file.place()];
-        if let [Some(_), Some(place)] = sends {
-            return self.form(Some(place), Problem::new("`send` and `send_file` exclude each other"));
-        }
         let verbs =
             [("open", open.place()), ("send", sends.into_iter().flatten().next()), ("close", close.place())];
         let mut given = verbs.into_iter().filter_map(|(verb, place)| Some((verb, place?)));
@@ -206,14 +248,7 @@ impl Compiler<'_, '_> {
                 Some(Wanted { path: path?, headers: Some(headers?), ..wanted(WebSocketAction::Open, "OPEN") })
             }
             "send" => {
-                let message = match send.is_absent() {
-                    true => Body::Raw(Arc::from(self.named_file(send_file)?)),
-                    false => {
-                        let text = self.text(send)?;
-                        self.template(&text, send.place(), part, known)?;
-                        Body::Text(text.into_bytes())
-                    }
-                };
+                let message = self.message(send, send_file, place, part, known)?;
                 let action =
                     WebSocketAction::Send { binary: is_on(&spec.binary), answered: !receive.is_absent() };
                 Some(Wanted { message, ..wanted(action, "SEND") })
@@ -234,9 +269,10 @@ impl Compiler<'_, '_> {
     /// Reports keys that have no effect beside the action.
     fn websocket_belonging(&mut self, spec: &WebSocketSpec, verb: &str) -> Option<()> {
         let headers = spec.headers.0.first().map(|(_, place, _)| *place);
-        let keys: [(&str, Option<Place>, &[&str]); 4] = [
+        let keys: [(&str, Option<Place>, &[&str]); 5] = [
             ("subprotocols", spec.subprotocols.place(), &["open"]),
             ("headers", headers, &["open"]),
+            ("answer", spec.answer.first().and_then(Field::place), &["open"]),
             ("binary", spec.binary.place(), &["send"]),
             ("receive", spec.receive.place(), &["send", "receive"]),
         ];

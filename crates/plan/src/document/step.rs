@@ -35,7 +35,7 @@ pub use repetition::RepetitionStep;
 pub use request::{AddressSpec, RequestStep};
 pub use rows::RowsStep;
 pub use set::SetStep;
-pub use websocket::{ReceiveSpec, WebSocketSpec, WebSocketStep};
+pub use websocket::{AnswerSpec, ReceiveSpec, WebSocketSpec, WebSocketStep};
 
 use super::{ExpectSpec, ExtractSpec, Field, Keyed, Text};
 use crate::Place;
@@ -335,6 +335,16 @@ impl StepKind {
             Self::Cache(step) => step.cache.get()?.title(),
             Self::WebSocket(step) => step.websocket.get()?.title(),
             _ => None,
+        }
+    }
+}
+
+impl StepKind {
+    /// The rules of the WebSocket that the step opens.
+    pub(crate) fn answers(&self) -> &[Field<AnswerSpec>] {
+        match self {
+            Self::WebSocket(step) => step.websocket.get().map_or(&[], |spec| &spec.answer),
+            _ => &[],
         }
     }
 }

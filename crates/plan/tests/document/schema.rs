@@ -80,6 +80,7 @@ fn around(of: &str, value: Value) -> Value {
         "CompletionSpec" => step(json!({"completion": value})),
         "FormPartSpec" => step(json!({"multipart": [value]})),
         "GrpcSpec" => step(json!({"grpc": value})),
+        "AnswerSpec" => step(json!({"websocket": {"open": "/", "answer": [value]}})),
         "ReceiveSpec" => step(json!({"websocket": {"receive": value}})),
         "WebSocketSpec" => step(json!({"websocket": value})),
         "PollSpec" => step(json!({"poll": value})),
@@ -106,7 +107,7 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 24, "{types:?}");
+    assert_eq!(types.len(), 25, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::part;
-use crate::document::{Field, Keyed, MatchSpec, Text};
+use crate::document::{ExtractSpec, Field, Keyed, MatchSpec, Text};
 
 /// A step on a WebSocket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
@@ -35,6 +35,10 @@ pub struct WebSocketSpec {
     /// Headers of the request that opens it, beside those of the scenario. An empty value leaves one out.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub headers: Keyed<Field<Text>>,
+    /// Rules by which messages are answered as they come, whatever the iteration does: one or a list. The
+    /// first rule that is for a message holds, and no step sees the message.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answer: Vec<Field<AnswerSpec>>,
     /// Send this text as a message; a template. Without `receive` the step ends when it is sent.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub send: Field<Text>,
@@ -54,20 +58,58 @@ pub struct WebSocketSpec {
     pub close: Field<Text>,
 }
 
-/// Description of a message that is awaited. All of it has to hold.
+/// Description of a message. All of it has to hold. Written short, it is the whole message: `receive: '3'`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, remote = "Self", rename = "ReceiveSpec")]
 #[non_exhaustive]
 pub struct ReceiveSpec {
     /// The next message, whatever it is.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub any: Field<bool>,
-    /// The message; one or a list. A plain text has to be in it.
+    /// The whole message.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub equals: Field<Text>,
+    /// Prefix of the message.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub starts: Field<Text>,
+    /// Suffix of the message.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub ends: Field<Text>,
+    /// Part of the message.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub contains: Field<Text>,
+    /// A regular expression that matches in the message.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub regex: Field<Text>,
+    /// Comparisons of the message, as in `expect`; one or a list. A plain text has to be in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<Field<MatchSpec>>,
     /// Values in the message, by JSON Pointer (`/a/0`) or JSONPath (`$.a[0]`). A plain text has to be equal.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub json: Keyed<Field<MatchSpec>>,
+}
+
+/// A rule by which messages on a WebSocket are answered. Without an answer they are only taken out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct AnswerSpec {
+    /// The messages that the rule is for.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub receive: Field<ReceiveSpec>,
+    /// Values to take from the message for the answer, by the names of the variables they go into, which
+    /// nothing else can use. The rule is not for a message without one of them.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub extract: Keyed<Field<ExtractSpec>>,
+    /// Answer with this text; a template.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub send: Field<Text>,
+    /// Answer with the content of this file, as it is.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub send_file: Field<Text>,
+    /// The answer is binary, and not text.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub binary: Field<bool>,
 }
 
 impl WebSocketSpec {

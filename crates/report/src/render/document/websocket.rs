@@ -40,6 +40,11 @@ pub(super) fn facts(record: &WebSocketRecord, duration_s: f64) -> Vec<Fact> {
         (record.messages_received, "messages_received"),
         (record.bytes_received, "bytes_received"),
     );
+    if record.answered > 0 {
+        received.push(", ");
+        received.push(count(record.answered, "/websocket/answered"));
+        received.push(" of them answered by rules");
+    }
     if record.skipped > 0 {
         received.push(", ");
         received.push(count(record.skipped, "/websocket/skipped"));

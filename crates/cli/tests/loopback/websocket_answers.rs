@@ -1,0 +1,196 @@
+//! Rules by which messages are answered while a user thinks or awaits something else: the heartbeats of the
+//! usual protocols, from a server that says nothing more until each is answered.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use serde_json::{Value, json};
+use tungstenite::{Message, WebSocket};
+
+use crate::loopback::process::Folder;
+use crate::loopback::websocket::{at, result_of};
+use crate::loopback::websocket_http2::Server;
+
+/// Sessions of each load, and heartbeats while the user thinks.
+const SESSIONS: u64 = 3;
+const THINKING: u64 = 20;
+
+/// The heartbeat of a protocol: a rule of the plan, what the server sends as the nth, and what has to come
+/// back.
+struct Heartbeat {
+    name: &'static str,
+    rule: Value,
+    ask: fn(u64) -> Message,
+    answer: fn(u64) -> Message,
+}
+
+fn heartbeats() -> Vec<Heartbeat> {
+    vec![
+        Heartbeat {
+            name: "Socket.IO",
+            rule: json!({"receive": "2", "send": "3"}),
+            ask: |_| Message::text("2"),
+            answer: |_| Message::text("3"),
+        },
+        Heartbeat {
+            name: "SignalR",
+            rule: json!({"receive": "{\"type\":6}\u{1e}", "send": "{\"type\":6}\u{1e}"}),
+            ask: |_| Message::text("{\"type\":6}\u{1e}"),
+            answer: |_| Message::text("{\"type\":6}\u{1e}"),
+        },
+        Heartbeat {
+            name: "STOMP",
+            rule: json!({"receive": {"equals": "\n"}, "send": "\n"}),
+            ask: |_| Message::text("\n"),
+            answer: |_| Message::text("\n"),
+        },
+        Heartbeat {
+            name: "graphql-ws",
+            rule: json!({"receive": {"json": {"/type": "ping"}}, "send": r#"{"type":"pong"}"#}),
+            ask: |number| Message::text(json!({"type": "ping", "payload": number}).to_string()),
+            answer: |_| Message::text(r#"{"type":"pong"}"#),
+        },
+        Heartbeat {
+            name: "Phoenix",
+            rule: json!({
+                "receive": {"json": {"/3": "who"}},
+                "extract": {"reference": {"json": "/1"}},
+                "send": r#"["1","${reference}","room:1","${user}",{}]"#,
+            }),
+            ask: |number| Message::text(format!(r#"["1","{number}","room:1","who",{{}}]"#)),
+            answer: |number| Message::text(format!(r#"["1","{number}","room:1","ann",{{}}]"#)),
+        },
+        Heartbeat {
+            name: "binary",
+            rule: json!({
+                "receive": {"starts": "p", "regex": "^ping"},
+                "send_file": "pong.bin",
+                "binary": true,
+            }),
+            ask: |number| Message::binary(format!("ping{number}").into_bytes()),
+            answer: |_| Message::binary(vec![0xff, 0x00]),
+        },
+    ]
+}
+
+/// Sends heartbeats, each behind the answer to the one before. Other messages are kept.
+fn beat<S: Read + Write>(
+    socket: &mut WebSocket<S>,
+    of: &Heartbeat,
+    numbers: std::ops::Range<u64>,
+    kept: &mut VecDeque<Message>,
+) {
+    for number in numbers {
+        socket.send((of.ask)(number)).expect("it is sent");
+        loop {
+            let message = socket.read().unwrap_or_else(|error| panic!("{}, {number}: {error}", of.name));
+            if message == (of.answer)(number) {
+                break;
+            }
+            kept.push_back(message);
+        }
+    }
+}
+
+/// The server's part: heartbeats while the user thinks, while it awaits an answer, and once more. Returns
+/// what the user has sent beside answers to them.
+fn converse<S: Read + Write>(socket: &mut WebSocket<S>, of: &Heartbeat) -> Vec<Message> {
+    let mut kept = VecDeque::new();
+    beat(socket, of, 0..THINKING, &mut kept);
+    if kept.is_empty() {
+        kept.push_back(socket.read().expect("a question"));
+    }
+    beat(socket, of, THINKING..THINKING + 1, &mut kept);
+    for message in ["noise", "answer"] {
+        socket.send(Message::text(message)).expect("it is sent");
+    }
+    beat(socket, of, THINKING + 1..THINKING + 2, &mut kept);
+    socket.send(Message::text("bye")).expect("it is sent");
+    while let Ok(message) = socket.read() {
+        kept.push_back(message);
+    }
+    kept.into_iter().filter(|message| !message.is_close()).collect()
+}
+
+/// A server over HTTP/1.1.
+fn serve(of: Arc<Heartbeat>, said: Sender<Vec<Message>>) -> (String, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let server = std::thread::spawn(move || {
+        let accept = |_| {
+            let (stream, _) = listener.accept().expect("a connection");
+            let (of, said) = (Arc::clone(&of), said.clone());
+            std::thread::spawn(move || {
+                let mut socket = tungstenite::accept(stream).expect("a handshake");
+                said.send(converse(&mut socket, &of)).expect("the test listens");
+            })
+        };
+        let all: Vec<_> = (0..SESSIONS).map(accept).collect();
+        all.into_iter().for_each(|one| one.join().expect("a conversation"));
+    });
+    (address, server)
+}
+
+fn plan(folder: &Folder, of: &Heartbeat, address: &str) -> String {
+    folder.write("pong.bin", [0xff, 0x00]);
+    let steps = json!([
+        {"websocket": {"open": "/", "answer": [of.rule], "subprotocols": "v2", "headers": {"x-user": "ann"}}},
+        {"think": "30ms"},
+        {"websocket": {"send": "question", "receive": "answer"}},
+        {"think": "10ms"},
+        {"websocket": {"receive": {"contains": "by"}}},
+        {"websocket": {"close": 1000}},
+    ]);
+    let plan = json!({
+        "targets": {"chat": format!("ws://{address}")},
+        "run": {"iterations": SESSIONS, "connections": SESSIONS},
+        "variables": {"user": "ann"},
+        "scenarios": [{"steps": steps}],
+    });
+    folder.write("plan.json", plan.to_string())
+}
+
+fn check(of: &Heartbeat, version: &str, result: &Value, said: &mut dyn Iterator<Item = Vec<Message>>) {
+    let name = format!("{} {version}", of.name);
+    assert_eq!(at(result, "/accounting/ok"), 4 * SESSIONS, "{name}: {:#}", result["error_examples"]);
+    let count = |key: &str| at(result, &format!("/websocket/{key}")).as_u64().expect("a count");
+    // A heartbeat for each session and time, noise, an answer and a farewell.
+    let beats = SESSIONS * (THINKING + 2);
+    assert_eq!((count("answered"), count("messages_received")), (beats, beats + 3 * SESSIONS), "{name}");
+    assert_eq!((count("messages_sent"), count("skipped")), (beats + SESSIONS, SESSIONS), "{name}");
+    for _ in 0..SESSIONS {
+        assert_eq!(said.next(), Some(vec![Message::text("question")]), "{name}");
+    }
+}
+
+#[test]
+fn heartbeats_are_answered_whatever_the_user_does() {
+    for of in heartbeats() {
+        let of = Arc::new(of);
+        let folder = Folder::new();
+        let (sender, said) = channel();
+        let (address, server) = serve(Arc::clone(&of), sender);
+        let file = plan(&folder, &of, &address);
+        let result = result_of(&format!("run {file} --no-preflight --quiet -o json"));
+        server.join().expect("conversations");
+        check(&of, "over HTTP/1.1", &result, &mut said.iter());
+
+        let (sender, said) = channel();
+        let sender = Mutex::new(sender);
+        let of_server = Arc::clone(&of);
+        let server = Server::talking(
+            200,
+            Arc::new(move |_, mut socket, _| {
+                let all = converse(&mut socket, &of_server);
+                sender.lock().expect("nobody panicked").send(all).expect("the test listens");
+            }),
+        );
+        let file = plan(&folder, &of, &server.address);
+        let result = result_of(&format!("run {file} --http2 --no-preflight --quiet -o json"));
+        check(&of, "over HTTP/2", &result, &mut said.iter());
+    }
+}
