@@ -64,5 +64,6 @@ mod try_once;
 mod ui;
 mod watching;
 mod websocket;
+mod websocket_accounts;
 mod websocket_answers;
 mod websocket_http2;

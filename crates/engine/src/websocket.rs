@@ -3,7 +3,7 @@
 mod inbox;
 mod rules;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::ErrorClass;
 use plimsoll_scenario::{Answered, SentRequest, WebSocketAction};
 use plimsoll_wire::http2::{ClientOptions, Response, StreamFailure};
 use plimsoll_wire::websocket::{
@@ -13,8 +13,8 @@ use plimsoll_wire::websocket::{
 
 use crate::connection::Fault;
 use crate::request::NO_SESSION;
-pub(crate) use inbox::Inbox;
 use inbox::USUAL_INBOX;
+pub(crate) use inbox::{Inbox, Receipt};
 pub(crate) use rules::Rules;
 
 /// The status of a reply that stands for a message.
@@ -102,8 +102,6 @@ pub(crate) struct News {
     /// Messages that came, and their bytes.
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
-    /// Unread messages that were discarded because the inbox was full.
-    pub(crate) skipped: u64,
     /// Messages among them that rules have dealt with, the answers to them, and the bytes of these.
     pub(crate) ruled: u64,
     pub(crate) answers: u64,
@@ -222,7 +220,7 @@ impl WebSocket {
             WebSocketAction::Send { binary, answered } => {
                 if answered {
                     // Earlier messages do not answer this one.
-                    self.inbox.clear();
+                    self.inbox.skip_all();
                 }
                 let opcode = if binary { Opcode::Binary } else { Opcode::Text };
                 let mask = self.next_mask();
@@ -251,10 +249,15 @@ impl WebSocket {
         carrying.frames.shrink_to(USUAL_INBOX);
     }
 
-    /// Reads what came at `at`. Pings, and messages that the rules are for, are answered in `control`.
+    /// Returns the number of messages that counted and were skipped since the last call.
+    pub(crate) const fn take_skipped(&mut self) -> u64 {
+        self.inbox.take_skipped()
+    }
+
+    /// Reads what came. Pings, and messages that the rules are for, are answered in `control`.
     pub(crate) fn read(
         &mut self,
-        at: Nanos,
+        came: Receipt,
         input: &[u8],
         mut rules: Option<Rules<'_>>,
         control: &mut Vec<u8>,
@@ -262,7 +265,7 @@ impl WebSocket {
         let mut news = News::default();
         let rules = &mut rules;
         let Some(carrying) = &mut self.stream else {
-            self.read_bytes(at, input, rules, &mut news, control);
+            self.read_bytes(came, input, rules, &mut news, control);
             return news;
         };
         let mut content = std::mem::take(&mut carrying.content);
@@ -278,7 +281,7 @@ impl WebSocket {
             news.opened = Some(Opening::Stream(response));
         }
         if news.fault.is_none() && !content.is_empty() {
-            self.read_bytes(at, &content, rules, &mut news, control);
+            self.read_bytes(came, &content, rules, &mut news, control);
         }
         if let Err(error) = result
             && news.fault.is_none()
@@ -296,7 +299,7 @@ impl WebSocket {
     /// Reads bytes of the WebSocket itself.
     fn read_bytes(
         &mut self,
-        at: Nanos,
+        came: Receipt,
         mut input: &[u8],
         rules: &mut Option<Rules<'_>>,
         news: &mut News,
@@ -333,7 +336,7 @@ impl WebSocket {
                     news.messages += 1;
                     news.bytes += length as u64;
                     if rules.as_mut().is_none_or(|rules| !self.answer(length, rules, news, control)) {
-                        news.skipped += self.inbox.add(length, at);
+                        self.inbox.add(length, came);
                     }
                 }
                 Ok(Some(received @ (Received::Ping | Received::Pong))) => {
@@ -408,7 +411,7 @@ impl WebSocket {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::Random;
+    use plimsoll_core::{Nanos, Random};
     use plimsoll_scenario::{
         AnswerSpec, Body, CheckSpec, Context, FieldList, Matching, ReactionSpec, ResponseHandler, Scope,
         Session, Source,
@@ -420,6 +423,10 @@ mod tests {
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
+    const fn came(at: u64) -> Receipt {
+        Receipt { at: Nanos(at), counts: true }
+    }
+
     fn opened(more: &[u8]) -> (WebSocket, News) {
         let mut socket = *WebSocket::new(7);
         let (mut out, mut input) = (Vec::new(), Vec::new());
@@ -428,7 +435,7 @@ mod tests {
         assert_eq!(out, REQUEST);
         write_upgrade_response(&accept_of(b"dGhlIHNhbXBsZSBub25jZQ=="), None, &mut input);
         input.extend_from_slice(more);
-        let news = socket.read(Nanos(5), &input, None, &mut Vec::new());
+        let news = socket.read(came(5), &input, None, &mut Vec::new());
         (socket, news)
     }
 
@@ -438,7 +445,7 @@ mod tests {
         assert!(news.opened.is_some() && news.fault.is_none() && socket.is_open());
         assert_eq!((news.messages, news.bytes, news.pings), (2, 3, 1));
         assert_eq!(socket.inbox().first(), Some((&b"hi"[..], Nanos(5))));
-        socket.inbox().pop();
+        socket.inbox().take();
         assert_eq!(socket.inbox().first(), Some((&b"x"[..], Nanos(5))));
         let mut out = Vec::new();
         socket.write(WebSocketAction::Send { binary: false, answered: true }, b"a", &mut out);
@@ -450,7 +457,7 @@ mod tests {
     fn a_ping_is_answered_by_a_masked_pong() {
         let (mut socket, _) = opened(b"");
         let mut control = Vec::new();
-        socket.read(Nanos(6), b"\x89\x02ab", None, &mut control);
+        socket.read(came(6), b"\x89\x02ab", None, &mut control);
         let mut reader = MessageReader::new(Role::Server, 100);
         assert_eq!(reader.next(&mut &control[..], &mut Vec::new()), Ok(Some(Received::Pong)));
         assert_eq!(reader.control(), b"ab");
@@ -460,41 +467,40 @@ mod tests {
     fn refusals_closes_and_violations_are_told() {
         let mut socket = *WebSocket::new(7);
         socket.write(WebSocketAction::Open, REQUEST, &mut Vec::new());
-        assert!(socket.read(Nanos(1), b"HTT", None, &mut Vec::new()).refused.is_none());
-        let news = socket.read(Nanos(1), b"P/1.1 403 No\r\n\r\n", None, &mut Vec::new());
+        assert!(socket.read(came(1), b"HTT", None, &mut Vec::new()).refused.is_none());
+        let news = socket.read(came(1), b"P/1.1 403 No\r\n\r\n", None, &mut Vec::new());
         assert_eq!(news.refused.as_deref(), Some(&b"HTTP/1.1 403 No\r\n\r\n"[..]));
         let (_, news) = opened(b"\x88\x04\x03\xe9by");
         assert_eq!(news.closed, Some((Some(1001), "by".to_owned())));
         let (mut socket, _) = opened(b"");
         let mut control = Vec::new();
-        let news = socket.read(Nanos(1), b"\x81\x01a\xc1\x00", None, &mut control);
+        let news = socket.read(came(1), b"\x81\x01a\xc1\x00", None, &mut control);
         assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::Protocol));
         assert_eq!(socket.inbox().first(), Some((&b"a"[..], Nanos(1))), "what came before is valid");
         assert!(!control.is_empty() && socket.is_closing());
         let mut fresh = *WebSocket::new(1);
-        let news = fresh.read(Nanos(1), b"\x81\x00", None, &mut control);
+        let news = fresh.read(came(1), b"\x81\x00", None, &mut control);
         assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::UnsolicitedData));
         let mut socket = *WebSocket::new(7);
         socket.write(WebSocketAction::Open, REQUEST, &mut Vec::new());
-        let news = socket.read(Nanos(1), b"HTTP/1.1 101 a\r\n\r\n", None, &mut control);
+        let news = socket.read(came(1), b"HTTP/1.1 101 a\r\n\r\n", None, &mut control);
         assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::WebSocketHandshake));
     }
 
     #[test]
     fn messages_that_nobody_awaits_are_bounded() {
         let (mut socket, _) = opened(b"");
-        let mut skipped = 0;
         for _ in 0..3_000 {
-            skipped += socket.read(Nanos(1), b"\x81\x01a", None, &mut Vec::new()).skipped;
+            socket.read(came(1), b"\x81\x01a", None, &mut Vec::new());
         }
-        assert_eq!(skipped, 3_000 - MOST_WAITING as u64);
+        assert_eq!(socket.take_skipped(), 3_000 - MOST_WAITING as u64);
         let large = [&[0x82, 126, 0xff, 0xff][..], &[7; 65_535]].concat();
         for _ in 0..200 {
-            socket.read(Nanos(1), &large, None, &mut Vec::new());
+            socket.read(came(1), &large, None, &mut Vec::new());
         }
         assert!(socket.inbox().bytes.len() <= 3 * MOST_WAITING_BYTES);
         assert!(socket.inbox().first().is_some_and(|(message, _)| message.len() == 65_535));
-        socket.inbox().clear();
+        socket.inbox().skip_all();
         assert!(socket.inbox().bytes.capacity() <= USUAL_INBOX);
     }
 
@@ -533,7 +539,7 @@ mod tests {
                 fields: &fields,
                 text: &mut text,
             };
-            let news = socket.read(Nanos(1), input, Some(rules), &mut control);
+            let news = socket.read(came(1), input, Some(rules), &mut control);
             let (mut reader, mut said, mut input) =
                 (MessageReader::new(Role::Server, 100), Vec::new(), &control[..]);
             let mut message = Vec::new();
@@ -554,12 +560,35 @@ mod tests {
         assert!(read(&mut socket, b"\x01\x00\x80").1.is_empty());
         assert_eq!(read(&mut socket, b"\x012").1, [(false, b"3".to_vec())]);
         assert_eq!(socket.inbox().first(), Some((&b"k"[..], Nanos(5))));
-        socket.inbox().pop();
+        socket.inbox().take();
         assert_eq!(socket.inbox().first(), None);
         // Nothing is sent behind a close frame.
         socket.close(1000, &mut Vec::new());
         let (news, said) = read(&mut socket, b"\x81\x012");
         assert_eq!((news.ruled, said.len()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_skipped_is_counted_however_it_goes() {
+        let (mut socket, _) = opened(b"");
+        let send = WebSocketAction::Send { binary: false, answered: true };
+        let receive = |socket: &mut WebSocket, counts| {
+            let came = Receipt { at: Nanos(1), counts };
+            socket.read(came, &b"\x81\x01a".repeat(3), None, &mut Vec::new());
+        };
+        receive(&mut socket, true);
+        socket.inbox().take();
+        assert_eq!(socket.take_skipped(), 0);
+        socket.inbox().skip();
+        assert_eq!((socket.take_skipped(), socket.take_skipped()), (1, 0));
+        socket.write(send, b"q", &mut Vec::new());
+        assert_eq!(socket.take_skipped(), 1);
+        receive(&mut socket, true);
+        receive(&mut socket, false);
+        socket.inbox().skip_all();
+        assert_eq!(socket.take_skipped(), 3, "what came outside of the measured part does not count");
+        socket.inbox().skip();
+        assert_eq!(socket.take_skipped(), 0);
     }
 
     #[test]

@@ -11,12 +11,24 @@ pub(super) const MOST_WAITING_BYTES: usize = 1 << 20;
 pub(super) const USUAL_INBOX: usize = 4 << 10;
 
 /// Messages that came, the oldest first.
+///
+/// Each leaves in one of three ways: it is [taken](Self::take) by the step that awaits it, a rule
+/// [answers](Self::drop_last) it, or it is skipped. So the counts of messages add up.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     /// Payloads of the waiting messages, and of messages that were taken before them. A message is read into
     /// its end before it is [added](Self::add).
     pub(super) bytes: Vec<u8>,
     messages: VecDeque<Waiting>,
+    /// Messages that were skipped, of those that count.
+    skipped: u64,
+}
+
+/// When a message came, and whether it counts: as part of what is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receipt {
+    pub(crate) at: Nanos,
+    pub(crate) counts: bool,
 }
 
 /// An unread message.
@@ -24,29 +36,52 @@ pub(crate) struct Inbox {
 struct Waiting {
     start: usize,
     end: usize,
-    at: Nanos,
+    came: Receipt,
 }
 
 impl Inbox {
     /// The oldest message, and when it came.
     pub(crate) fn first(&self) -> Option<(&[u8], Nanos)> {
-        let Waiting { start, end, at } = *self.messages.front()?;
-        Some((&self.bytes[start..end], at))
+        let Waiting { start, end, came } = *self.messages.front()?;
+        Some((&self.bytes[start..end], came.at))
     }
 
-    /// Takes the oldest message out.
-    pub(crate) fn pop(&mut self) {
+    /// Takes the oldest message out: a step has awaited it.
+    pub(crate) fn take(&mut self) {
         self.messages.pop_front();
-        if self.messages.is_empty() {
-            self.clear();
-        }
+        self.tidy();
     }
 
-    /// Forgets all messages.
-    pub(crate) fn clear(&mut self) {
-        self.messages.clear();
-        self.bytes.clear();
-        self.bytes.shrink_to(USUAL_INBOX);
+    /// Skips the oldest message: it is not the one that is awaited.
+    pub(crate) fn skip(&mut self) {
+        self.skip_first();
+        self.tidy();
+    }
+
+    /// Skips all messages.
+    pub(crate) fn skip_all(&mut self) {
+        while !self.messages.is_empty() {
+            self.skip_first();
+        }
+        self.tidy();
+    }
+
+    /// Returns the number of messages that were skipped since the last call.
+    pub(super) const fn take_skipped(&mut self) -> u64 {
+        std::mem::replace(&mut self.skipped, 0)
+    }
+
+    fn skip_first(&mut self) {
+        let first = self.messages.pop_front();
+        self.skipped += u64::from(first.is_some_and(|first| first.came.counts));
+    }
+
+    /// Gives memory back once there is no message.
+    fn tidy(&mut self) {
+        if self.messages.is_empty() {
+            self.bytes.clear();
+            self.bytes.shrink_to(USUAL_INBOX);
+        }
     }
 
     /// The message of this length that was read, and is not added yet.
@@ -57,22 +92,18 @@ impl Inbox {
     /// Takes that message out again.
     pub(super) fn drop_last(&mut self, length: usize) {
         self.bytes.truncate(self.bytes.len() - length);
-        if self.messages.is_empty() {
-            self.clear();
-        }
+        self.tidy();
     }
 
-    /// Adds a message whose bytes are the last ones. Returns the number of older ones that had to go.
-    pub(super) fn add(&mut self, length: usize, at: Nanos) -> u64 {
+    /// Adds a message whose bytes are the last ones. Older ones may have to go.
+    pub(super) fn add(&mut self, length: usize, came: Receipt) {
         let end = self.bytes.len();
-        self.messages.push_back(Waiting { start: end - length, end, at });
-        let mut skipped = 0;
+        self.messages.push_back(Waiting { start: end - length, end, came });
         let held = |inbox: &Self| inbox.messages.front().map_or(0, |first| end - first.start);
         while self.messages.len() > MOST_WAITING
             || (held(self) > MOST_WAITING_BYTES && self.messages.len() > 1)
         {
-            self.messages.pop_front();
-            skipped += 1;
+            self.skip_first();
         }
         let unused = self.messages.front().map_or(0, |first| first.start);
         if unused > MOST_WAITING_BYTES {
@@ -82,6 +113,5 @@ impl Inbox {
                 message.end -= unused;
             }
         }
-        skipped
     }
 }

@@ -153,6 +153,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn release(&mut self, slot: u32, close: Option<Close>) {
         self.unlink_websocket(slot, ErrorClass::WebSocketClosed);
         self.count_traffic(slot);
+        self.count_skipped(slot);
         let conn = &mut self.conns[slot as usize];
         if let Some(how) = close {
             self.io.close(conn.id, how);
@@ -420,6 +421,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.records.measured.connections.request_rates.record(rate);
             }
             self.count_traffic(slot as u32);
+            self.count_skipped(slot as u32);
         }
     }
 

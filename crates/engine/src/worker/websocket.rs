@@ -13,7 +13,7 @@ use super::Worker;
 use crate::capture::NO_CAPTURE;
 use crate::connection::{Client, Fault, InTurn, Reply, State};
 use crate::request::{AT_SEND, InFlight, NO_SESSION};
-use crate::websocket::{MESSAGE, Opening, Rules};
+use crate::websocket::{MESSAGE, Opening, Receipt, Rules};
 
 /// Status with which a user leaves that has not closed its WebSocket, and with which all leave at the end
 /// (RFC 6455 section 7.4.1).
@@ -135,12 +135,12 @@ impl<B: Backend> Worker<'_, B> {
             }),
             _ => None,
         };
-        let news = socket.read(at, bytes, rules, &mut self.buffers.control);
+        let counts = at >= self.clock.measure && at <= self.clock.end;
+        let news = socket.read(Receipt { at, counts }, bytes, rules, &mut self.buffers.control);
         let record = &mut self.records.measured.connections.websocket;
-        if at >= self.clock.measure && at <= self.clock.end {
+        if counts {
             record.messages_received += news.messages;
             record.bytes_received += news.bytes;
-            record.skipped += news.skipped;
             record.answered += news.ruled;
             record.messages_sent += news.answers;
             record.bytes_sent += news.answer_bytes;
@@ -292,7 +292,7 @@ impl<B: Backend> Worker<'_, B> {
             if request.sent == AT_SEND {
                 if action.is_some_and(|action| action != WebSocketAction::Receive && action.awaits()) {
                     // It came before what it would answer was sent.
-                    socket.inbox().clear();
+                    socket.inbox().skip_all();
                 }
                 return;
             }
@@ -306,8 +306,7 @@ impl<B: Backend> Worker<'_, B> {
                 None => &mut self.exchanges.no_session,
             };
             if !self.steps.handlers[step].is_awaited(&received, session) {
-                socket.inbox().pop();
-                self.records.measured.connections.websocket.skipped += u64::from(request.measured);
+                socket.inbox().skip();
                 continue;
             }
             let wire_bytes = message.len() as u64;
@@ -317,7 +316,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 self.exchanges.captures.get_mut(request.capture).body.extend_from_slice(message);
             }
-            socket.inbox().pop();
+            socket.inbox().take();
             let at = match action {
                 // It may have come before the step began.
                 Some(WebSocketAction::Receive) => at.max(request.sent + Nanos(1)),
@@ -390,6 +389,14 @@ impl<B: Backend> Worker<'_, B> {
             session.link = None;
             session.lost = Some(class);
         }
+    }
+
+    /// Counts the messages on the WebSocket in this slot that no step has awaited, those that wait included:
+    /// it has ended, or the run has.
+    pub(super) fn count_skipped(&mut self, slot: u32) {
+        let Client::WebSocket(socket) = &mut self.conns[slot as usize].client else { return };
+        socket.inbox().skip_all();
+        self.records.measured.connections.websocket.skipped += socket.take_skipped();
     }
 
     /// Ends steps that wait for no message, and gives those that do the messages that came before them. It

@@ -18,7 +18,8 @@ pub struct WebSocketRecord {
     pub messages_received: u64,
     /// Their bytes, without the heads of their frames.
     pub bytes_received: u64,
-    /// Messages among those that no step has awaited, or that were not the awaited ones.
+    /// Messages received that no step has awaited, those that waited at the end of their connection or of the
+    /// run included.
     pub skipped: u64,
     /// Messages received that rules of `answer` took. Their answers are among the messages sent.
     #[serde(default)]
