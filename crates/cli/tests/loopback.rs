@@ -66,4 +66,5 @@ mod watching;
 mod websocket;
 mod websocket_accounts;
 mod websocket_answers;
+mod websocket_deflate;
 mod websocket_http2;

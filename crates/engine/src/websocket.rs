@@ -7,8 +7,8 @@ use plimsoll_core::ErrorClass;
 use plimsoll_scenario::{Answered, SentRequest, WebSocketAction};
 use plimsoll_wire::http2::{ClientOptions, Response, StreamFailure};
 use plimsoll_wire::websocket::{
-    ClientHandshake, ClientStream, HandshakeProgress, MessageReader, Opcode, Received, Role, write_close,
-    write_frame,
+    ClientHandshake, ClientStream, Deflate, Deflater, HandshakeProgress, MessageReader, Opcode, Received,
+    Role, write_close, write_frame,
 };
 
 use crate::connection::Fault;
@@ -50,6 +50,8 @@ pub(crate) struct WebSocket {
     stream: Option<Box<CarryingStream>>,
     reader: MessageReader,
     inbox: Inbox,
+    /// How messages are compressed, if they are.
+    deflate: Option<Deflate>,
     /// State of the generator of masks.
     mask: u32,
     /// Pings since the last message.
@@ -117,6 +119,7 @@ impl WebSocket {
             stream: None,
             reader: MessageReader::new(Role::Client, LONGEST_MESSAGE),
             inbox: Inbox::default(),
+            deflate: None,
             pings: 0,
             // The state must not be 0.
             mask: (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1,
@@ -207,7 +210,13 @@ impl WebSocket {
     }
 
     /// Writes what an action sends: a request for an upgrade, or a message, as it was rendered.
-    pub(crate) fn write(&mut self, action: WebSocketAction, rendered: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn write(
+        &mut self,
+        action: WebSocketAction,
+        rendered: &[u8],
+        deflater: &mut Deflater,
+        out: &mut Vec<u8>,
+    ) {
         match action {
             WebSocketAction::Open if let Some(carrying) = &mut self.stream => {
                 self.stage = Stage::Asking;
@@ -222,9 +231,7 @@ impl WebSocket {
                     // Earlier messages do not answer this one.
                     self.inbox.skip_all();
                 }
-                let opcode = if binary { Opcode::Binary } else { Opcode::Text };
-                let mask = self.next_mask();
-                self.emit(out, |out| write_frame(true, opcode, Some(mask), rendered, out));
+                self.emit_message(binary, rendered, deflater, out);
             }
             WebSocketAction::Receive => {}
             WebSocketAction::Close(code) => self.close(code, out),
@@ -238,6 +245,23 @@ impl WebSocket {
             let mask = self.next_mask();
             self.emit(out, |out| write_close(Some(code), "", Some(mask), out));
         }
+    }
+
+    /// Writes a message.
+    fn emit_message(&mut self, binary: bool, payload: &[u8], deflater: &mut Deflater, out: &mut Vec<u8>) {
+        let opcode = if binary { Opcode::Binary } else { Opcode::Text };
+        let mask = Some(self.next_mask());
+        match self.deflate {
+            None => self.emit(out, |out| write_frame(true, opcode, mask, payload, out)),
+            Some(agreed) => self.emit(out, |out| deflater.write(agreed, opcode, mask, payload, out)),
+        }
+    }
+
+    /// The connection is open, and messages are compressed as was agreed.
+    fn agree(&mut self, deflate: Option<Deflate>) {
+        self.stage = Stage::Open;
+        self.deflate = deflate;
+        deflate.into_iter().for_each(|agreed| self.reader.inflate(agreed));
     }
 
     /// Writes frames to where they go.
@@ -277,7 +301,8 @@ impl WebSocket {
         if let Some(error) = told.fault {
             news.fault = Some(Fault::new(ErrorClass::WebSocketHandshake, error.to_string()));
         } else if let Some(response) = told.opened {
-            self.stage = Stage::Open;
+            let deflate = carrying.stream.deflate();
+            self.agree(deflate);
             news.opened = Some(Opening::Stream(response));
         }
         if news.fault.is_none() && !content.is_empty() {
@@ -314,6 +339,7 @@ impl WebSocket {
                 }
                 Ok(HandshakeProgress::Open { head_bytes }) => {
                     if let Stage::Upgrading(handshake) = std::mem::replace(&mut self.stage, Stage::Open) {
+                        self.agree(handshake.deflate());
                         news.opened = Some(Opening::Upgrade(handshake, head_bytes as u64));
                     }
                 }
@@ -386,14 +412,14 @@ impl WebSocket {
         let Some(answered) = rules.answer(self.inbox.last(length)) else { return false };
         self.inbox.drop_last(length);
         news.ruled += 1;
-        let opcode = match answered {
+        let binary = match answered {
             Answered::Silently => return true,
-            Answered::Text => Opcode::Text,
-            Answered::Binary => Opcode::Binary,
+            Answered::Text => false,
+            Answered::Binary => true,
         };
         let before = control.len();
-        let mask = self.next_mask();
-        self.emit(control, |out| write_frame(true, opcode, Some(mask), rules.text(), out));
+        let Rules { text, deflater, .. } = rules;
+        self.emit_message(binary, text, deflater, control);
         news.answers += 1;
         news.answer_bytes += (control.len() - before) as u64;
         true
@@ -431,7 +457,7 @@ mod tests {
         let mut socket = *WebSocket::new(7);
         let (mut out, mut input) = (Vec::new(), Vec::new());
         assert!(socket.is_fresh());
-        socket.write(WebSocketAction::Open, REQUEST, &mut out);
+        socket.write(WebSocketAction::Open, REQUEST, &mut Deflater::default(), &mut out);
         assert_eq!(out, REQUEST);
         write_upgrade_response(&accept_of(b"dGhlIHNhbXBsZSBub25jZQ=="), None, &mut input);
         input.extend_from_slice(more);
@@ -448,7 +474,12 @@ mod tests {
         socket.inbox().take();
         assert_eq!(socket.inbox().first(), Some((&b"x"[..], Nanos(5))));
         let mut out = Vec::new();
-        socket.write(WebSocketAction::Send { binary: false, answered: true }, b"a", &mut out);
+        socket.write(
+            WebSocketAction::Send { binary: false, answered: true },
+            b"a",
+            &mut Deflater::default(),
+            &mut out,
+        );
         assert_eq!(socket.inbox().first(), None, "an earlier message is no answer");
         assert_eq!(out.len(), 7);
     }
@@ -466,7 +497,7 @@ mod tests {
     #[test]
     fn refusals_closes_and_violations_are_told() {
         let mut socket = *WebSocket::new(7);
-        socket.write(WebSocketAction::Open, REQUEST, &mut Vec::new());
+        socket.write(WebSocketAction::Open, REQUEST, &mut Deflater::default(), &mut Vec::new());
         assert!(socket.read(came(1), b"HTT", None, &mut Vec::new()).refused.is_none());
         let news = socket.read(came(1), b"P/1.1 403 No\r\n\r\n", None, &mut Vec::new());
         assert_eq!(news.refused.as_deref(), Some(&b"HTTP/1.1 403 No\r\n\r\n"[..]));
@@ -482,7 +513,7 @@ mod tests {
         let news = fresh.read(came(1), b"\x81\x00", None, &mut control);
         assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::UnsolicitedData));
         let mut socket = *WebSocket::new(7);
-        socket.write(WebSocketAction::Open, REQUEST, &mut Vec::new());
+        socket.write(WebSocketAction::Open, REQUEST, &mut Deflater::default(), &mut Vec::new());
         let news = socket.read(came(1), b"HTTP/1.1 101 a\r\n\r\n", None, &mut control);
         assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::WebSocketHandshake));
     }
@@ -528,7 +559,7 @@ mod tests {
         };
         let handler = ResponseHandler::compile(&spec, &Scope::default()).unwrap();
         let (mut session, mut random, mut text) = (Session::new(0), Random::new(1, 1), Vec::new());
-        let fields = FieldList::default();
+        let (fields, mut deflater) = (FieldList::default(), Deflater::default());
         let mut read = |socket: &mut WebSocket, input: &[u8]| {
             let mut control = Vec::new();
             let rules = Rules {
@@ -538,6 +569,7 @@ mod tests {
                 random: &mut random,
                 fields: &fields,
                 text: &mut text,
+                deflater: &mut deflater,
             };
             let news = socket.read(came(1), input, Some(rules), &mut control);
             let (mut reader, mut said, mut input) =
@@ -581,7 +613,7 @@ mod tests {
         assert_eq!(socket.take_skipped(), 0);
         socket.inbox().skip();
         assert_eq!((socket.take_skipped(), socket.take_skipped()), (1, 0));
-        socket.write(send, b"q", &mut Vec::new());
+        socket.write(send, b"q", &mut Deflater::default(), &mut Vec::new());
         assert_eq!(socket.take_skipped(), 1);
         receive(&mut socket, true);
         receive(&mut socket, false);

@@ -10,16 +10,18 @@
 //! Over HTTP/2 (RFC 8441) [`ClientStream`] and [`ServerStream`] take the place of the handshakes, and carry
 //! all bytes behind them.
 //!
-//! No extension is offered or accepted, permessage-deflate (RFC 7692) included: a frame with a reserved bit
-//! is an error. Messages are whole when they are told; control frames are told between the fragments of a
+//! The one extension is permessage-deflate (RFC 7692), where both ends agree on it: a frame with another
+//! reserved bit is an error. Messages are whole when they are told; control frames are told between the fragments of a
 //! message. Text is checked to be UTF-8 as it comes.
 
+mod deflate;
 mod error;
 mod frame;
 mod handshake;
 mod http2;
 mod reader;
 
+pub use deflate::{Deflate, Deflater};
 pub use error::WebSocketError;
 pub use frame::{LONGEST_CONTROL, Opcode, close_code, is_valid_close_code, write_close, write_frame};
 pub use handshake::{

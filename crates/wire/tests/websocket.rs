@@ -1,5 +1,6 @@
 //! WebSocket: our reader and writer against those of `tungstenite`, and what is refused.
 
+mod compression;
 mod oracle;
 mod violations;
 

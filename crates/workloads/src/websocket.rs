@@ -17,6 +17,8 @@ pub struct WebSocketLoad {
     pub messages: u32,
     /// Subprotocols to offer, separated by commas.
     pub subprotocol: Option<String>,
+    /// Offer to compress messages.
+    pub compress: bool,
     /// The end of a message.
     pub answer: Answer,
 }
@@ -55,6 +57,9 @@ impl WebSocketLoad {
         open.insert("open".to_owned(), json!(path));
         if let Some(names) = &self.subprotocol {
             open.insert("subprotocols".to_owned(), json!(names));
+        }
+        if self.compress {
+            open.insert("compress".to_owned(), json!(true));
         }
         let mut send = Map::new();
         match &self.message {
@@ -126,6 +131,7 @@ mod tests {
             binary: false,
             messages: 1,
             subprotocol: None,
+            compress: false,
             answer: Answer::Any,
         }
     }
@@ -147,13 +153,17 @@ mod tests {
             binary: true,
             messages: 10,
             subprotocol: Some("chat.v2, chat".to_owned()),
+            compress: true,
             answer: Answer::Containing("ok".to_owned()),
             ..load("wss://example.org/chat?room=1")
         };
         let document = load.document().unwrap();
         assert_eq!(document["targets"], json!({ "server": "wss://example.org" }));
         let steps = &document["scenarios"][0]["steps"];
-        assert_eq!(steps[0]["websocket"], json!({ "open": "/chat?room=1", "subprotocols": "chat.v2, chat" }));
+        assert_eq!(
+            steps[0]["websocket"],
+            json!({ "open": "/chat?room=1", "subprotocols": "chat.v2, chat", "compress": true })
+        );
         let message = json!({ "send_file": "m.bin", "binary": true, "receive": { "body": "ok" } });
         assert_eq!(
             steps[1],

@@ -91,7 +91,8 @@ fn sessions(server: &Behavior) -> Vec<(&'static str, Value, Value)> {
     };
     let tell = json!({"repeat": QUESTIONS, "steps": [{"name": "tell", "websocket": {"send": "question"}}]});
     let listen = json!({"repeat": QUESTIONS, "steps": [{
-        "name": "await", "websocket": {"receive": {"any": true}}, "timeout": timeout, "on_failure": "continue",
+        "name": "await", "websocket": {"receive": {"any": true}},
+        "timeout": timeout, "on_failure": "continue",
     }]});
     let close = json!({"name": "close", "websocket": {"close": 1000}});
     let rules = json!([{"receive": "2", "send": "3"}, {"receive": "noise"}]);

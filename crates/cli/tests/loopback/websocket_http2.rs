@@ -104,6 +104,7 @@ fn answer(
         return response.header("x-why", "no").body(Empty::new()).expect("a response");
     }
     assert_eq!(request.headers()["x-user"], "ann");
+    let request_offers_compression = request.headers().contains_key("sec-websocket-extensions");
     tokio::spawn(async move {
         let upgraded = hyper::upgrade::on(&mut request).await.expect("a stream");
         let stream = blocking(upgraded);
@@ -111,6 +112,10 @@ fn answer(
             conversation(number, WebSocket::from_raw_socket(stream, Role::Server, None), &seen);
         });
     });
+    let response = match request_offers_compression {
+        true => response.header("sec-websocket-extensions", "permessage-deflate"),
+        false => response,
+    };
     response.header("sec-websocket-protocol", "v2").body(Empty::new()).expect("a response")
 }
 

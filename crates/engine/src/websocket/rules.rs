@@ -2,6 +2,7 @@
 
 use plimsoll_core::Random;
 use plimsoll_scenario::{Answered, Context, FieldList, Received, ResponseHandler, Session};
+use plimsoll_wire::websocket::Deflater;
 
 use super::MESSAGE;
 
@@ -17,8 +18,10 @@ pub(crate) struct Rules<'a> {
     pub(crate) random: &'a mut Random,
     /// None: a message has no fields.
     pub(crate) fields: &'a FieldList,
-    /// Room for an answer.
+    /// The answer to the last message.
     pub(crate) text: &'a mut Vec<u8>,
+    /// The worker's own.
+    pub(crate) deflater: &'a mut Deflater,
 }
 
 impl Rules<'_> {
@@ -27,10 +30,5 @@ impl Rules<'_> {
         self.text.clear();
         let received = Received::new(MESSAGE, self.fields, message);
         self.handler.answer(&received, self.session, &self.context, self.random, self.text)
-    }
-
-    /// The answer to the last message.
-    pub(super) fn text(&self) -> &[u8] {
-        self.text
     }
 }

@@ -1,6 +1,7 @@
 //! Working memory of the hot loop.
 
 use plimsoll_wire::http2;
+use plimsoll_wire::websocket::Deflater;
 
 use crate::connection::Completed;
 
@@ -24,4 +25,6 @@ pub(super) struct Buffers {
     pub(super) control: Vec<u8>,
     /// WebSocket: the answer that a rule makes.
     pub(super) answer: Vec<u8>,
+    /// WebSocket: the compressor of messages.
+    pub(super) deflater: Deflater,
 }

@@ -132,6 +132,7 @@ impl<B: Backend> Worker<'_, B> {
                 random: &mut self.content.random,
                 fields: &self.exchanges.no_fields,
                 text: &mut self.buffers.answer,
+                deflater: &mut self.buffers.deflater,
             }),
             _ => None,
         };

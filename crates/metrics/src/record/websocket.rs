@@ -16,7 +16,7 @@ pub struct WebSocketRecord {
     pub bytes_sent: u64,
     /// Messages that came in the measured part.
     pub messages_received: u64,
-    /// Their bytes, without the heads of their frames.
+    /// Their bytes, without the heads of their frames, unpacked if they were compressed.
     pub bytes_received: u64,
     /// Messages received that no step has awaited, those that waited at the end of their connection or of the
     /// run included.

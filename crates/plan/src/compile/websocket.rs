@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_scenario::header::is_token;
 use plimsoll_scenario::{Body, CheckSpec, Dialect, PollSpec, StatusRange, WebSocketAction};
-use plimsoll_wire::websocket::is_valid_close_code;
+use plimsoll_wire::websocket::{Deflate, is_valid_close_code};
 
 use super::known::Known;
 use super::request::{Headers, over};
@@ -269,9 +269,10 @@ impl Compiler<'_, '_> {
     /// Reports keys that have no effect beside the action.
     fn websocket_belonging(&mut self, spec: &WebSocketSpec, verb: &str) -> Option<()> {
         let headers = spec.headers.0.first().map(|(_, place, _)| *place);
-        let keys: [(&str, Option<Place>, &[&str]); 5] = [
+        let keys: [(&str, Option<Place>, &[&str]); 6] = [
             ("subprotocols", spec.subprotocols.place(), &["open"]),
             ("headers", headers, &["open"]),
+            ("compress", spec.compress.place(), &["open"]),
             ("answer", spec.answer.first().and_then(Field::place), &["open"]),
             ("binary", spec.binary.place(), &["send"]),
             ("receive", spec.receive.place(), &["send", "receive"]),
@@ -324,6 +325,9 @@ impl Compiler<'_, '_> {
                 return self.form(spec.subprotocols.place(), problem.with_hint(hint));
             }
             upgrade.push(("Sec-WebSocket-Protocol".to_owned(), names));
+        }
+        if is_on(&spec.compress) {
+            upgrade.push(("Sec-WebSocket-Extensions".to_owned(), Deflate::OFFER.to_owned()));
         }
         Some([upgrade, over(shared?, own?)])
     }

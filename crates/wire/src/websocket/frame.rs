@@ -5,6 +5,8 @@ pub const LONGEST_CONTROL: usize = 125;
 
 const FIN: u8 = 0x80;
 pub(super) const RESERVED: u8 = 0x70;
+/// The reserved bit of a message that is compressed (RFC 7692 section 6).
+pub(super) const COMPRESSED: u8 = 0x40;
 const MASKED: u8 = 0x80;
 
 /// Kind of a frame.
@@ -58,8 +60,19 @@ impl Opcode {
 /// Appends a frame: the last one of its message if `fin`. A client gives a `mask`, a server none.
 #[inline]
 pub fn write_frame(fin: bool, opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8], out: &mut Vec<u8>) {
+    put_frame(opcode.bits() | if fin { FIN } else { 0 }, mask, payload, out);
+}
+
+/// Appends a message whose payload is compressed.
+pub(super) fn write_compressed(opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8], out: &mut Vec<u8>) {
+    put_frame(opcode.bits() | FIN | COMPRESSED, mask, payload, out);
+}
+
+/// Appends a frame that begins with this byte.
+#[inline]
+fn put_frame(first: u8, mask: Option<[u8; 4]>, payload: &[u8], out: &mut Vec<u8>) {
     out.reserve(14 + payload.len());
-    out.push(opcode.bits() | if fin { FIN } else { 0 });
+    out.push(first);
     let masked = if mask.is_some() { MASKED } else { 0 };
     match payload.len() {
         length @ 0..=125 => out.push(masked | length as u8),

@@ -7,6 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 
+use super::Deflate;
+
 /// RFC 6455 section 1.3.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Longest head of an answer, in bytes.
@@ -71,8 +73,10 @@ pub enum HandshakeError {
     Accept,
     /// The server chose a subprotocol that was not offered.
     Subprotocol(String),
-    /// The server chose an extension: none was offered.
+    /// The server chose an extension that was not offered, or that is not known here.
     Extension(String),
+    /// The server accepts permessage-deflate with a parameter that cannot be (RFC 7692 section 7.1).
+    Deflate(String),
 }
 
 impl fmt::Display for HandshakeError {
@@ -87,6 +91,10 @@ impl fmt::Display for HandshakeError {
             }
             Self::Extension(name) => {
                 write!(f, "the server chose the extension `{}`, which was not offered", name.escape_debug())
+            }
+            Self::Deflate(parameter) => {
+                let parameter = parameter.escape_debug();
+                write!(f, "the server accepts permessage-deflate with a wrong `{parameter}`")
             }
         }
     }
@@ -113,18 +121,24 @@ pub enum HandshakeProgress {
 pub struct ClientHandshake {
     head: Vec<u8>,
     accept: Accept,
-    /// Subprotocols that were offered, as they stand in the request.
-    offered: Vec<u8>,
+    offered: Offered,
+    deflate: Option<Deflate>,
 }
 
 impl ClientHandshake {
-    /// The answer to this request, whose key and offered subprotocols are read out of it.
+    /// The answer to this request, whose key and offers are read out of it.
     pub fn new(request: &[u8]) -> Self {
         Self {
             head: Vec::new(),
             accept: accept_of(key_of(request, "sec-websocket-key").unwrap_or_default()),
-            offered: key_of(request, "sec-websocket-protocol").unwrap_or_default().to_vec(),
+            offered: Offered::read(request),
+            deflate: None,
         }
+    }
+
+    /// How messages may be compressed, once the connection is open.
+    pub const fn deflate(&self) -> Option<Deflate> {
+        self.deflate
     }
 
     /// Reads on. Bytes behind the head are left in `input`.
@@ -153,7 +167,7 @@ impl ClientHandshake {
         }
         *input = &input[end - before..];
         self.head.truncate(end);
-        self.check()?;
+        self.deflate = self.check()?;
         Ok(HandshakeProgress::Open { head_bytes: end })
     }
 
@@ -171,7 +185,7 @@ impl ClientHandshake {
         }
     }
 
-    fn check(&self) -> Result<(), HandshakeError> {
+    fn check(&self) -> Result<Option<Deflate>, HandshakeError> {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut response = httparse::Response::new(&mut fields);
         match response.parse(&self.head) {
@@ -186,27 +200,43 @@ impl ClientHandshake {
         if accepts.next() != Some(&self.accept[..]) || accepts.next().is_some() {
             return Err(HandshakeError::Accept);
         }
-        check_choices(&self.offered, |name| fields.all(name))
+        self.offered.check(|name| fields.all(name))
     }
 }
 
-/// Checks what a server has chosen of the offered subprotocols, and of the extensions, of which none is
-/// offered. `all` gives the values of the fields of a name.
-pub(super) fn check_choices<'v, V: Iterator<Item = &'v [u8]>>(
-    offered: &[u8],
-    all: impl Fn(&'static str) -> V,
-) -> Result<(), HandshakeError> {
-    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-    if let Some(extension) = all("sec-websocket-extensions").find(|value| !value.is_empty()) {
-        return Err(HandshakeError::Extension(text(extension)));
+/// What a client has offered, as it stands in its request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Offered {
+    subprotocols: Vec<u8>,
+    extensions: Vec<u8>,
+}
+
+impl Offered {
+    pub(super) fn read(request: &[u8]) -> Self {
+        let list = |name: &str| {
+            let named = fields_of(request).filter(|(field, _)| field.eq_ignore_ascii_case(name.as_bytes()));
+            named.map(|(_, value)| value).collect::<Vec<_>>().join(&b',')
+        };
+        Self { subprotocols: list("sec-websocket-protocol"), extensions: list("sec-websocket-extensions") }
     }
-    let was_offered =
-        |name: &[u8]| offered.split(|byte| *byte == b',').any(|offered| offered.trim_ascii() == name);
-    let mut chosen = all("sec-websocket-protocol");
-    match (chosen.next(), chosen.next()) {
-        (None, _) => Ok(()),
-        (Some(name), None) if !name.is_empty() && was_offered(name) => Ok(()),
-        (Some(name), _) => Err(HandshakeError::Subprotocol(text(name))),
+
+    /// Checks what a server has chosen; how messages may be compressed. `all` gives the values of the fields
+    /// of a name.
+    pub(super) fn check<'v, V: Iterator<Item = &'v [u8]>>(
+        &self,
+        all: impl Fn(&'static str) -> V,
+    ) -> Result<Option<Deflate>, HandshakeError> {
+        let extensions: Vec<_> = all("sec-websocket-extensions").filter(|value| !value.is_empty()).collect();
+        let deflate = Deflate::chosen(&self.extensions, &extensions.join(&b','))?;
+        let was_offered = |name: &[u8]| {
+            self.subprotocols.split(|byte| *byte == b',').any(|offered| offered.trim_ascii() == name)
+        };
+        let mut chosen = all("sec-websocket-protocol");
+        match (chosen.next(), chosen.next()) {
+            (None, _) => Ok(deflate),
+            (Some(name), None) if !name.is_empty() && was_offered(name) => Ok(deflate),
+            (Some(name), _) => Err(HandshakeError::Subprotocol(String::from_utf8_lossy(name).into_owned())),
+        }
     }
 }
 

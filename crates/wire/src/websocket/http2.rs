@@ -7,7 +7,8 @@ use crate::http2::{
     Server, ServerOptions, StreamFailure,
 };
 
-use super::handshake::{HandshakeError, check_choices, fields_of, key_of};
+use super::Deflate;
+use super::handshake::{HandshakeError, Offered, fields_of, key_of};
 
 /// Fields of an upgrade request that an extended CONNECT does not have: HTTP/2 has other means, and needs no
 /// proof that the server has read the request (RFC 8441 section 5).
@@ -26,8 +27,8 @@ pub struct ClientStream {
     ticket: Option<u32>,
     /// The final head has come: its fields, until the next `receive`.
     head: Option<Captured>,
-    /// Subprotocols that were offered, as they stand in the request.
-    offered: Vec<u8>,
+    offered: Offered,
+    deflate: Option<Deflate>,
     events: Vec<Event>,
 }
 
@@ -56,7 +57,8 @@ impl ClientStream {
             book: HeaderBlockCache::new(),
             ticket: None,
             head: None,
-            offered: Vec::new(),
+            offered: Offered::default(),
+            deflate: None,
             events: Vec::new(),
         }
     }
@@ -78,7 +80,7 @@ impl ClientStream {
         if self.client.capacity() == 0 {
             return;
         }
-        self.offered = key_of(request, "sec-websocket-protocol").unwrap_or_default().to_vec();
+        self.offered = Offered::read(request);
         let authority = key_of(request, "host").unwrap_or_default();
         // `GET path HTTP/1.1`
         let path = request.split(|byte| *byte == b' ').nth(1).unwrap_or(b"/");
@@ -103,6 +105,11 @@ impl ClientStream {
             }
         };
         self.ticket = Some(self.client.connect(head, out));
+    }
+
+    /// How messages may be compressed, once the stream is open.
+    pub const fn deflate(&self) -> Option<Deflate> {
+        self.deflate
     }
 
     /// Sends bytes of the WebSocket.
@@ -133,7 +140,10 @@ impl ClientStream {
                     let response = self.client.response(ticket).filter(is_success);
                     if response.is_some() {
                         let all = |name| self.client.captured(&fields).filter(named(name)).map(value);
-                        news.fault = check_choices(&self.offered, all).err();
+                        match self.offered.check(all) {
+                            Ok(deflate) => self.deflate = deflate,
+                            Err(fault) => news.fault = Some(fault),
+                        }
                     }
                     news.opened = response;
                 }

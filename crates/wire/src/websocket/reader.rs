@@ -1,7 +1,8 @@
 //! Messages out of frames.
 
-use super::frame::{Head, HeadBuffer, LONGEST_CONTROL, Opcode, RESERVED, apply_mask};
-use super::{Role, WebSocketError, close_code, is_valid_close_code};
+use super::deflate::Inflater;
+use super::frame::{COMPRESSED, Head, HeadBuffer, LONGEST_CONTROL, Opcode, RESERVED, apply_mask};
+use super::{Deflate, Role, WebSocketError, close_code, is_valid_close_code};
 
 /// Memory that is kept for messages in parts, in bytes.
 const USUAL_MESSAGE: usize = 4 << 10;
@@ -53,6 +54,10 @@ pub struct MessageReader {
     closed: bool,
     /// Fragments without a byte of the message that is coming.
     empty: u32,
+    /// Messages may be compressed.
+    inflater: Option<Box<Inflater>>,
+    /// The message whose fragments are coming is.
+    is_compressed: bool,
 }
 
 /// A frame whose payload is coming.
@@ -62,6 +67,7 @@ struct Frame {
     fin: bool,
     mask: Option<[u8; 4]>,
     length: u64,
+    is_compressed: bool,
 }
 
 impl MessageReader {
@@ -80,7 +86,14 @@ impl MessageReader {
             control_length: 0,
             closed: false,
             empty: 0,
+            inflater: None,
+            is_compressed: false,
         }
+    }
+
+    /// Lets messages be compressed as both ends have agreed.
+    pub fn inflate(&mut self, agreed: Deflate) {
+        self.inflater = Some(Box::new(Inflater::new(agreed)));
     }
 
     /// Reads up to the next whole thing out of `input`, whose rest is left there; `None` if all of it was
@@ -169,6 +182,10 @@ impl MessageReader {
         if let Some(mask) = frame.mask {
             apply_mask(mask, 0, &mut into[start..]);
         }
+        if frame.is_compressed {
+            self.partial.extend(into.drain(start..));
+            return self.unpack(frame.opcode == Opcode::Binary, into);
+        }
         let binary = frame.opcode == Opcode::Binary;
         if !binary && std::str::from_utf8(&into[start..]).is_err() {
             return Err(WebSocketError::NotUtf8);
@@ -176,11 +193,26 @@ impl MessageReader {
         Ok(Received::Message { binary, length: payload.len() })
     }
 
+    /// Appends the message that has come in compressed form.
+    fn unpack(&mut self, binary: bool, into: &mut Vec<u8>) -> Result<Received, WebSocketError> {
+        let Some(inflater) = &mut self.inflater else { return Err(WebSocketError::ReservedBits) };
+        let start = into.len();
+        let length = inflater.inflate(&self.partial, self.limit, into)?;
+        self.partial.clear();
+        self.partial.shrink_to(USUAL_MESSAGE);
+        if !binary && std::str::from_utf8(&into[start..]).is_err() {
+            return Err(WebSocketError::NotUtf8);
+        }
+        Ok(Received::Message { binary, length })
+    }
+
     fn check_front(&self, [first, second]: [u8; 2]) -> Result<(), WebSocketError> {
-        if first & RESERVED != 0 {
+        let bits = first & 0x0f;
+        let reserved = first & RESERVED;
+        let may_be_compressed = self.inflater.is_some() && matches!(bits, 1 | 2);
+        if reserved != 0 && (reserved != COMPRESSED || !may_be_compressed) {
             return Err(WebSocketError::ReservedBits);
         }
-        let bits = first & 0x0f;
         let opcode = Opcode::read(bits).ok_or(WebSocketError::Opcode(bits))?;
         match (self.role, second & 0x80 != 0) {
             (Role::Client, true) => return Err(WebSocketError::Masked),
@@ -216,7 +248,8 @@ impl MessageReader {
                 return Err(WebSocketError::TooLong);
             }
         }
-        Ok(Frame { opcode, fin: head.fin(), mask: head.mask, length: head.length })
+        let is_compressed = head.front[0] & COMPRESSED != 0;
+        Ok(Frame { opcode, fin: head.fin(), mask: head.mask, length: head.length, is_compressed })
     }
 
     /// Takes what has come of the payload of a frame.
@@ -236,6 +269,7 @@ impl MessageReader {
         } else {
             if frame.opcode != Opcode::Continuation && self.message.is_none() {
                 self.message = Some(frame.opcode);
+                self.is_compressed = frame.is_compressed;
                 self.partial.clear();
                 self.checked = 0;
             }
@@ -244,7 +278,7 @@ impl MessageReader {
             if let Some(mask) = frame.mask {
                 apply_mask(mask, offset, &mut self.partial[start..]);
             }
-            if self.message == Some(Opcode::Text) {
+            if self.message == Some(Opcode::Text) && !self.is_compressed {
                 self.check_text()?;
             }
         }
@@ -278,6 +312,9 @@ impl MessageReader {
             Opcode::Continuation | Opcode::Text | Opcode::Binary => {
                 self.empty = 0;
                 let text = self.message.take() == Some(Opcode::Text);
+                if self.is_compressed {
+                    return self.unpack(!text, into).map(Some);
+                }
                 if text && self.checked < self.partial.len() {
                     return Err(WebSocketError::NotUtf8);
                 }

@@ -10,13 +10,14 @@ use crate::args::run::RunArgs;
 use crate::base::failure::Failure;
 
 /// Settings of the plan that the flags come to, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 7] = [
+pub(crate) const SETTINGS: [(&str, &str); 8] = [
     ("server", "URL"),
     ("open", "URL"),
     ("send", "--message"),
     ("send_file", "--message-file"),
     ("repeat", "--messages"),
     ("subprotocols", "--subprotocol"),
+    ("compress", "--compress"),
     ("receive", "--expect"),
 ];
 
@@ -50,6 +51,9 @@ struct MessageArgs {
     /// Subprotocol to offer; several are separated by commas, the preferred one first
     #[arg(long, value_name = "NAME")]
     subprotocol: Option<String>,
+    /// Offer to compress messages: permessage-deflate
+    #[arg(long)]
+    compress: bool,
     /// Text that the answer to a message has in it; other messages are skipped [default: the next message is
     /// the answer]
     #[arg(long, value_name = "TEXT", conflicts_with = "no_answer")]
@@ -85,6 +89,7 @@ impl WebSocketArgs {
             binary: flags.binary,
             messages: flags.messages,
             subprotocol: flags.subprotocol.clone(),
+            compress: flags.compress,
             answer: match (&flags.expect, flags.no_answer) {
                 (Some(text), _) => Answer::Containing(text.clone()),
                 (None, true) => Answer::Nothing,

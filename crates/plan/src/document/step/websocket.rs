@@ -35,6 +35,9 @@ pub struct WebSocketSpec {
     /// Headers of the request that opens it, beside those of the scenario. An empty value leaves one out.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub headers: Keyed<Field<Text>>,
+    /// Offer to compress messages, by permessage-deflate (RFC 7692). Default: false.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub compress: Field<bool>,
     /// Rules by which messages are answered as they come, whatever the iteration does: one or a list. The
     /// first rule that is for a message holds, and no step sees the message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
