@@ -15,7 +15,7 @@ use crate::connection::Fault;
 use crate::request::NO_SESSION;
 use inbox::USUAL_INBOX;
 pub(crate) use inbox::{Inbox, Receipt};
-pub(crate) use rules::Rules;
+pub(crate) use rules::{MessageRoom, Rules};
 
 /// The status of a reply that stands for a message.
 pub(crate) const MESSAGE: u16 = 200;
@@ -406,23 +406,36 @@ impl WebSocket {
         news: &mut News,
         control: &mut Vec<u8>,
     ) -> bool {
-        if !self.is_open() {
+        let Some(answered) = rules.answer(self.inbox.last(length)) else { return false };
+        if answered != Answered::Silently && !self.is_open() {
+            // Nothing is sent behind our close frame.
             return false;
         }
-        let Some(answered) = rules.answer(self.inbox.last(length)) else { return false };
         self.inbox.drop_last(length);
         news.ruled += 1;
-        let binary = match answered {
-            Answered::Silently => return true,
-            Answered::Text => false,
-            Answered::Binary => true,
-        };
-        let before = control.len();
-        let Rules { text, deflater, .. } = rules;
-        self.emit_message(binary, text, deflater, control);
-        news.answers += 1;
-        news.answer_bytes += (control.len() - before) as u64;
+        let bytes = self.emit_made(answered, rules, control);
+        news.answers += u64::from(bytes > 0);
+        news.answer_bytes += bytes;
         true
+    }
+
+    /// Writes a heartbeat: its bytes, 0 if there is none.
+    pub(crate) fn beat(&mut self, mut rules: Rules<'_>, control: &mut Vec<u8>) -> u64 {
+        if !self.is_open() {
+            return 0;
+        }
+        rules.beat().map_or(0, |made| self.emit_made(made, &mut rules, control))
+    }
+
+    /// Writes the message that was made by a rule, if it is one: its bytes.
+    fn emit_made(&mut self, made: Answered, rules: &mut Rules<'_>, control: &mut Vec<u8>) -> u64 {
+        if made == Answered::Silently {
+            return 0;
+        }
+        let before = control.len();
+        let MessageRoom { text, deflater, .. } = &mut *rules.room;
+        self.emit_message(made == Answered::Binary, text, deflater, control);
+        (control.len() - before) as u64
     }
 
     /// A mask for the next frame. It is not a secret: it keeps the bytes of a message from being chosen.
@@ -439,8 +452,7 @@ impl WebSocket {
 mod tests {
     use plimsoll_core::{Nanos, Random};
     use plimsoll_scenario::{
-        AnswerSpec, Body, CheckSpec, Context, FieldList, Matching, ReactionSpec, ResponseHandler, Scope,
-        Session, Source,
+        AnswerSpec, Body, CheckSpec, Context, Matching, ReactionSpec, ResponseHandler, Scope, Session, Source,
     };
     use plimsoll_wire::websocket::{accept_of, write_upgrade_response};
 
@@ -558,8 +570,8 @@ mod tests {
             ..ReactionSpec::default()
         };
         let handler = ResponseHandler::compile(&spec, &Scope::default()).unwrap();
-        let (mut session, mut random, mut text) = (Session::new(0), Random::new(1, 1), Vec::new());
-        let (fields, mut deflater) = (FieldList::default(), Deflater::default());
+        let (mut session, mut random) = (Session::new(0), Random::new(1, 1));
+        let mut room = MessageRoom::default();
         let mut read = |socket: &mut WebSocket, input: &[u8]| {
             let mut control = Vec::new();
             let rules = Rules {
@@ -567,9 +579,7 @@ mod tests {
                 session: &mut session,
                 context: Context::default(),
                 random: &mut random,
-                fields: &fields,
-                text: &mut text,
-                deflater: &mut deflater,
+                room: &mut room,
             };
             let news = socket.read(came(1), input, Some(rules), &mut control);
             let (mut reader, mut said, mut input) =

@@ -74,8 +74,8 @@ pub use quote::first_line;
 pub use redaction::Redaction;
 pub use request::{LONGEST_WITH_VALUES, RequestTemplate, Supplied};
 pub use response_handler::{
-    AnswerSpec, Answered, CheckSpec, CollectSpec, EventPick, ExtractSpec, Failure, Judge, JudgeSpec,
-    Judgement, Matching, PollSpec, ReactionSpec, ResponseHandler, Source, StatusRange, Verdict,
+    AnswerSpec, Answered, CheckSpec, CollectSpec, EventPick, ExtractSpec, Failure, HeartbeatSpec, Judge,
+    JudgeSpec, Judgement, Matching, PollSpec, ReactionSpec, ResponseHandler, Source, StatusRange, Verdict,
 };
 pub use round_robin::WeightedRoundRobin;
 pub use script::{ScriptError, ScriptSource, Scripts};

@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Random};
 
-use self::answer::Answer;
-pub use self::answer::{AnswerSpec, Answered};
+use self::answer::{Answer, Heartbeat};
+pub use self::answer::{AnswerSpec, Answered, HeartbeatSpec};
 use self::budget::Budget;
 use self::check::Check;
 use self::collect::Collect;
@@ -162,6 +162,8 @@ pub struct ReactionSpec {
     /// Rules by which messages on the WebSocket that the step opens are answered. The first one that is for a
     /// message holds.
     pub answers: Vec<AnswerSpec>,
+    /// Message that is sent on it again and again.
+    pub heartbeat: Option<HeartbeatSpec>,
     /// `true` if Set-Cookie fields go into the session's jar.
     pub cookies: bool,
     /// `true` if the request asks for compressed content: a body that is read is unpacked before.
@@ -171,8 +173,8 @@ pub struct ReactionSpec {
 impl fmt::Debug for ReactionSpec {
     /// This text identifies the plan: unused parts do not change it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { statuses, checks, extract, collect, judge, poll, stream, answers, cookies, decodes } =
-            self;
+        let Self { statuses, checks, extract, collect, judge, poll, stream, .. } = self;
+        let Self { answers, heartbeat, cookies, decodes, .. } = self;
         let mut text = f.debug_struct("ReactionSpec");
         text.field("statuses", statuses).field("checks", checks).field("extract", extract);
         if !collect.is_empty() {
@@ -189,6 +191,9 @@ impl fmt::Debug for ReactionSpec {
         }
         if !answers.is_empty() {
             text.field("answers", answers);
+        }
+        if let Some(heartbeat) = heartbeat {
+            text.field("heartbeat", heartbeat);
         }
         if *decodes {
             text.field("decodes", decodes);
@@ -220,6 +225,7 @@ pub struct ResponseHandler {
     /// Checks that come before the others: if one of them does not hold, the answer is still to come.
     until: Box<[Check]>,
     answers: Box<[Answer]>,
+    heartbeat: Option<Box<Heartbeat>>,
     cookies: bool,
     /// Specification that it was compiled from, for [`describe`](Self::describe).
     spec: Arc<ReactionSpec>,
@@ -262,6 +268,8 @@ impl ResponseHandler {
         let collects: Box<[Collect]> = spec.collect.iter().map(Collect::compile).collect::<Result<_, _>>()?;
         let answers = spec.answers.iter().map(|answer| Answer::compile(answer, scope));
         let answers = answers.collect::<Result<_, TemplateError>>()?;
+        let heartbeat = spec.heartbeat.as_ref().map(|heartbeat| Heartbeat::compile(heartbeat, scope));
+        let heartbeat = heartbeat.transpose()?.map(Box::new);
         needs.body |= !collects.is_empty() || spec.judge.iter().any(|spec| spec.judge.needs_body());
         needs.events = spec.stream.is_some();
         needs.in_turn = spec.stream.is_some_and(EventStream::is_in_turn);
@@ -283,6 +291,7 @@ impl ResponseHandler {
             collects,
             until,
             answers,
+            heartbeat,
             cookies: spec.cookies,
             spec: Arc::new(spec.clone()),
         })
@@ -303,7 +312,7 @@ impl ResponseHandler {
             && !self.cookies
             && self.spec.stream.is_none()
             && self.takes.is_empty()
-            && self.answers.is_empty()
+            && !self.has_answers()
             && checks.all(Check::reads_response_alone)
     }
 

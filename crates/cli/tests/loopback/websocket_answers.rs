@@ -1,5 +1,5 @@
-//! Rules by which messages are answered while a user thinks or awaits something else: the heartbeats of the
-//! usual protocols, from a server that says nothing more until each is answered.
+//! Messages that are sent while a user thinks or awaits something else: answers to the heartbeats of the usual
+//! protocols, from a server that says nothing more until each is answered, and heartbeats of the client.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -193,4 +193,88 @@ fn heartbeats_are_answered_whatever_the_user_does() {
         let result = result_of(&format!("run {file} --http2 --no-preflight --quiet -o json"));
         check(&of, "over HTTP/2", &result, &mut said.iter());
     }
+}
+
+/// The heartbeat of Phoenix, whose servers close a connection on which the client says nothing.
+const BEAT: &str = r#"[null,"ann","phoenix","heartbeat",{}]"#;
+
+/// The server's part: it says something after some heartbeats, twice, and returns the number of all.
+fn await_beats<S: Read + Write>(socket: &mut WebSocket<S>) -> u64 {
+    let mut beats = 0;
+    while let Ok(message) = socket.read() {
+        if message.is_close() {
+            continue;
+        }
+        assert_eq!(message, Message::text(BEAT));
+        beats += 1;
+        let reply = r#"[null,"ann","phoenix","phx_reply",{"status":"ok"}]"#;
+        // The client may have said goodbye.
+        let _ = socket.send(Message::text(reply));
+        if beats == 3 || beats == 8 {
+            socket.send(Message::text("enough")).expect("it is sent");
+        }
+    }
+    beats
+}
+
+#[test]
+fn heartbeats_are_sent_whatever_the_user_does() {
+    let plan = |folder: &Folder, address: &str| {
+        let heartbeat = json!({"every": "2ms", "send": r#"[null,"${user}","phoenix","heartbeat",{}]"#});
+        let steps = json!([
+            {"websocket": {
+                "open": "/", "heartbeat": heartbeat, "answer": {"receive": {"json": {"/2": "phoenix"}}},
+                "subprotocols": "v2", "headers": {"x-user": "ann"},
+            }},
+            {"websocket": {"receive": {"any": true}}},
+            {"think": "5ms"},
+            {"websocket": {"receive": {"any": true}}},
+            {"websocket": {"close": 1000}},
+        ]);
+        let plan = json!({
+            "targets": {"chat": format!("ws://{address}")},
+            "run": {"iterations": SESSIONS, "connections": SESSIONS},
+            "variables": {"user": "ann"},
+            "scenarios": [{"steps": steps}],
+        });
+        folder.write("plan.json", plan.to_string())
+    };
+    let check = |version: &str, result: &Value, beats: &mut dyn Iterator<Item = u64>| {
+        assert_eq!(at(result, "/accounting/ok"), 4 * SESSIONS, "{version}: {:#}", result["error_examples"]);
+        let beats: u64 = (0..SESSIONS).filter_map(|_| beats.next()).sum();
+        assert!(beats >= 8 * SESSIONS, "{version}: {beats}");
+        assert_eq!(at(result, "/websocket/messages_sent"), beats, "{version}");
+        assert_eq!(at(result, "/websocket/bytes_sent"), beats * (6 + BEAT.len() as u64), "{version}");
+        assert_eq!(at(result, "/websocket/skipped"), 0, "{version}");
+    };
+    let (sender, beats) = channel();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                let mut socket = tungstenite::accept(stream).expect("a handshake");
+                sender.send(await_beats(&mut socket)).expect("the test listens");
+            });
+        }
+    });
+    let folder = Folder::new();
+    let file = plan(&folder, &address);
+    let result = result_of(&format!("run {file} --no-preflight --quiet -o json"));
+    check("over HTTP/1.1", &result, &mut beats.iter());
+
+    let (sender, beats) = channel();
+    let sender = Mutex::new(sender);
+    let conversation = move |_, mut socket: WebSocket<std::os::unix::net::UnixStream>, _: &Mutex<_>| {
+        let all = await_beats(&mut socket);
+        sender.lock().expect("nobody panicked").send(all).expect("the test listens");
+    };
+    let server = Server::talking(200, Arc::new(conversation));
+    let file = plan(&folder, &server.address);
+    let result = result_of(&format!("run {file} --http2 --no-preflight --quiet -o json"));
+    at(&result, "/websocket/messages_sent");
+    assert_eq!(at(&result, "/accounting/ok"), 4 * SESSIONS, "{:#}", result["error_examples"]);
+    let beats: u64 = beats.iter().take(SESSIONS as usize).sum();
+    assert_eq!(at(&result, "/websocket/messages_sent"), beats);
 }

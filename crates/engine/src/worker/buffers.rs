@@ -1,9 +1,9 @@
 //! Working memory of the hot loop.
 
 use plimsoll_wire::http2;
-use plimsoll_wire::websocket::Deflater;
 
 use crate::connection::Completed;
+use crate::websocket::MessageRoom;
 
 /// Buffers that keep their memory between uses, so that the loop allocates nothing per request.
 ///
@@ -23,8 +23,6 @@ pub(super) struct Buffers {
     pub(super) plain: Vec<u8>,
     /// Bytes that a protocol wants to send by itself.
     pub(super) control: Vec<u8>,
-    /// WebSocket: the answer that a rule makes.
-    pub(super) answer: Vec<u8>,
-    /// WebSocket: the compressor of messages.
-    pub(super) deflater: Deflater,
+    /// WebSocket: room for messages.
+    pub(super) messages: MessageRoom,
 }

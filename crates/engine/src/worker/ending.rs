@@ -273,6 +273,10 @@ impl<B: Backend> Worker<'_, B> {
             self.write_control(slot);
         }
         let conn = &mut self.conns[slot as usize];
+        if conn.ping <= now && matches!(conn.client, Client::WebSocket(_)) {
+            self.beat(slot, now);
+        }
+        let conn = &mut self.conns[slot as usize];
         if conn.retires <= now {
             conn.retires = Nanos::MAX;
             if let Client::Http2(client) = &mut conn.client {

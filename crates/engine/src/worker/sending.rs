@@ -165,7 +165,7 @@ impl<B: Backend> Worker<'_, B> {
             let Some(action) = template.websocket() else { return 0 };
             self.draft.scratch.clear();
             template.render(&context, &mut self.content.random, &mut Vec::new(), &mut self.draft.scratch);
-            socket.write(action, &self.draft.scratch, &mut self.buffers.deflater, out);
+            socket.write(action, &self.draft.scratch, &mut self.buffers.messages.deflater, out);
             length = out.len() - before;
             request.bytes_sent += length as u64;
             ticket = conn.requests.push(request);

@@ -6,14 +6,18 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, Chunk, Close, ConnId};
-use plimsoll_scenario::{Context, FieldNeeds, LONGEST_WITH_VALUES, Received, WebSocketAction};
+use plimsoll_scenario::{
+    Context, FieldNeeds, LONGEST_WITH_VALUES, Received, ResponseHandler, WebSocketAction,
+};
 use plimsoll_wire::http2::{Response, StreamFailure};
 
 use super::Worker;
+use super::content::Content;
 use crate::capture::NO_CAPTURE;
 use crate::connection::{Client, Fault, InTurn, Reply, State};
 use crate::request::{AT_SEND, InFlight, NO_SESSION};
-use crate::websocket::{MESSAGE, Opening, Receipt, Rules};
+use crate::session::Session;
+use crate::websocket::{MESSAGE, MessageRoom, Opening, Receipt, Rules};
 
 /// Status with which a user leaves that has not closed its WebSocket, and with which all leave at the end
 /// (RFC 6455 section 7.4.1).
@@ -35,6 +39,28 @@ impl WebSockets {
     pub(super) const fn are_due(&self) -> bool {
         !self.settling.is_empty()
     }
+}
+
+/// The rules of the WebSocket `id` that `session` has opened by the step of `handler`, if it still belongs to
+/// it. `source` is the worker's number and the time in nanoseconds since 1970.
+fn rules_of<'a>(
+    id: ConnId,
+    handler: &'a ResponseHandler,
+    session: &'a mut Session,
+    source: (u32, u64),
+    content: &'a mut Content,
+    room: &'a mut MessageRoom,
+) -> Option<Rules<'a>> {
+    let (worker, unix_ns) = source;
+    let tokens = Some(&content.tokens.all);
+    let context = Context { index: session.index, worker, unix_ns, tokens, ..Context::default() };
+    (session.link == Some(id)).then(|| Rules {
+        handler,
+        session: &mut session.state,
+        context,
+        random: &mut content.random,
+        room,
+    })
 }
 
 impl<B: Backend> Worker<'_, B> {
@@ -105,6 +131,7 @@ impl<B: Backend> Worker<'_, B> {
         data: Chunk,
     ) -> Result<(), Fault> {
         let slot = id.slot() as u32;
+        let counts = self.counts_messages(at);
         let bytes = if secured { self.buffers.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
         let Client::WebSocket(socket) = &mut conn.client else { return Ok(()) };
@@ -117,26 +144,12 @@ impl<B: Backend> Worker<'_, B> {
             request.first_byte = request.first_byte.min(at);
         }
         self.buffers.control.clear();
-        let owner = socket.ruled_by.and_then(|_| self.iterations.sessions.get_mut(socket.owner));
-        let rules = match (socket.ruled_by, owner) {
-            (Some(step), Some(session)) if session.link == Some(id) => Some(Rules {
-                handler: &self.steps.handlers[step as usize],
-                context: Context {
-                    index: session.index,
-                    worker: self.shard.index,
-                    unix_ns: self.clock.unix_ns(),
-                    tokens: Some(&self.content.tokens.all),
-                    ..Context::default()
-                },
-                session: &mut session.state,
-                random: &mut self.content.random,
-                fields: &self.exchanges.no_fields,
-                text: &mut self.buffers.answer,
-                deflater: &mut self.buffers.deflater,
-            }),
-            _ => None,
-        };
-        let counts = at >= self.clock.measure && at <= self.clock.end;
+        let rules = socket.ruled_by.and_then(|step| {
+            let session = self.iterations.sessions.get_mut(socket.owner)?;
+            let source = (self.shard.index, self.clock.unix_ns());
+            let handler = &self.steps.handlers[step as usize];
+            rules_of(id, handler, session, source, &mut self.content, &mut self.buffers.messages)
+        });
         let news = socket.read(Receipt { at, counts }, bytes, rules, &mut self.buffers.control);
         let record = &mut self.records.measured.connections.websocket;
         if counts {
@@ -182,6 +195,36 @@ impl<B: Backend> Worker<'_, B> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Sends the heartbeat that is due on the WebSocket in this slot.
+    pub(super) fn beat(&mut self, slot: u32, now: Nanos) {
+        let conn = &mut self.conns[slot as usize];
+        let (id, due) = (conn.id, std::mem::replace(&mut conn.ping, Nanos::MAX));
+        let Client::WebSocket(socket) = &mut conn.client else { return };
+        let Some(step) = socket.ruled_by else { return };
+        let handler = &self.steps.handlers[step as usize];
+        let Some(session) = self.iterations.sessions.get_mut(socket.owner) else { return };
+        let source = (self.shard.index, self.clock.unix_ns());
+        let room = &mut self.buffers.messages;
+        let Some(rules) = rules_of(id, handler, session, source, &mut self.content, room) else { return };
+        self.buffers.control.clear();
+        let bytes = socket.beat(rules, &mut self.buffers.control);
+        if let Some(every) = handler.heartbeat().filter(|_| socket.is_open()) {
+            // After a stall of this thread the ones that are missing are not made up for.
+            conn.ping = if due + every > now { due + every } else { now + every };
+        }
+        if bytes > 0 && self.counts_messages(now) {
+            let record = &mut self.records.measured.connections.websocket;
+            record.messages_sent += 1;
+            record.bytes_sent += bytes;
+        }
+        self.write_control(slot);
+    }
+
+    /// Returns `true` if messages that come or go by themselves at an instant belong to the measured part.
+    fn counts_messages(&self, at: Nanos) -> bool {
+        at >= self.clock.measure && at <= self.clock.end
     }
 
     /// The answer to an upgrade is an ordinary response: it is read and judged as any other, and the
@@ -269,10 +312,17 @@ impl<B: Backend> Worker<'_, B> {
             Opening::Upgrade(_, head_bytes) => (101, head_bytes),
             Opening::Stream(Response { status, wire_bytes, .. }) => (status, wire_bytes),
         };
+        let every = self.steps.handlers[request.step as usize].heartbeat();
+        conn.ping = every.map_or(Nanos::MAX, |every| at + every);
         let reply = Reply { status, wire_bytes, keep_alive: true, is_good: false };
         self.on_response(slot, ticket, at, reply);
-        if self.lives(id)
-            && let Client::WebSocket(socket) = &self.conns[slot as usize].client
+        if !self.lives(id) {
+            return;
+        }
+        if every.is_some() {
+            self.arm(slot);
+        }
+        if let Client::WebSocket(socket) = &self.conns[slot as usize].client
             && socket.owner == NO_SESSION
         {
             self.iterations.unlinked.push(id);

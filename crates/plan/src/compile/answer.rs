@@ -1,6 +1,8 @@
-//! Rules by which messages on a WebSocket are answered.
+//! Messages that a WebSocket sends by itself: answers by rules, and heartbeats.
 
-use plimsoll_scenario::{AnswerSpec, Body, ExtractSpec, ReactionSpec, Source};
+use plimsoll_core::Nanos;
+use plimsoll_scenario::{AnswerSpec, Body, ExtractSpec, HeartbeatSpec, ReactionSpec, Source};
+use plimsoll_schedule::parse_duration;
 
 use super::known::Known;
 use super::scenario::{First, Part};
@@ -9,6 +11,9 @@ use crate::document::{self, Field, WebSocketSpec};
 use crate::{Place, Problem};
 
 const HINT: &str = "write `answer: [{receive: '2', send: '3'}]`";
+
+/// Shortest time between two heartbeats: shorter ones are a load, which steps make.
+const SHORTEST: Nanos = Nanos::from_millis(1);
 
 impl Compiler<'_, '_> {
     /// The rules of the WebSocket that a step opens.
@@ -54,6 +59,35 @@ impl Compiler<'_, '_> {
         let answers = vec![rule.clone()];
         self.try_handler(ReactionSpec { answers, ..ReactionSpec::default() }, place)?;
         Some(rule)
+    }
+
+    /// The heartbeat of the WebSocket that a step opens. `None`: it is there, and is wrong.
+    pub(super) fn heartbeat(
+        &mut self,
+        spec: &WebSocketSpec,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<Option<HeartbeatSpec>> {
+        let (field, place) = (&spec.heartbeat, spec.heartbeat.place());
+        if field.is_absent() {
+            return Some(None);
+        }
+        let heartbeat = field.get()?;
+        // That there is nothing was told where the mapping was read.
+        if *heartbeat == document::HeartbeatSpec::default() {
+            return None;
+        }
+        let document::HeartbeatSpec { every, send, send_file, binary } = heartbeat;
+        if every.is_absent() || send.is_absent() && send_file.is_absent() {
+            let problem = Problem::new("a heartbeat has `every`, and `send` or `send_file`");
+            return self.form(place, problem.with_hint("write `heartbeat: {every: 30s, send: text}`"));
+        }
+        let interval = match self.read(every, parse_duration)? {
+            Some(interval) if interval >= SHORTEST => Some(interval),
+            _ => self.fail(every.place(), Problem::new("heartbeats are at least 1ms apart")),
+        };
+        let send = self.message(send, send_file, place, part, known);
+        Some(Some(HeartbeatSpec { every: interval?, send: send?, binary: is_on(binary) }))
     }
 
     /// Refuses a variable that has a value for steps: a message may come between any two of them.

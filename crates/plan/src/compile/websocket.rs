@@ -93,6 +93,7 @@ impl Compiler<'_, '_> {
             false => self.described(&own.receive, part, known),
         };
         let answers = self.answers(own, part, known);
+        let heartbeat = self.heartbeat(own, part, known);
         let (origin, wanted, awaited) = (origin?, wanted?, awaited?);
         let opens = wanted.action == WebSocketAction::Open;
         if !opens
@@ -107,7 +108,7 @@ impl Compiler<'_, '_> {
         let name = self.step_name(spec, Some(wanted.method), shown.flatten(), part)?;
         let mut handler = checks?;
         handler.extract = extract?;
-        handler.answers = answers?;
+        (handler.answers, handler.heartbeat) = (answers?, heartbeat?);
         handler.cookies = part.cookies && opens;
         if !awaited.is_empty() {
             handler.poll = Some(PollSpec { until: awaited, ..PollSpec::default() });
@@ -269,10 +270,11 @@ impl Compiler<'_, '_> {
     /// Reports keys that have no effect beside the action.
     fn websocket_belonging(&mut self, spec: &WebSocketSpec, verb: &str) -> Option<()> {
         let headers = spec.headers.0.first().map(|(_, place, _)| *place);
-        let keys: [(&str, Option<Place>, &[&str]); 6] = [
+        let keys: [(&str, Option<Place>, &[&str]); 7] = [
             ("subprotocols", spec.subprotocols.place(), &["open"]),
             ("headers", headers, &["open"]),
             ("compress", spec.compress.place(), &["open"]),
+            ("heartbeat", spec.heartbeat.place(), &["open"]),
             ("answer", spec.answer.first().and_then(Field::place), &["open"]),
             ("binary", spec.binary.place(), &["send"]),
             ("receive", spec.receive.place(), &["send", "receive"]),

@@ -35,7 +35,7 @@ pub use repetition::RepetitionStep;
 pub use request::{AddressSpec, RequestStep};
 pub use rows::RowsStep;
 pub use set::SetStep;
-pub use websocket::{AnswerSpec, ReceiveSpec, WebSocketSpec, WebSocketStep};
+pub use websocket::{AnswerSpec, HeartbeatSpec, ReceiveSpec, WebSocketSpec, WebSocketStep};
 
 use super::{ExpectSpec, ExtractSpec, Field, Keyed, Text};
 use crate::Place;

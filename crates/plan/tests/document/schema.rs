@@ -81,6 +81,7 @@ fn around(of: &str, value: Value) -> Value {
         "FormPartSpec" => step(json!({"multipart": [value]})),
         "GrpcSpec" => step(json!({"grpc": value})),
         "AnswerSpec" => step(json!({"websocket": {"open": "/", "answer": [value]}})),
+        "HeartbeatSpec" => step(json!({"websocket": {"open": "/", "heartbeat": value}})),
         "ReceiveSpec" => step(json!({"websocket": {"receive": value}})),
         "WebSocketSpec" => step(json!({"websocket": value})),
         "PollSpec" => step(json!({"poll": value})),
@@ -107,7 +108,7 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 25, "{types:?}");
+    assert_eq!(types.len(), 26, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);

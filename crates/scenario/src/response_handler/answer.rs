@@ -1,6 +1,6 @@
 //! Messages that are answered by rules.
 
-use plimsoll_core::Random;
+use plimsoll_core::{Nanos, Random};
 
 use super::budget::Budget;
 use super::check::Check;
@@ -21,6 +21,33 @@ pub struct AnswerSpec {
     pub send: Body,
     /// `true` if the answer is not text.
     pub binary: bool,
+}
+
+/// A message that is sent on a WebSocket again and again, whatever the iteration does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeartbeatSpec {
+    /// Time from the opening to the first one, and from each to the next.
+    pub every: Nanos,
+    /// The message: a text or bytes.
+    pub send: Body,
+    /// `true` if it is not text.
+    pub binary: bool,
+}
+
+/// A heartbeat, compiled.
+#[derive(Clone, Debug)]
+pub(super) struct Heartbeat {
+    every: Nanos,
+    message: Answer,
+}
+
+impl Heartbeat {
+    pub(super) fn compile(spec: &HeartbeatSpec, scope: &Scope<'_>) -> Result<Self, TemplateError> {
+        let HeartbeatSpec { every, send, binary } = spec;
+        let message =
+            AnswerSpec { receive: Vec::new(), extract: Vec::new(), send: send.clone(), binary: *binary };
+        Ok(Self { every: *every, message: Answer::compile(&message, scope)? })
+    }
 }
 
 /// A rule, compiled.
@@ -96,9 +123,27 @@ impl Answer {
 }
 
 impl ResponseHandler {
-    /// Returns `true` if the WebSocket that the step opens has rules by which messages are answered.
+    /// Returns `true` if the WebSocket that the step opens sends messages by itself: by rules, or as
+    /// heartbeats.
     pub fn has_answers(&self) -> bool {
-        !self.answers.is_empty()
+        !self.answers.is_empty() || self.heartbeat.is_some()
+    }
+
+    /// Returns the time between two heartbeats on the WebSocket that the step opens, if there are any.
+    pub fn heartbeat(&self) -> Option<Nanos> {
+        self.heartbeat.as_ref().map(|heartbeat| heartbeat.every)
+    }
+
+    /// Appends a heartbeat to `out`. `context` has all but the variables. `None`: there is none, or it would
+    /// be too long.
+    pub fn beat(
+        &self,
+        session: &Session,
+        context: &Context<'_>,
+        random: &mut Random,
+        out: &mut Vec<u8>,
+    ) -> Option<Answered> {
+        self.heartbeat.as_ref()?.message.write(&session.variables, context, random, out)
     }
 
     /// Deals with a message by the first rule that is for it, and appends the answer to `out`. `context` has

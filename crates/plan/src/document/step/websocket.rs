@@ -42,6 +42,9 @@ pub struct WebSocketSpec {
     /// first rule that is for a message holds, and no step sees the message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answer: Vec<Field<AnswerSpec>>,
+    /// A message that is sent again and again, whatever the iteration does.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub heartbeat: Field<HeartbeatSpec>,
     /// Send this text as a message; a template. Without `receive` the step ends when it is sent.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub send: Field<Text>,
@@ -111,6 +114,25 @@ pub struct AnswerSpec {
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub send_file: Field<Text>,
     /// The answer is binary, and not text.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub binary: Field<bool>,
+}
+
+/// A message that is sent on a WebSocket again and again, from its opening to its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct HeartbeatSpec {
+    /// Time from one to the next: `30s`; at least a millisecond.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub every: Field<Text>,
+    /// Send this text; a template.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub send: Field<Text>,
+    /// Send the content of this file, as it is.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub send_file: Field<Text>,
+    /// The message is binary, and not text.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub binary: Field<bool>,
 }
