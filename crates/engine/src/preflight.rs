@@ -412,6 +412,7 @@ fn no_contact(
         _ if class == ErrorClass::Proxy.name() || record.accounting.started == 0 => {
             format!("no connection to {place}: {reason}")
         }
+        "websocket_handshake" => format!("{place} opens no WebSocket: {reason}"),
         _ => format!("the first request to {place} got no response: {reason}"),
     };
     let plain_http2 = server.protocol == Protocol::Http2 && server.tls.is_none();
@@ -464,11 +465,36 @@ fn no_contact(
             "the server accepted the connection but did not answer; --timeout sets how long to wait"
                 .to_owned()
         }
+        ("websocket_handshake", _) => handshake_hint(&reason).to_owned(),
         ("protocol" | "head_too_large", _) => "does this port speak HTTP/1.1? https:// speaks TLS".to_owned(),
         _ => "does this port speak TLS (https://), or no HTTP? the server's log may say why it closes"
             .to_owned(),
     };
     RunError::Preflight { class, message, hint }
+}
+
+/// A hint for an answer that opens no WebSocket, for this reason.
+fn handshake_hint(reason: &str) -> &'static str {
+    const HINTS: [(&str, &str); 5] = [
+        (
+            "Sec-WebSocket-Accept",
+            "the server, or a proxy before it, does not answer the key of this request: an answer out of a cache, \
+             or a handshake that is made by hand",
+        ),
+        (
+            "permessage-deflate with",
+            "offer the parameter, or let the server choose another: `compress: true` (--compress) offers all that \
+             are known here",
+        ),
+        (
+            "extension",
+            "the one extension that is known here is permessage-deflate: `compress: true` (--compress) offers it",
+        ),
+        ("subprotocol", "offer it: `subprotocols` beside `open` (--subprotocol)"),
+        ("not to websocket", "is this the path of a WebSocket?"),
+    ];
+    let hint = HINTS.iter().find(|(words, _)| reason.contains(words)).map(|(_, hint)| *hint);
+    hint.unwrap_or("does this port speak HTTP/1.1?")
 }
 
 fn static_name(class: &str) -> Option<&'static str> {

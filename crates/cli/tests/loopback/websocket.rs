@@ -312,3 +312,69 @@ fn a_sink_broadcasts() {
         }
     }
 }
+
+/// A server that answers each request for an upgrade in these words, in which `ACCEPT` is the right proof.
+fn answering(words: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut request = Vec::new();
+            let mut byte = [0];
+            while !request.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
+                request.extend(byte);
+            }
+            let request = String::from_utf8_lossy(&request);
+            let mut lines = request.lines();
+            let key = lines.find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).expect("a key");
+            let accept = tungstenite::handshake::derive_accept_key(key.as_bytes());
+            let words = words.replace("ACCEPT", &accept).replace('\n', "\r\n");
+            let _ = stream.write_all(format!("HTTP/1.1 101 Switching\r\n{words}\r\n\r\n").as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_wrong_handshake_is_named_with_what_helps() {
+    const UPGRADE: &str = "Connection: Upgrade\nUpgrade: websocket\n";
+    let with = |more: &str| -> &'static str { format!("{UPGRADE}{more}").leak() };
+    for (words, flags, told, helps) in [
+        (with("Sec-WebSocket-Accept: abc"), "", "Sec-WebSocket-Accept", "the key of this request"),
+        (
+            with("Sec-WebSocket-Accept: ACCEPT\nSec-WebSocket-Extensions: permessage-deflate"),
+            "",
+            "`permessage-deflate`, which was not offered",
+            "--compress",
+        ),
+        (
+            with("Sec-WebSocket-Accept: ACCEPT\nSec-WebSocket-Extensions: x-own"),
+            "-H Sec-WebSocket-Extensions:x-own",
+            "`x-own`",
+            "permessage-deflate",
+        ),
+        (
+            with(
+                "Sec-WebSocket-Accept: ACCEPT\n\
+                 Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits=10",
+            ),
+            "-H Sec-WebSocket-Extensions:permessage-deflate",
+            "wrong `client_max_window_bits`",
+            "--compress",
+        ),
+        (
+            with("Sec-WebSocket-Accept: ACCEPT\nSec-WebSocket-Protocol: chat"),
+            "",
+            "subprotocol `chat`",
+            "--subprotocol",
+        ),
+        ("Connection: Upgrade\nUpgrade: h2c", "", "not to websocket", "the path of a WebSocket"),
+    ] {
+        let finished = run(&format!("ws ws://{}/chat {flags} --quiet -n 1 -c 1", answering(words)));
+        assert_eq!(finished.code, Some(1), "{words}: {}", finished.stderr);
+        let shown = finished.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains("opens no WebSocket: ") && shown.contains(told), "{words}: {shown}");
+        let (_, hint) = shown.split_once("hint: ").expect("a hint");
+        assert!(hint.contains(helps) && !hint.contains("TLS"), "{words}: {hint}");
+    }
+}
