@@ -68,3 +68,4 @@ mod websocket_accounts;
 mod websocket_answers;
 mod websocket_deflate;
 mod websocket_http2;
+mod websocket_lag;

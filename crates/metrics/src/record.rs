@@ -114,6 +114,10 @@ pub struct StepRecord {
     /// The streams of events among its responses; `None` if they are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_streams: Option<Box<EventStreamRecord>>,
+    /// From the time that a message has in it until it came, of messages on WebSockets whose steps look for
+    /// it.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub lag: Histogram,
     /// The first failed request of each class by the name of that, and under [`TIMED_OUT`] the first without
     /// a response in time. Of the measured part only. Saved runs have them in their results.
     #[serde(skip)]
@@ -218,6 +222,7 @@ impl StepRecord {
         self.bytes_received += other.bytes_received;
         self.censored_response.merge(other.censored_response);
         self.censored_service.merge(other.censored_service);
+        self.lag.merge(&other.lag);
         if let Some(streams) = &other.event_streams {
             self.event_streams.get_or_insert_default().merge(streams);
         }

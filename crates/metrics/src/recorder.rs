@@ -182,6 +182,11 @@ impl Recorder {
         self.steps[step as usize].record.event_streams.get_or_insert_default()
     }
 
+    /// Records the lag of a message that a step has awaited.
+    pub fn record_lag(&mut self, step: u32, lag: Nanos) {
+        self.steps[step as usize].record.lag.record(lag.0);
+    }
+
     /// Adds bytes that came for a request before its last response: those of redirects.
     ///
     /// # Panics

@@ -426,7 +426,8 @@ settings! {
             /// Repeatable: FIGURE OP LIMIT with <, <=, >, >=, == or !=. Figures: p99 (any percentile), min,
             /// mean, max and stdev of the response time, or of another one: service_time.p99, start_lag,
             /// first_byte_time, connect_time, tls_time, failed_response_time, and of streams of events ttft,
-            /// ttft_from_sent, ttfa, itl, tpot, ntpot; goodput, in percent; error_rate, timeout_rate; rate
+            /// ttft_from_sent, ttfa, itl, tpot, ntpot; of messages lag; goodput, in percent; error_rate,
+            /// timeout_rate; rate
             /// (responses per second; also rate>=0.99*target); started, dropped, ok, failed, timed_out,
             /// errors (failed or timed out; errors<1% is error_rate<1%), checks, bytes_sent, bytes_received,
             /// and the classes of errors, such as status_5xx, as numbers or in percent. A percentile is of

@@ -12,6 +12,7 @@ mod judge;
 mod place;
 #[cfg(test)]
 mod searches;
+mod stamp;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -164,6 +165,8 @@ pub struct ReactionSpec {
     pub answers: Vec<AnswerSpec>,
     /// Message that is sent on it again and again.
     pub heartbeat: Option<HeartbeatSpec>,
+    /// The variable whose value is the time that a message has in it: one of [`extract`](Self::extract).
+    pub stamp: Option<u16>,
     /// `true` if Set-Cookie fields go into the session's jar.
     pub cookies: bool,
     /// `true` if the request asks for compressed content: a body that is read is unpacked before.
@@ -174,7 +177,7 @@ impl fmt::Debug for ReactionSpec {
     /// This text identifies the plan: unused parts do not change it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { statuses, checks, extract, collect, judge, poll, stream, .. } = self;
-        let Self { answers, heartbeat, cookies, decodes, .. } = self;
+        let Self { answers, heartbeat, stamp, cookies, decodes, .. } = self;
         let mut text = f.debug_struct("ReactionSpec");
         text.field("statuses", statuses).field("checks", checks).field("extract", extract);
         if !collect.is_empty() {
@@ -194,6 +197,9 @@ impl fmt::Debug for ReactionSpec {
         }
         if let Some(heartbeat) = heartbeat {
             text.field("heartbeat", heartbeat);
+        }
+        if let Some(stamp) = stamp {
+            text.field("stamp", stamp);
         }
         if *decodes {
             text.field("decodes", decodes);
@@ -226,6 +232,8 @@ pub struct ResponseHandler {
     until: Box<[Check]>,
     answers: Box<[Answer]>,
     heartbeat: Option<Box<Heartbeat>>,
+    /// The value of these that is a time.
+    stamp: Option<usize>,
     cookies: bool,
     /// Specification that it was compiled from, for [`describe`](Self::describe).
     spec: Arc<ReactionSpec>,
@@ -292,6 +300,7 @@ impl ResponseHandler {
             until,
             answers,
             heartbeat,
+            stamp: spec.stamp.and_then(|stamp| spec.extract.iter().position(|take| take.variable == stamp)),
             cookies: spec.cookies,
             spec: Arc::new(spec.clone()),
         })
@@ -417,6 +426,12 @@ impl ResponseHandler {
             if !take.apply(&mut exchange, variables, known, looked_at, scratch) {
                 return Err(Failure { class: ErrorClass::Extraction, what: number });
             }
+        }
+        if let Some(stamp) = self.stamp
+            && self.takes[stamp].value(variables).and_then(stamp::unix_time).is_none()
+        {
+            let what = STATUS + 1 + (self.checks.len() + stamp) as u16;
+            return Err(Failure { class: ErrorClass::Extraction, what });
         }
         Ok(Verdict::Settled)
     }

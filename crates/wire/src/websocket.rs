@@ -11,8 +11,8 @@
 //! all bytes behind them.
 //!
 //! The one extension is permessage-deflate (RFC 7692), where both ends agree on it: a frame with another
-//! reserved bit is an error. Messages are whole when they are told; control frames are told between the fragments of a
-//! message. Text is checked to be UTF-8 as it comes.
+//! reserved bit is an error. Messages are whole when they are told; control frames are told between the
+//! fragments of a message. Text is checked to be UTF-8 as it comes.
 
 mod deflate;
 mod error;

@@ -7,7 +7,7 @@ use crate::loopback::sink::Sink;
 use crate::loopback::truth::{account, assert_balance, delivered};
 
 /// The instant in this many seconds, as `--start-at` takes it.
-fn in_seconds(seconds: u64) -> String {
+pub(crate) fn in_seconds(seconds: u64) -> String {
     let now = plimsoll_driver::clock::unix();
     plimsoll_core::calendar::rfc3339(now + plimsoll_core::Nanos::from_secs(seconds), 0)
 }

@@ -1,5 +1,6 @@
-//! Messages that are sent while a user thinks or awaits something else: answers to the heartbeats of the usual
-//! protocols, from a server that says nothing more until each is answered, and heartbeats of the client.
+//! Messages that are sent while a user thinks or awaits something else: answers to the heartbeats of the
+//! usual protocols, from a server that says nothing more until each is answered, and heartbeats of the
+//! client.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};

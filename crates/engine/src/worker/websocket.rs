@@ -360,6 +360,13 @@ impl<B: Backend> Worker<'_, B> {
                 socket.inbox().skip();
                 continue;
             }
+            if self.steps.handlers[step].has_stamp()
+                && let Some(stamp) = self.steps.handlers[step].stamp(&received, session)
+                && request.measured
+            {
+                let lag = self.clock.unix(at).since(stamp);
+                self.records.measured.record_lag(step as u32, lag);
+            }
             let wire_bytes = message.len() as u64;
             if self.steps.needs[step].body {
                 if request.capture == NO_CAPTURE {

@@ -277,6 +277,7 @@ impl<'a> View<'a> {
                 streams.and_then(|streams| times(&streams.gap, exact)),
                 streams.and_then(|streams| times(&streams.tpot, exact)),
                 streams.and_then(|streams| times(&streams.ntpot, exact)),
+                times(&record.lag, exact),
             ],
         }
     }

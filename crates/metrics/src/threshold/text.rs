@@ -110,6 +110,8 @@ named! {
         Tpot = "tpot",
         /// (done − intended) / tokens.
         Ntpot = "ntpot",
+        /// Until a message came that has its time in it.
+        Lag = "lag",
     }
 }
 

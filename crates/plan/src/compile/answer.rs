@@ -100,7 +100,7 @@ impl Compiler<'_, '_> {
         self.fail(Some(place), Problem::new(message).with_hint("call the one of the rule something else"))
     }
 
-    fn of_message(&mut self, extract: &[ExtractSpec], place: Option<Place>) -> Option<()> {
+    pub(super) fn of_message(&mut self, extract: &[ExtractSpec], place: Option<Place>) -> Option<()> {
         let is_of_message = |source: &Source| {
             matches!(source, Source::Body | Source::JsonPointer(_) | Source::JsonPath(_) | Source::XPath(_))
         };

@@ -27,7 +27,7 @@ impl Compiler<'_, '_> {
         all.into_iter().collect()
     }
 
-    fn extraction(
+    pub(super) fn extraction(
         &mut self,
         variable: u16,
         spec: &document::ExtractSpec,

@@ -14,6 +14,9 @@ use crate::{Place, Problem};
 /// plan can be called that.
 pub(super) const LAST_PATH: &str = ":path";
 
+/// The variable that has the time in a message.
+pub(super) const LAG: &str = ":lag";
+
 /// The variables of a plan, while they are collected.
 #[derive(Default)]
 struct Names {
@@ -71,6 +74,9 @@ impl Compiler<'_, '_> {
             let collected = collected.flat_map(own_columns).map(|(name, place, _)| (name, place));
             for (name, place) in set.chain(extract).chain(collected) {
                 self.add_variable(&name.0, Some(*place), names);
+            }
+            if step.kind.has_lag() {
+                names.add(LAG);
             }
             if let Some(request) = step.request() {
                 if let Some((name, place)) = request.body.variable() {

@@ -9,6 +9,7 @@ use plimsoll_wire::websocket::{Deflate, is_valid_close_code};
 use super::known::Known;
 use super::request::{Headers, over};
 use super::scenario::Part;
+use super::variables::LAG;
 use super::{Compiler, is_on};
 use crate::document::{
     ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, ReceiveSpec, StepSpec, Text, WebSocketSpec,
@@ -94,6 +95,7 @@ impl Compiler<'_, '_> {
         };
         let answers = self.answers(own, part, known);
         let heartbeat = self.heartbeat(own, part, known);
+        let stamp = self.stamp(own, part, known);
         let (origin, wanted, awaited) = (origin?, wanted?, awaited?);
         let opens = wanted.action == WebSocketAction::Open;
         if !opens
@@ -108,6 +110,9 @@ impl Compiler<'_, '_> {
         let name = self.step_name(spec, Some(wanted.method), shown.flatten(), part)?;
         let mut handler = checks?;
         handler.extract = extract?;
+        let stamp = stamp?;
+        handler.stamp = stamp.as_ref().map(|stamp| stamp.variable);
+        handler.extract.extend(stamp);
         (handler.answers, handler.heartbeat) = (answers?, heartbeat?);
         handler.cookies = part.cookies && opens;
         if !awaited.is_empty() {
@@ -173,7 +178,7 @@ impl Compiler<'_, '_> {
                 self.form(
                     place,
                     problem.with_hint(
-                        "write `{any: true}` for the next one, or look at it with `contains`, `json` and others",
+                        "write `{any: true}` for the next one, or look at it with `contains`, `json` or others",
                     ),
                 )
             }
@@ -186,6 +191,27 @@ impl Compiler<'_, '_> {
                 self.expectations(&Field::new(expected), part, known).map(|reaction| reaction.checks)
             }
         }
+    }
+
+    /// The time in the message that is awaited. `None`: it is there, and is wrong.
+    fn stamp(
+        &mut self,
+        spec: &WebSocketSpec,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<Option<plimsoll_scenario::ExtractSpec>> {
+        let (field, place) = (&spec.lag, spec.lag.place());
+        if field.is_absent() {
+            return Some(None);
+        }
+        if spec.receive.is_absent() {
+            let problem = Problem::new("`lag` has no effect: the step awaits no message");
+            return self.form(place, problem.with_hint("add `receive`"));
+        }
+        let lag = field.get()?;
+        let extract = self.extraction(self.variable(LAG)?, lag, place, part, known)?;
+        self.of_message(std::slice::from_ref(&extract), place)?;
+        Some(Some(extract))
     }
 
     /// The text or the file that is sent as a message.
@@ -270,7 +296,7 @@ impl Compiler<'_, '_> {
     /// Reports keys that have no effect beside the action.
     fn websocket_belonging(&mut self, spec: &WebSocketSpec, verb: &str) -> Option<()> {
         let headers = spec.headers.0.first().map(|(_, place, _)| *place);
-        let keys: [(&str, Option<Place>, &[&str]); 7] = [
+        let keys: [(&str, Option<Place>, &[&str]); 8] = [
             ("subprotocols", spec.subprotocols.place(), &["open"]),
             ("headers", headers, &["open"]),
             ("compress", spec.compress.place(), &["open"]),
@@ -278,6 +304,7 @@ impl Compiler<'_, '_> {
             ("answer", spec.answer.first().and_then(Field::place), &["open"]),
             ("binary", spec.binary.place(), &["send"]),
             ("receive", spec.receive.place(), &["send", "receive"]),
+            ("lag", spec.lag.place(), &["send", "receive"]),
         ];
         let foreign = keys.into_iter().filter(|(_, _, verbs)| !verbs.contains(&verb));
         match foreign.filter_map(|(key, place, _)| Some((key, place?))).next() {

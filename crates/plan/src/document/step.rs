@@ -340,6 +340,14 @@ impl StepKind {
 }
 
 impl StepKind {
+    /// Returns `true` if messages that the step awaits have their time in them.
+    pub(crate) fn has_lag(&self) -> bool {
+        match self {
+            Self::WebSocket(step) => step.websocket.get().is_some_and(|spec| !spec.lag.is_absent()),
+            _ => false,
+        }
+    }
+
     /// The rules of the WebSocket that the step opens.
     pub(crate) fn answers(&self) -> &[Field<AnswerSpec>] {
         match self {

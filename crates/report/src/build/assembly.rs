@@ -158,6 +158,7 @@ impl RunResult {
             slow_clients: context.slow.as_ref().map(SlowClientsResult::new),
             records: RecordsResult::new(record, &context.records),
             event_streams: event_streams(total, record.duration),
+            lag: lag(total),
             faults: Vec::new(),
             reconciliation: None,
             generator: Generator { calibration: context.calibration, ..Generator::new(record) },
@@ -166,6 +167,11 @@ impl RunResult {
 }
 
 /// The streams of events of one step, or of all of them, over a measured part of this length.
+/// The lag of the messages of a step, if any were looked at for it.
+pub(crate) fn lag(step: &StepRecord) -> Option<Summary> {
+    (!step.lag.is_empty()).then(|| Summary::exact(&step.lag))
+}
+
 pub(crate) fn event_streams(step: &StepRecord, duration: Nanos) -> Option<EventStreamsResult> {
     step.event_streams.as_ref().map(|streams| EventStreamsResult::new(streams, duration))
 }
@@ -473,6 +479,7 @@ impl StepResult {
             errors: by_class(&record.errors),
             error_examples: ErrorExampleResult::all(&record.error_examples),
             event_streams: event_streams(record, run.duration),
+            lag: lag(record),
         }
     }
 }

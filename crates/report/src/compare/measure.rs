@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::threshold::TimeKind;
-use plimsoll_metrics::{EventStreamRecord, figure};
+use plimsoll_metrics::{EventStreamRecord, Histogram, figure};
 use plimsoll_statistics::judgement::Orientation;
 
 use crate::contract::event_streams::EventStreamsResult;
@@ -212,6 +212,9 @@ fn share_of(count: u64, result: &RunResult) -> Option<f64> {
 static NO_STREAMS: LazyLock<EventStreamsResult> =
     LazyLock::new(|| EventStreamsResult::new(&EventStreamRecord::default(), Nanos::ZERO));
 
+/// A time that nothing has.
+static NO_TIMES: LazyLock<Summary> = LazyLock::new(|| Summary::exact(&Histogram::new()));
+
 fn summary(result: &RunResult, kind: TimeKind) -> &Summary {
     let streams = result.event_streams.as_ref().unwrap_or(&NO_STREAMS);
     match kind {
@@ -228,6 +231,7 @@ fn summary(result: &RunResult, kind: TimeKind) -> &Summary {
         TimeKind::Itl => &streams.itl,
         TimeKind::Tpot => &streams.tpot,
         TimeKind::Ntpot => &streams.ntpot,
+        TimeKind::Lag => result.lag.as_ref().unwrap_or(&NO_TIMES),
     }
 }
 

@@ -98,6 +98,10 @@ pub struct RunResult {
     pub first_byte_time: Summary,
     /// As response_time, of failed requests: kept apart so that fast errors do not flatter the percentiles.
     pub failed_response_time: Summary,
+    /// From the time that a message has in it until it came, of messages on WebSockets whose steps have
+    /// `lag`; left away if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<Summary>,
     /// The requests that met a stall of the generator, which may have made them slow; null if none did.
     #[serde(default)]
     pub in_stall: Option<InStall>,
@@ -700,6 +704,9 @@ pub struct StepResult {
     /// As in the whole result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_streams: Option<EventStreamsResult>,
+    /// As in the whole result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<Summary>,
 }
 
 impl StepResult {

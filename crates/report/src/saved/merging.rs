@@ -11,7 +11,7 @@ use plimsoll_metrics::{Histogram, PhaseRecord, Tally};
 use plimsoll_statistics::Join;
 
 use super::{SavedRun, SavedSlice, SavedStep};
-use crate::build::assembly::{by_class, event_streams, per_second, statuses};
+use crate::build::assembly::{by_class, event_streams, lag, per_second, statuses};
 use crate::contract::phase::PhaseResult;
 use crate::contract::result::{
     Finding, InStall, IntervalResult, IntervalTimes, LimitedByResult, Note, RunResult, SteadyResult,
@@ -307,6 +307,7 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
         http2.ping_time = Summary::exact(ping_time);
     }
     result.event_streams = event_streams(&total, duration);
+    result.lag = lag(&total);
     result.in_stall = InStall::new(&total);
     result.statuses = statuses(&total);
     result.errors = by_class(&total.errors);
@@ -362,6 +363,7 @@ fn of_step(step: &SavedStep, old: &StepResult, duration: Nanos) -> StepResult {
         statuses: statuses(step),
         errors: by_class(&step.errors),
         event_streams: event_streams(step, duration),
+        lag: lag(step),
         ..old.clone()
     }
 }

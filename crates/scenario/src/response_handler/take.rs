@@ -37,6 +37,11 @@ impl Take {
         })
     }
 
+    /// The value that was taken.
+    pub(super) fn value<'v>(&self, variables: &'v [Vec<u8>]) -> Option<&'v [u8]> {
+        variables.get(usize::from(self.variable)).map(Vec::as_slice)
+    }
+
     /// Sets the variable, and returns `true` if it has a value now. Without a value it is empty.
     pub(super) fn apply(
         &self,

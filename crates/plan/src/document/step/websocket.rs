@@ -59,6 +59,11 @@ pub struct WebSocketSpec {
     /// also those that came since the last one awaited.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub receive: Field<ReceiveSpec>,
+    /// Beside `receive`: the place of the time at which the message was sent, `{json: /at}` or
+    /// `{regex: 'at=([0-9]+)'}`, in s, ms, µs or ns since 1970, as `${timestamp_ns}` makes it. The time until
+    /// it came is its lag.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub lag: Field<ExtractSpec>,
     /// Close with this status (1000 is the usual one), and wait for the server to do the same.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub close: Field<Text>,

@@ -90,6 +90,7 @@ pub(super) fn others(result: &RunResult) -> Table {
         ("connect", "/connect_time", Some(&result.connect_time)),
         ("TLS", "/tls_time", Some(&result.tls_time)),
         ("PING", "/http2/ping_time", result.http2.as_ref().map(|http2| &http2.ping_time)),
+        ("lag of messages", "/lag", result.lag.as_ref()),
         ("failed", "/failed_response_time", Some(&result.failed_response_time)),
     ];
     let known = times.into_iter().filter_map(|(label, at, summary)| Some((label, at, summary?)));
