@@ -12,7 +12,9 @@ fn read<'d>(format: EventFormat, pieces: impl Iterator<Item = &'d [u8]>) -> Told
     let (mut reader, mut events) = (EventReader::new(format), Vec::new());
     let mut tell = |event: Event<'_>| {
         match format {
-            EventFormat::Sse | EventFormat::Ndjson => assert!(event.data.len() <= LONGEST_EVENT),
+            EventFormat::Sse | EventFormat::Ndjson | EventFormat::SseOrNdjson => {
+                assert!(event.data.len() <= LONGEST_EVENT)
+            }
             EventFormat::Grpc => {
                 let [_, length @ ..] = *event.data.first_chunk::<PREFIX>().expect("a prefix");
                 assert_eq!(event.data.len(), PREFIX + u32::from_be_bytes(length) as usize);
@@ -33,8 +35,9 @@ fn read<'d>(format: EventFormat, pieces: impl Iterator<Item = &'d [u8]>) -> Told
 pub fn run(data: &[u8]) {
     let Some(cutting) = Cutting::new(data) else { return };
     let format = match cutting.choices & 3 {
-        0 | 2 => EventFormat::Sse,
+        0 => EventFormat::Sse,
         1 => EventFormat::Ndjson,
+        2 => EventFormat::SseOrNdjson,
         _ => EventFormat::Grpc,
     };
     let whole = read(format, std::iter::once(cutting.stream));
