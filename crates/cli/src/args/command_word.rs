@@ -89,17 +89,24 @@ pub(crate) fn habit(args: &[OsString]) -> Option<String> {
     };
     let typed = |flag: &str| words.iter().any(|word| word.split('=').next() == Some(flag));
     let connections = value("-c", "--connections");
+    let is_crud = words.iter().any(|word| word.starts_with("--crud-"));
     match &**command {
         "run" if value("-z", "").is_some() && connections.is_none() && !typed("--users") => {
             Some("hey and oha have 50 connections where -c is not given, and Plimsoll 64: -c 50".to_owned())
         }
         "run"
-            if words.iter().any(|word| word.starts_with("--crud-"))
+            if (is_crud || typed("-D"))
                 && !words.iter().any(|word| word.starts_with("https:"))
-                && !["--http2", "--http2-prior-knowledge", "--h2loadrunner"].into_iter().any(typed) =>
+                && !["--http2", "--http2-prior-knowledge", "--http1.1", "--h2loadrunner", "--alpn"]
+                    .into_iter()
+                    .any(typed) =>
         {
-            Some("h2loadrunner speaks HTTP/2 always: --http2; this load is one of HTTP/1.1".to_owned())
+            Some("h2loadrunner and h2load speak HTTP/2 by default: --http2; this load is HTTP/1.1".to_owned())
         }
+        "run" if is_crud && connections.is_none() => Some(
+            "h2loadrunner has one connection where -c is not given, and Plimsoll 64: -c 1, as --rps counts for each"
+                .to_owned(),
+        ),
         "run" => {
             let (rate, connections) = (value("-q", "")?, connections?);
             let each: u64 = rate.parse().ok()?;
@@ -108,10 +115,10 @@ pub(crate) fn habit(args: &[OsString]) -> Option<String> {
                 "-q {rate} is {rate}/s for the whole run; hey's -q is for each connection: -R {all} is that load"
             ))
         }
-        "ingest" if typed("--rps") && !typed("--preset") && words.get(2).is_none_or(|kind| kind != "demo") => {
+        "ingest" if (typed("--rps") || typed("--token")) && !typed("--preset") && words.get(2).is_none_or(|kind| kind != "demo") => {
             Some(
-                "Arc's scripts have settings that --preset arc has here, too: rate, batches, workers, gzip, and a \
-                 database for each kind"
+                "Arc's scripts have settings that --preset arc has here, too: rate, length, format, batches, workers, \
+                 gzip, and a database for each kind"
                     .to_owned(),
             )
         }

@@ -28,12 +28,23 @@ pub(crate) fn problem(args: &[OsString]) -> Option<Problem> {
 /// What to write in place of a program, or of a script that comes with one, by its name without an ending.
 fn program(name: &str) -> Option<String> {
     let (whose, command) = match name {
-        "http_loadgen_demo" | "bench_1000_crud_parallel" => ("Lithair's generator", "plimsoll crud"),
+        "http_loadgen_demo" => ("Lithair's generator", "plimsoll crud --preset lithair"),
+        "bench_1000_crud_parallel" => {
+            return Some(
+                "`plimsoll crud` has its loads, with flags for its variables (--mode, --concurrency, --create-pct, \
+                 --read-path, --preseed); `plimsoll cluster run` has its cluster and suites"
+                    .to_owned(),
+            );
+        }
         "ic-workload-generator" | "workload-generator" => {
             ("the Internet Computer's workload generator", "plimsoll canister")
         }
         "load-sink" | "load_sink" => ("the load sink", "plimsoll sink"),
-        "load-test-tcp" | "load-test-unique-keys" | "carbon" => ("Carbon's load test", "plimsoll cache"),
+        "load-test-unique-keys" => {
+            ("Carbon's load test over HTTP", "plimsoll cache --compare-http http://127.0.0.1:8080")
+        }
+        "load-test-tcp" | "carbon" => ("Carbon's load test", "plimsoll cache"),
+        "server-tcp" | "carbon-server" => ("a cache to test against", "plimsoll target cache"),
         "metrics_load_test" => ("Arc's script", "plimsoll ingest metrics --preset arc"),
         "synthetic_logs_load_test" => ("Arc's script", "plimsoll ingest logs --preset arc"),
         "synthetic_traces_load_test" => ("Arc's script", "plimsoll ingest traces --preset arc"),
@@ -63,9 +74,7 @@ fn program(name: &str) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!(
-        "{whose} is `{command}` here, with flags of the names that it has there: `{command} --help`"
-    ))
+    Some(format!("{whose} is `{command}` here: `{command} --help`"))
 }
 
 /// What to do with a script of another program that is not there, by its ending: one that is there is looked at
@@ -122,12 +131,13 @@ mod tests {
     #[test]
     fn other_programs_and_their_scripts_are_known_by_name() {
         for (line, hint) in [
-            ("http_loadgen_demo --leader http://a", "`plimsoll crud`"),
-            ("./target/release/http_loadgen_demo", "`plimsoll crud`"),
+            ("http_loadgen_demo --leader http://a", "`plimsoll crud --preset lithair`"),
+            ("./target/release/http_loadgen_demo", "`plimsoll crud --preset lithair`"),
             ("./examples/raft_replication_demo/bench_1000_crud_parallel.sh 3000", "`plimsoll crud`"),
             ("ic-workload-generator -n 2", "`plimsoll canister`"),
             ("load-sink", "`plimsoll sink`"),
             ("load-test-tcp.rs", "`plimsoll cache`"),
+            ("load-test-unique-keys.rs", "--compare-http"),
             ("run ./scripts/load-test-tcp.rs", "`plimsoll cache`"),
             ("metrics_load_test.py --token T", "`plimsoll ingest metrics --preset arc`"),
             ("./scripts/synthetic_logs_load_test.py", "`plimsoll ingest logs --preset arc`"),

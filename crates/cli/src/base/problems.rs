@@ -123,6 +123,12 @@ pub(crate) fn from_clap(error: &clap::Error, args: &[OsString], makes_run: bool)
         ErrorKind::MissingRequiredArgument => {
             let missing = argument().replace(['<', '>'], "").replace("...", "");
             let problem = Problem::new(format!("{missing} is missing"));
+            if missing == "KIND" {
+                return Some(problem.with_hint(
+                    "write `plimsoll ingest metrics`, logs, traces, events or unified; --preset arc has the \
+                     settings of Arc's scripts",
+                ));
+            }
             if missing == "PLAN|URL" { problem.with_hint(EXAMPLE) } else { problem }
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -318,6 +324,11 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--data" | "--data-raw" | "--data-binary" | "--payload" => "the body is -b",
         "-F" | "--form" => "forms are not supported: prepare the body in a file and send it with -b @file",
         "--request" => "the method is -X",
+        "--target-rps" => "the rate is --rate, for the whole run",
+        "--total-requests" => "the number of iterations is -n",
+        "--concurrent-connections" => "the number of connections is -c",
+        "--server-addr" | "--cache-name" => "they are --server and --cache of `plimsoll cache`",
+        "--connection-timeout-secs" => "the limit for connecting is --connect-timeout",
         "--url" => "the URL is written without a flag: `plimsoll http://127.0.0.1:8080/`",
         "--html" => "the page of HTML is --report FILE",
         "--clients" | "--workers" | "--concurrency" | "--max-workers" | "--max-connections" => {

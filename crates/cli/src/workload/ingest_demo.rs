@@ -59,7 +59,8 @@ pub(crate) fn command(args: &IngestDemoArgs, style: &Style) -> Result<Exit, Fail
                 say("note: the story ends an hour after the campaign began, which is in the future");
             }
             say(&format!(
-                "note: each kind has a database of its own: {0}_events, {0}_metrics, {0}_logs and {0}_traces",
+                "note: each kind has a database of its own, {0}_events, {0}_metrics, {0}_logs and {0}_traces; \
+                 metrics are every three seconds (1,800, where Arc's script has 180)",
                 args.store.database
             ));
             Some(tell(&store, &demo, args.story.seed, &*say)?)

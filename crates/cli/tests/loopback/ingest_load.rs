@@ -290,6 +290,7 @@ fn presets_are_sizes_that_flags_change() {
     assert!(rated.contains("format: columnar"), "{rated}");
     let rows = plan("metrics --preset arc --rps 5000");
     assert!(rows.contains("connections: 1\n") && rows.contains("format: row"), "{rows}");
+    assert!(rows.contains("time_unit: ns"), "{rows}");
     let columns = plan("metrics --preset arc --columnar");
     assert!(columns.contains("connections: 30") && columns.contains("format: columnar"), "{columns}");
     let unified = plan("unified --preset arc --database other");

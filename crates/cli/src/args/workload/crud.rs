@@ -18,7 +18,7 @@ const CONCURRENCY: u32 = 64;
 /// The same, and the limit for a response, as Lithair's generator has them.
 const OF_LITHAIR: (u32, &str) = (512, "10s");
 /// Variables by which Lithair's scripts set the flags of its generator.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 13] = [
     "LOADGEN_MODE",
     "LOADGEN_BULK_SIZE",
     "LOADGEN_CONCURRENCY",
@@ -28,6 +28,10 @@ const VARIABLES: [&str; 9] = [
     "DELETE_PERCENTAGE",
     "LIGHT_READS",
     "PRESEED_PER_NODE",
+    "BENCH_SUITE",
+    "SINGLE_NODE",
+    "STORAGE_PROFILE",
+    "CONC_LIST",
 ];
 /// The largest share: more counts as much.
 const LARGEST_SHARE: u32 = 100;
@@ -289,11 +293,7 @@ impl CrudLoadArgs {
                     .to_owned(),
             );
         }
-        if shares.update > 0
-            && shares.create == 0
-            && args.preseed == 0
-            && self.mix.update != UpdateName::Patch
-        {
+        if shares.update > 0 && args.preseed == 0 && self.mix.update != UpdateName::Patch {
             notes.push(
                 "an update of an item that this load does not know reads it first, as PUT sends all of it: \
                  --preseed N creates items that it knows, --update patch sends what changes"
@@ -306,7 +306,13 @@ impl CrudLoadArgs {
     /// Returns a note on variables of Lithair's scripts, if some are set: they have no effect.
     fn unread_variables() -> Option<String> {
         let set: Vec<&str> = VARIABLES.into_iter().filter(|name| std::env::var_os(name).is_some()).collect();
-        (!set.is_empty()).then(|| format!("{}: not read: write the flags", set.join(", ")))
+        (!set.is_empty()).then(|| {
+            format!(
+                "{}: not read: write --mode, --concurrency, --create-pct and so on; `plimsoll cluster run` has \
+                 clusters and suites",
+                set.join(", ")
+            )
+        })
     }
 
     fn mode(&self) -> Result<Mode, Problem> {

@@ -110,7 +110,7 @@ struct DataArgs {
     /// Share of the series that new ones replace per second
     #[arg(long, value_name = "PERCENT", default_value = "0%", hide_short_help = true)]
     churn: String,
-    /// Unit of times where the format leaves it open: s, ms, us or ns [default: ms; of unified us]
+    /// Unit of times where the format leaves it open: s, ms, us or ns [default: ms; of unified us; of metrics and logs with --preset arc ns]
     #[arg(long, value_name = "UNIT", value_parser = named(&TimeUnit::ALL, TimeUnit::name))]
     #[arg(hide_short_help = true)]
     time_unit: Option<TimeUnit>,
@@ -389,6 +389,8 @@ impl IngestArgs {
         let of_url = of_url.and_then(TimeUnit::of_precision);
         let time_unit = args.time_unit.or(of_url).unwrap_or(match kinds.len() {
             2.. if format.has_unit() => TimeUnit::Us,
+            // Those of Arc's scripts for these kinds are.
+            1 if by_script && matches!(kinds[..], [Kind::Metrics | Kind::Logs]) => TimeUnit::Ns,
             _ => TimeUnit::Ms,
         });
         let all: f64 = kinds.iter().copied().map(unified_rate).sum();
