@@ -1,10 +1,11 @@
 //! However the bytes of either side of a WebSocket are cut, the messages and the violation are the same; and
-//! what was read is written and read again.
+//! what was read is written and read again, compressed or not.
 
 use plimsoll_wire::http2::{ClientOptions, PREFACE};
 use plimsoll_wire::websocket::{
-    ClientHandshake, ClientStream, HandshakeProgress, MessageReader, Opcode, Received, Role, ServerHandshake,
-    ServerStream, UpgradeProgress, WebSocketError, write_close, write_frame,
+    ClientHandshake, ClientStream, Deflate, Deflater, HandshakeProgress, MessageReader, Opcode, Received,
+    Role, ServerHandshake, ServerStream, UpgradeProgress, WebSocketError, accept_of, write_close,
+    write_frame,
 };
 
 use crate::Cutting;
@@ -14,8 +15,36 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nSec-WebSocket-Key: 0123456789abcdef01
 /// Things that came, each with its payload, and the end: a violation, or whether it was cut within a message.
 type Told = (Vec<(Received, Vec<u8>)>, Result<bool, WebSocketError>);
 
-fn read<'p>(role: Role, limit: usize, pieces: impl Iterator<Item = &'p [u8]>) -> Told {
+/// The agreement on compression that these bits choose, if they choose one.
+fn agreed(choices: u8) -> Option<Deflate> {
+    let answer = match choices >> 2 & 3 {
+        0 => return None,
+        1 => "permessage-deflate",
+        2 => "permessage-deflate; server_no_context_takeover",
+        _ => "permessage-deflate; client_max_window_bits=8",
+    };
+    let request = format!(
+        "GET / HTTP/1.1\r\nSec-WebSocket-Key: abc\r\nSec-WebSocket-Extensions: {}\r\n\r\n",
+        Deflate::OFFER
+    );
+    let accept = accept_of(b"abc").map(char::from).iter().collect::<String>();
+    let response = format!(
+        "HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\
+         Sec-WebSocket-Extensions: {answer}\r\n\r\n"
+    );
+    let mut handshake = ClientHandshake::new(request.as_bytes());
+    handshake.read(&mut response.as_bytes()).expect("an agreement");
+    handshake.deflate()
+}
+
+fn read<'p>(
+    role: Role,
+    limit: usize,
+    deflate: Option<Deflate>,
+    pieces: impl Iterator<Item = &'p [u8]>,
+) -> Told {
     let (mut reader, mut told, mut message) = (MessageReader::new(role, limit), Vec::new(), Vec::new());
+    deflate.into_iter().for_each(|agreed| reader.inflate(agreed));
     for mut input in pieces {
         loop {
             match reader.next(&mut input, &mut message) {
@@ -43,16 +72,20 @@ pub fn run(data: &[u8]) {
     let Some(cutting) = Cutting::new(data) else { return };
     let role = if cutting.choices & 1 == 0 { Role::Client } else { Role::Server };
     let limit = if cutting.choices & 2 == 0 { 1 << 20 } else { 100 };
-    let (told, end) = read(role, limit, std::iter::once(cutting.stream));
-    assert_eq!(read(role, limit, cutting.pieces()), (told.clone(), end));
+    let deflate = agreed(cutting.choices);
+    let (told, end) = read(role, limit, deflate, std::iter::once(cutting.stream));
+    assert_eq!(read(role, limit, deflate, cutting.pieces()), (told.clone(), end));
     let mask = (role == Role::Server).then_some([1, 2, 3, 250]);
-    let mut written = Vec::new();
+    let (mut written, mut deflater) = (Vec::new(), Deflater::default());
     for (received, payload) in &told {
         match *received {
             Received::Message { binary, .. } => {
                 let opcode = if binary { Opcode::Binary } else { Opcode::Text };
                 assert!(binary || std::str::from_utf8(payload).is_ok());
-                write_frame(true, opcode, mask, payload, &mut written);
+                match deflate {
+                    None => write_frame(true, opcode, mask, payload, &mut written),
+                    Some(agreed) => deflater.write(agreed, opcode, mask, payload, &mut written),
+                }
             }
             Received::Ping => write_frame(true, Opcode::Ping, mask, payload, &mut written),
             Received::Pong => write_frame(true, Opcode::Pong, mask, payload, &mut written),
@@ -63,7 +96,9 @@ pub fn run(data: &[u8]) {
             }
         }
     }
-    assert_eq!(read(role, limit, std::iter::once(&written[..])), (told, Ok(false)));
+    // What cannot be compressed grows by a little.
+    let limit = limit + limit / 8 + 64;
+    assert_eq!(read(role, limit, deflate, std::iter::once(&written[..])), (told, Ok(false)));
     handshakes(&cutting);
     streams(&cutting);
 }

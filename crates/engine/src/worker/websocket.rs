@@ -51,16 +51,13 @@ fn rules_of<'a>(
     content: &'a mut Content,
     room: &'a mut MessageRoom,
 ) -> Option<Rules<'a>> {
+    if session.link != Some(id) {
+        return None;
+    }
     let (worker, unix_ns) = source;
     let tokens = Some(&content.tokens.all);
     let context = Context { index: session.index, worker, unix_ns, tokens, ..Context::default() };
-    (session.link == Some(id)).then(|| Rules {
-        handler,
-        session: &mut session.state,
-        context,
-        random: &mut content.random,
-        room,
-    })
+    Some(Rules { handler, session: &mut session.state, context, random: &mut content.random, room })
 }
 
 impl<B: Backend> Worker<'_, B> {

@@ -26,7 +26,7 @@ pub(super) fn suite() -> Suite {
         command,
         good_connections: 0,
         good: Vec::new(),
-        cases: handshakes().into_iter().chain(frames()).collect(),
+        cases: handshakes().into_iter().chain(frames()).chain(compressed()).collect(),
     }
 }
 
@@ -127,4 +127,20 @@ fn frames() -> Vec<Case> {
         .with("--expect pong"),
     ]);
     cases
+}
+
+/// Violations of a server with which compression was agreed on.
+fn compressed() -> Vec<Case> {
+    let upgrade = upgrade("\r\n\r\n", "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n");
+    let bad: [(&str, &[u8]); 6] = [
+        ("a message that is no DEFLATE", &[0xc1, 3, 0xff, 0xff, 0xff]),
+        ("a block of a length that does not hold", &[0xc1, 5, 0x00, 0x05, 0x00, 0xfa, 0x00]),
+        ("a compressed text that is not UTF-8", &[0xc1, 7, 0x00, 0x01, 0x00, 0xfe, 0xff, 0xc3, 0x00]),
+        ("a compressed ping", &[0xc9, 0]),
+        ("a later fragment that says that it is compressed", &[0x41, 1, 0xf2, 0xc0, 1, 0x48]),
+        ("another reserved bit", &[0xe1, 0]),
+    ];
+    let after = |frames: &[u8]| [upgrade.as_bytes(), frames].concat();
+    let case = |(name, frames)| Case::new(name, VIOLATED, held(after(frames))).with("--compress");
+    bad.map(case).into()
 }

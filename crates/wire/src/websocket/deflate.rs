@@ -176,6 +176,7 @@ impl Inflater {
     }
 
     /// Appends what a message was before it was compressed: at most `limit` bytes, whose number is returned.
+    /// A reference to before the first message reads zeros: the library does not tell.
     ///
     /// # Errors
     /// It is longer, or not DEFLATE.
