@@ -681,15 +681,10 @@ fn a_count_of_tokens_that_cannot_be_is_told_and_not_used() {
         server.end();
         assert_eq!((count(&result, "/accounting/ok"), count(&result, "/event_streams/tokens")), (1, used));
         assert_eq!(count(&result, "/event_streams/disbelieved"), u64::from(warns), "{counted}");
-        let server = Recorded::serve("text/event-stream", stream.as_bytes());
-        let short = run(&format!("llm {} --model m -n 1", server.url));
-        server.end();
-        assert_eq!(
-            short.stdout.contains("counts tokens that cannot be"),
-            warns,
-            "{counted}: {}",
-            short.stdout
-        );
+        // A busy machine may add warnings of its own.
+        let warned = result["verdict"]["warnings"].as_array().expect("warnings");
+        let is_told = warned.iter().any(|warning| warning["code"] == "usage_not_believed");
+        assert_eq!(is_told, warns, "{counted}: {warned:?}");
     }
 }
 
