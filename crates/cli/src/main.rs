@@ -21,11 +21,11 @@ use plimsoll_driver::inherited;
 use plimsoll_plan::{Disk, Problem};
 
 use crate::args::cli::{Cli, Command};
-use crate::args::command_word;
 use crate::args::fleet_command::FleetCommand;
 use crate::args::schema::SchemaOf;
 use crate::args::server::target::TargetSpec;
 use crate::args::workload::cluster::ClusterCommand;
+use crate::args::{command_word, other_programs};
 use crate::base::color::ColorChoice;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
@@ -70,7 +70,9 @@ fn parse() -> Result<Option<Cli>, Failure> {
             }
             Ok(Some(cli))
         }
-        Err(error) => match problems::from_clap(&error, &args, command_word::makes_run(&args)) {
+        Err(error) => match problems::from_clap(&error, &args, command_word::makes_run(&args), |flag| {
+            other_programs::owner(flag, &args)
+        }) {
             Some(problem) => Err(Failure::usage(problem)),
             None => {
                 // A reader that closes the help early is not a failure.

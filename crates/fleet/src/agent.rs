@@ -260,8 +260,9 @@ impl Agent {
         }
     }
 
-    /// Prepares for the end of the agent: from now on it takes no run, gives back what has not begun, and stops
-    /// in order what goes on. It is to be served until [`may_end`](Self::may_end), so that the results arrive.
+    /// Prepares for the end of the agent: from now on it takes no run, gives back what has not begun, and
+    /// stops in order what goes on. It is to be served until [`may_end`](Self::may_end), so that the results
+    /// arrive.
     pub fn leave(&mut self, now: Now) -> Vec<AgentAction> {
         self.is_leaving = true;
         // Told at once, and before anything ends: the coordinator has another agent take over.

@@ -1,6 +1,8 @@
 //! The coordinator of one run as a state machine: from the claims to the results of all agents.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod side;
+
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
@@ -9,13 +11,13 @@ use serde::Deserialize;
 use crate::agent::hash;
 use crate::clock_estimate::ClockEstimate;
 use crate::fabric::{Delivery, Now};
-use crate::intervals::IntervalInbox;
 use crate::message::{
     Beat, BeatStage, End, FileReference, FromAgent, Here, Line, MessageError, Order, Piece, Prepare, Steer,
-    SteerCommand, TOO_LATE, ToAgent, Unsteered, WIRE_VERSION, Word, decode, encode,
+    SteerCommand, ToAgent, WIRE_VERSION, Word, decode, encode,
 };
-use crate::parts::{PIECE_BYTES, PartInbox};
+use crate::parts::PIECE_BYTES;
 use crate::subject::{self, Subject, parse};
+use side::{Side, Takeover, missed_by};
 
 /// Time after which an order without an answer is repeated.
 const REPEAT: Nanos = Nanos::from_millis(300);
@@ -241,8 +243,7 @@ pub enum MemberEnd {
     /// Its process was killed, was ended because it hung, or stopped because another agent has its share: the
     /// part that it had saved is all there is.
     Died(End),
-    /// Its agent was told to end, and stopped the process unless it had come to its end: the part has all that
-    /// it sent.
+    /// Its agent was told to end, and stopped the process if it had not ended: the part has all that was sent.
     Left(End),
     /// It fell silent.
     Lost,
@@ -289,95 +290,6 @@ pub struct Member {
     pub part: Vec<u8>,
     /// Number of that part.
     pub arrived: u64,
-}
-
-/// One agent, as the coordinator sees it.
-#[derive(Debug)]
-struct Side {
-    name: String,
-    /// Its first shard, and the number of its shards.
-    shard: u32,
-    held: u32,
-    version: String,
-    cores: u32,
-    heard: Nanos,
-    /// When its process last gave a sign of its own, as the agent says.
-    stirred: Nanos,
-    is_claimed: bool,
-    is_ready: bool,
-    armed: Option<u64>,
-    ordered: Option<Nanos>,
-    /// The exchange under way: its number, and when it was sent on both clocks.
-    exchange: Option<(u32, Now)>,
-    next_exchange: u32,
-    /// Exchanges that were answered.
-    exchanges: u32,
-    clock: Option<ClockEstimate>,
-    latest_clock: Option<ClockEstimate>,
-    next_clock: Nanos,
-    line: Option<Line>,
-    inbox: PartInbox,
-    intervals: IntervalInbox,
-    /// Orders that it did not carry out.
-    unsteered: BTreeSet<u64>,
-    /// Number of the values of the setup that its process has, and of those that it could not take.
-    values: u64,
-    outdated: u64,
-    /// When it is sent those that it lacks.
-    next_values: Nanos,
-    /// It has ended without the latest ones.
-    is_outdated: bool,
-    /// It has sent parts or intervals since its last acknowledgement.
-    is_owed: bool,
-    is_suspect: bool,
-    is_lost: bool,
-    /// Another agent has its share, or was asked to take it over: it is not leased any more.
-    is_ceded: bool,
-    /// The agent was told to end, and stops.
-    is_leaving: bool,
-    /// The share that it takes over, if it does.
-    takeover: Option<Takeover>,
-}
-
-/// Progress of an agent that takes over a share.
-#[derive(Clone, Copy, Debug)]
-struct Takeover {
-    /// Place of the share that it takes over.
-    of: usize,
-    asked: Nanos,
-    /// When it has the share, since the start, once it was told.
-    from: Option<Nanos>,
-    /// It could not.
-    is_refused: bool,
-}
-
-impl Side {
-    /// Returns `true` if its process was killed, or ended because it hung.
-    fn has_died(&self) -> bool {
-        self.inbox.end().is_some_and(|end| end.exit.is_none())
-    }
-
-    /// Returns `true` if its process ended by itself and left nothing: one that has begun leaves a result.
-    fn is_unbegun(&self) -> bool {
-        self.inbox.end().is_some_and(|end| end.exit.is_some()) && self.inbox.part().is_empty()
-    }
-
-    fn is_done(&self) -> bool {
-        let is_refused = self.takeover.is_some_and(|takeover| takeover.is_refused);
-        is_refused
-            || self.is_lost
-            || self.inbox.end().is_some_and(|end| self.intervals.seen() >= end.intervals)
-    }
-}
-
-/// Orders that a process did not carry out, and those that had not reached it when it ended. A stop that
-/// comes too late changes nothing.
-fn missed_by(end: &End, orders: &[Steer]) -> Vec<Unsteered> {
-    let is_missed =
-        |steer: &&Steer| steer.number > end.steered && steer.at_ns < end.at_ns && !steer.command.is_stop();
-    let missed = orders.iter().filter(is_missed);
-    let missed = missed.map(|steer| Unsteered { number: steer.number, error: TOO_LATE.to_owned() });
-    end.unsteered.iter().cloned().chain(missed).collect()
 }
 
 /// One run on several agents.
@@ -1151,84 +1063,3 @@ impl Coordinator {
 }
 
 const SAME_VERSION: &str = "install the same version on all machines of the fleet";
-
-impl Side {
-    /// The share of an agent that has not answered yet: its first shard, and their number.
-    fn new(name: String, (shard, held): (u32, u32), now: Now) -> Self {
-        Self {
-            name,
-            shard,
-            held,
-            version: String::new(),
-            cores: 0,
-            heard: now.monotonic,
-            stirred: now.monotonic,
-            is_claimed: false,
-            is_ready: false,
-            armed: None,
-            ordered: None,
-            exchange: None,
-            next_exchange: 0,
-            exchanges: 0,
-            clock: None,
-            latest_clock: None,
-            next_clock: now.monotonic + CLOCK_AGAIN,
-            line: None,
-            inbox: PartInbox::default(),
-            intervals: IntervalInbox::default(),
-            unsteered: BTreeSet::new(),
-            values: 0,
-            outdated: 0,
-            next_values: Nanos::ZERO,
-            is_outdated: false,
-            is_owed: false,
-            is_suspect: false,
-            is_lost: false,
-            is_ceded: false,
-            is_leaving: false,
-            takeover: None,
-        }
-    }
-
-    /// Notes a message of the agent, and when its process last gave a sign of its own, if the message says
-    /// that. Returns the news if the agent was silent until now.
-    fn note_sign(&mut self, stirred: Option<Nanos>, now: Now) -> Option<Notice> {
-        self.heard = now.monotonic;
-        self.stirred = self.stirred.max(stirred.unwrap_or_default());
-        let is_idle = now.monotonic.since(self.stirred) > SUSPECT;
-        let is_back = self.is_lost || self.is_suspect && !is_idle;
-        if is_back {
-            (self.is_suspect, self.is_lost) = (false, false);
-        }
-        is_back.then(|| Notice::Back(self.name.clone()))
-    }
-
-    /// Notes an order that it did not carry out. Returns the news if it was not known.
-    fn note_unsteered(&mut self, Unsteered { number, error }: Unsteered) -> Option<Notice> {
-        let is_new = self.unsteered.insert(number);
-        is_new.then(|| Notice::Unsteered { agent: self.name.clone(), error })
-    }
-
-    /// Notes that its process has the values of the setup with this number, or could not take them. Returns
-    /// the news of that, once for each number.
-    fn note_values(&mut self, number: u64, error: Option<String>) -> Option<Notice> {
-        let Some(error) = error else {
-            self.values = self.values.max(number);
-            return None;
-        };
-        let is_new = self.outdated < number;
-        self.outdated = self.outdated.max(number);
-        is_new.then(|| Notice::Outdated { agent: self.name.clone(), error })
-    }
-
-    /// Takes the answer to the exchange under way. Duplicate and late answers are ignored.
-    fn note_clock(&mut self, exchange: u32, there: Nanos, now: Now, is_before_start: bool) {
-        let Some((_, sent)) = self.exchange.take_if(|(number, _)| *number == exchange) else { return };
-        let estimate = ClockEstimate::of_exchange(sent.unix, now.monotonic.since(sent.monotonic), there);
-        self.exchanges += 1;
-        if is_before_start {
-            self.clock = Some(self.clock.map_or(estimate, |best| best.better(estimate)));
-        }
-        self.latest_clock = Some(estimate);
-    }
-}

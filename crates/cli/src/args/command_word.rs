@@ -90,44 +90,43 @@ pub(crate) fn habit(args: &[OsString]) -> Option<String> {
     let typed = |flag: &str| words.iter().any(|word| word.split('=').next() == Some(flag));
     let connections = value("-c", "--connections");
     let is_crud = words.iter().any(|word| word.starts_with("--crud-"));
-    match &**command {
+    let is_http1 = || {
+        let others = ["--http2", "--http2-prior-knowledge", "--http1.1", "--h2loadrunner", "--alpn"];
+        !others.into_iter().any(typed) && !words.iter().any(|word| word.starts_with("https:"))
+    };
+    let is_of_arc = || {
+        let is_demo = words.get(2).is_some_and(|kind| kind == "demo");
+        (typed("--rps") || typed("--token")) && !typed("--preset") && !is_demo
+    };
+    let note = match &**command {
         "run" if value("-z", "").is_some() && connections.is_none() && !typed("--users") => {
-            Some("hey and oha have 50 connections where -c is not given, and Plimsoll 64: -c 50".to_owned())
+            "hey and oha have 50 connections where -c is not given, and Plimsoll 64: -c 50"
         }
-        "run"
-            if (is_crud || typed("-D"))
-                && !words.iter().any(|word| word.starts_with("https:"))
-                && !["--http2", "--http2-prior-knowledge", "--http1.1", "--h2loadrunner", "--alpn"]
-                    .into_iter()
-                    .any(typed) =>
-        {
-            Some("h2loadrunner and h2load speak HTTP/2 by default: --http2; this load is HTTP/1.1".to_owned())
+        "run" if (is_crud || typed("-D")) && is_http1() => {
+            "h2loadrunner and h2load speak HTTP/2 by default: --http2; this load is HTTP/1.1"
         }
-        "run" if is_crud && connections.is_none() => Some(
-            "h2loadrunner has one connection where -c is not given, and Plimsoll 64: -c 1, as --rps counts for each"
-                .to_owned(),
-        ),
+        "run" if is_crud && connections.is_none() => {
+            "h2loadrunner has one connection where -c is not given, and Plimsoll 64: -c 1; --rps counts for each"
+        }
         "run" => {
             let (rate, connections) = (value("-q", "")?, connections?);
             let each: u64 = rate.parse().ok()?;
             let all = each.checked_mul(connections.parse().ok().filter(|connections| *connections > 1)?)?;
-            Some(format!(
+            return Some(format!(
                 "-q {rate} is {rate}/s for the whole run; hey's -q is for each connection: -R {all} is that load"
-            ))
+            ));
         }
-        "ingest" if (typed("--rps") || typed("--token")) && !typed("--preset") && words.get(2).is_none_or(|kind| kind != "demo") => {
-            Some(
-                "Arc's scripts have settings that --preset arc has here, too: rate, length, format, batches, workers, \
-                 gzip, and a database for each kind"
-                    .to_owned(),
-            )
+        "ingest" if is_of_arc() => {
+            "Arc's scripts have settings that --preset arc has here, too: rate, length, format, batches, \
+             workers, gzip, and a database for each kind"
         }
         // The rate of `ingest` has this name, too.
         command if command != "ingest" && workload::NAMES.contains(&command) && typed("--rps") => {
-            Some("--rps is the rate of each connection, as h2loadrunner's; that of all is --rate".to_owned())
+            "--rps is the rate of each connection, as h2loadrunner's; that of all is --rate"
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(note.to_owned())
 }
 
 /// Names the flags at the beginning of messages as they were typed: by an alias, and `-m, --streams` where

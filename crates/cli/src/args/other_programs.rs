@@ -1,4 +1,4 @@
-//! Names of other load generators, their files and their flags, as their users type them: where they belong here.
+//! Names of other load generators, their files and their flags: where they belong here.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,8 +9,8 @@ use plimsoll_plan::Problem;
 use crate::args::cli::Cli;
 use crate::args::workload;
 
-/// The problem with a command line that begins with another program, or with a script of one; `None` if it does
-/// not. `args` starts with the name of this program.
+/// The problem with a command line that begins with another program, or with a script of one; `None` if it
+/// does not. `args` starts with the name of this program.
 pub(crate) fn problem(args: &[OsString]) -> Option<Problem> {
     let words = || args.iter().skip(1).map(|arg| arg.to_string_lossy());
     let word = words().find(|word| word != "run")?;
@@ -27,58 +27,32 @@ pub(crate) fn problem(args: &[OsString]) -> Option<Problem> {
 
 /// What to write in place of a program, or of a script that comes with one, by its name without an ending.
 fn program(name: &str) -> Option<String> {
-    let (whose, command) = match name {
-        "http_loadgen_demo" => ("Lithair's generator", "plimsoll crud --preset lithair"),
+    if let Some((_, whose, command)) = workload::OF_OTHERS.iter().find(|(names, ..)| names.contains(&name)) {
+        return Some(format!("{whose} is `{command}` here: `{command} --help`"));
+    }
+    if ["k6", "locust", "artillery", "jmeter", "gatling", "vegeta", "ghz"].contains(&name) {
+        return Some(format!("its files are imported: `plimsoll import {name} FILE > plan.yaml`"));
+    }
+    let hint = match name {
         "bench_1000_crud_parallel" => {
-            return Some(
-                "`plimsoll crud` has its loads, with flags for its variables (--mode, --concurrency, --create-pct, \
-                 --read-path, --preseed); `plimsoll cluster run` has its cluster and suites"
-                    .to_owned(),
-            );
+            "`plimsoll crud` has its loads, with flags for its variables (--mode, --concurrency, \
+             --create-pct, --read-path, --preseed); `plimsoll cluster run` has its cluster and suites"
         }
-        "ic-workload-generator" | "workload-generator" => {
-            ("the Internet Computer's workload generator", "plimsoll canister")
-        }
-        "load-sink" | "load_sink" => ("the load sink", "plimsoll sink"),
-        "load-test-unique-keys" => {
-            ("Carbon's load test over HTTP", "plimsoll cache --compare-http http://127.0.0.1:8080")
-        }
-        "load-test-tcp" | "carbon" => ("Carbon's load test", "plimsoll cache"),
-        "server-tcp" | "carbon-server" => ("a cache to test against", "plimsoll target cache"),
-        "metrics_load_test" => ("Arc's script", "plimsoll ingest metrics --preset arc"),
-        "synthetic_logs_load_test" => ("Arc's script", "plimsoll ingest logs --preset arc"),
-        "synthetic_traces_load_test" => ("Arc's script", "plimsoll ingest traces --preset arc"),
-        "synthetic_events_load_test" => ("Arc's script", "plimsoll ingest events --preset arc"),
-        "demo_scenario_marketing_campaign" => ("Arc's script", "plimsoll ingest demo"),
-        "arc" => ("Arc's load", "plimsoll ingest metrics --preset arc"),
         "h2loadrunner" | "h2load" => {
-            return Some(
-                "write the URL and the flags without the name, and --http2: `plimsoll --http2 URL -c 10 -d 10s`; \
-                 a configuration is `plimsoll --h2loadrunner FILE`"
-                    .to_owned(),
-            );
+            "write the URL and the flags without the name, and --http2: `plimsoll --http2 URL -c 10 -d \
+             10s`; a configuration is `plimsoll --h2loadrunner FILE`"
         }
         "hey" | "oha" | "wrk" | "wrk2" | "bombardier" | "autocannon" => {
-            return Some(
-                "write the URL and the flags without the name: `plimsoll http://127.0.0.1:8080/ -c 50 -d 10s`"
-                    .to_owned(),
-            );
+            "write the URL and the flags without the name: `plimsoll http://127.0.0.1:8080/ -c 50 -d 10s`"
         }
-        "attack" => {
-            return Some(
-                "vegeta's `attack` is `plimsoll http://127.0.0.1:8080/ --rate 50 -d 10s` here".to_owned(),
-            );
-        }
-        "k6" | "locust" | "artillery" | "jmeter" | "gatling" | "vegeta" | "ghz" => {
-            return Some(format!("its files are imported: `plimsoll import {name} FILE > plan.yaml`"));
-        }
+        "attack" => "vegeta's `attack` is `plimsoll http://127.0.0.1:8080/ --rate 50 -d 10s` here",
         _ => return None,
     };
-    Some(format!("{whose} is `{command}` here: `{command} --help`"))
+    Some(hint.to_owned())
 }
 
-/// What to do with a script of another program that is not there, by its ending: one that is there is looked at
-/// when it is read. `.py` ends names of hosts, too.
+/// What to do with a script of another program that is not there, by its ending: one that is there is looked
+/// at when it is read. `.py` ends names of hosts, too.
 fn script(word: &str, ending: &str) -> Option<String> {
     if Path::new(word).exists() {
         return None;
@@ -134,7 +108,7 @@ mod tests {
             ("http_loadgen_demo --leader http://a", "`plimsoll crud --preset lithair`"),
             ("./target/release/http_loadgen_demo", "`plimsoll crud --preset lithair`"),
             ("./examples/raft_replication_demo/bench_1000_crud_parallel.sh 3000", "`plimsoll crud`"),
-            ("ic-workload-generator -n 2", "`plimsoll canister`"),
+            ("ic-workload-generator -n 2", "the Internet Computer's workload generator is"),
             ("load-sink", "`plimsoll sink`"),
             ("load-test-tcp.rs", "`plimsoll cache`"),
             ("load-test-unique-keys.rs", "--compare-http"),
@@ -162,13 +136,9 @@ mod tests {
     /// Symptom: `--leader` was said to mean `--header`, and `--total` `--trial`.
     #[test]
     fn flags_of_ready_made_loads_are_known_elsewhere() {
-        for (flag, command) in [
-            ("--leader", "crud"),
-            ("--total", "crud"),
-            ("--read-pct", "crud"),
-            ("--canister-id", "canister"),
-            ("--token", "ingest"),
-        ] {
+        for (flag, command) in
+            [("--leader", "crud"), ("--total", "crud"), ("--read-pct", "crud"), ("--token", "ingest")]
+        {
             let hint = owner(flag, &typed("run http://a")).unwrap_or_default();
             assert_eq!(hint, format!("it is a flag of `plimsoll {command}`"), "{flag}");
             assert_eq!(owner(flag, &typed(command)), None, "{flag}");

@@ -24,6 +24,30 @@ use crate::args::workload::ingest::IngestArgs;
 use crate::args::workload::llm::LlmArgs;
 use crate::args::workload::websocket::{WebSocketArgs, WebSocketServiceArgs};
 
+/// Programs of others, and scripts that come with them, by their names without an ending: whose they are, and
+/// the command that has their load.
+pub(crate) const OF_OTHERS: [(&[&str], &str, &str); 11] = [
+    (&["http_loadgen_demo"], "Lithair's generator", "plimsoll crud --preset lithair"),
+    (
+        &["ic-workload-generator", "workload-generator"],
+        "the Internet Computer's workload generator",
+        "plimsoll canister",
+    ),
+    (&["load-sink", "load_sink"], "the Internet Computer's load sink", "plimsoll sink"),
+    (&["load-test-tcp", "carbon"], "Carbon's load test", "plimsoll cache"),
+    (
+        &["load-test-unique-keys"],
+        "Carbon's load test over HTTP",
+        "plimsoll cache --compare-http http://127.0.0.1:8080",
+    ),
+    (&["server-tcp", "carbon-server"], "a cache to test against", "plimsoll target cache"),
+    (&["metrics_load_test", "arc"], "Arc's script", "plimsoll ingest metrics --preset arc"),
+    (&["synthetic_logs_load_test"], "Arc's script", "plimsoll ingest logs --preset arc"),
+    (&["synthetic_events_load_test"], "Arc's script", "plimsoll ingest events --preset arc"),
+    (&["synthetic_traces_load_test"], "Arc's script", "plimsoll ingest traces --preset arc"),
+    (&["demo_scenario_marketing_campaign"], "Arc's script", "plimsoll ingest demo"),
+];
+
 /// Commands that put a ready-made load on a server.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {

@@ -9,7 +9,6 @@ use plimsoll_plan::{Problem, Problems, Source};
 use plimsoll_scenario::{Redaction, suggest};
 use serde_json::{Value, json};
 
-use crate::args::other_programs;
 use crate::base::diagnostics::{Excerpts, Position};
 use crate::base::failure::Failure;
 use crate::base::foreign_text::{in_lines, visible_beginning};
@@ -72,8 +71,14 @@ fn located(problem: &Problem, failure: &Failure) -> Value {
 
 /// A mistake that the command line's parser found, in our words; `None` if it is not a mistake but a page of
 /// help or the version. `args` is that command line, the name of the command second; `makes_run` says that
-/// the result of the command is that of a run, which has many formats.
-pub(crate) fn from_clap(error: &clap::Error, args: &[OsString], makes_run: bool) -> Option<Problem> {
+/// the result of the command is that of a run, which has many formats, and `owner_of` says which command has
+/// a flag that this one lacks.
+pub(crate) fn from_clap(
+    error: &clap::Error,
+    args: &[OsString],
+    makes_run: bool,
+    owner_of: impl Fn(&str) -> Option<String>,
+) -> Option<Problem> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
@@ -89,7 +94,9 @@ pub(crate) fn from_clap(error: &clap::Error, args: &[OsString], makes_run: bool)
             Problem::new(format!("unexpected argument `{}`", flag()))
         }
         ErrorKind::UnknownArgument if is_number(&flag()) => below_zero(&flag(), args),
-        ErrorKind::UnknownArgument => unknown_flag(&flag(), text(ContextKind::SuggestedArg).as_deref(), args),
+        ErrorKind::UnknownArgument => {
+            unknown_flag(&flag(), text(ContextKind::SuggestedArg).as_deref(), owner_of)
+        }
         ErrorKind::InvalidValue => {
             let value = text(ContextKind::InvalidValue).unwrap_or_default();
             let known = text(ContextKind::ValidValue).unwrap_or_default();
@@ -243,9 +250,9 @@ fn perf_mode(mode: &str) -> String {
 
 const EXAMPLE: &str = "write `plimsoll run http://127.0.0.1:8080/`";
 
-fn unknown_flag(flag: &str, suggested: Option<&str>, args: &[OsString]) -> Problem {
+fn unknown_flag(flag: &str, suggested: Option<&str>, owner_of: impl Fn(&str) -> Option<String>) -> Problem {
     let problem = Problem::new(format!("unknown flag `{flag}`"));
-    let hint = foreign(flag).map(str::to_owned).or_else(|| other_programs::owner(flag, args));
+    let hint = foreign(flag).map(str::to_owned).or_else(|| owner_of(flag));
     match (hint, suggested) {
         (Some(hint), _) => problem.with_hint(hint),
         // The parser's idea of similar is generous: `--nonsense` would be `--connections`.

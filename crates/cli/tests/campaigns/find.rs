@@ -148,7 +148,7 @@ fn what_makes_no_sense_is_refused() {
         (vec![url, "--slo", "p99<10ms", "-n", "5"], "--iterations has no place here"),
         (vec![url, "--slo", "p99<10ms", "--from", "5", "--to", "4"], "--to is below --from"),
         (vec![url, "--slo", "p99<10ms", "--precision", "99"], "not a share from 0.5% to 50%"),
-        // Symptoms: a search that had time for no trial said what its trials had shown, and no page was written.
+        // Symptoms: a search that had time for no trial said what these had shown, and no page was written.
         (vec![url, "--slo", "p99<10ms", "--max-time", "3s"], "leave no room for 3 trials of 2.00 s"),
         (vec![url, "--slo", "p99<10ms", "--html", "x.html"], "--html is a page about a sweep"),
         (

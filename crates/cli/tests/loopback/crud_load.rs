@@ -279,8 +279,8 @@ fn the_command_line_of_a_bench_script_works_and_followers_are_verified_in_every_
     assert!(idle.stderr.contains("note: --read-targets has no effect in this mode"), "{}", idle.stderr);
 }
 
-/// Symptom: with one request in flight all reads came to the first of three servers, and with eight the third
-/// had a quarter of what the others had.
+/// Symptom: with one request in flight all reads came to the first of three servers, and with eight the
+/// third had a quarter of what the others had.
 #[test]
 fn reads_come_to_each_server_as_often() {
     let leader = Cluster::start(1, "");

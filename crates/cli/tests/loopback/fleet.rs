@@ -355,8 +355,8 @@ fn the_loss_of_an_agent_is_told_and_accounts_balance() {
     }
 }
 
-/// Symptom: `SIGTERM` of an agent (systemd, the drain of a node) killed its load: the coordinator heard nothing
-/// for ten seconds, and requests that had been sent were in no account.
+/// Symptom: `SIGTERM` of an agent (systemd, the drain of a node) killed its load: the coordinator heard
+/// nothing for ten seconds, and requests that had been sent were in no account.
 #[test]
 fn an_agent_that_is_told_to_end_tells_what_it_has_sent() {
     let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };

@@ -284,7 +284,7 @@ fn presets_are_sizes_that_flags_change() {
     for part in ["connections: 5", "duration: 30s", "rate: 50", "level: 1", "x-arc-database: logs"] {
         assert!(script.contains(part), "{part} in {script}");
     }
-    // Each script counts its workers by its rate, and the one for metrics sends rows unless it is told otherwise.
+    // Each script counts its workers by its rate, and the one for metrics sends rows unless told otherwise.
     let rated = plan("logs --preset arc --rps 200000");
     assert!(rated.contains("connections: 20") && rated.contains("rate: 200"), "{rated}");
     assert!(rated.contains("format: columnar"), "{rated}");

@@ -73,7 +73,7 @@ fn help_and_version_are_words_as_well() {
     assert_eq!(rewritten(&["version"]).unwrap(), ["--version"]);
 }
 
-/// Symptom: flags that mean something else in the program that a command line was written for were not told of.
+/// Symptom: flags that mean something else in the program that a command line was written for were silent.
 #[test]
 fn habits_of_other_programs_are_told() {
     for (line, note) in [

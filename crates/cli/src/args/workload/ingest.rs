@@ -110,7 +110,8 @@ struct DataArgs {
     /// Share of the series that new ones replace per second
     #[arg(long, value_name = "PERCENT", default_value = "0%", hide_short_help = true)]
     churn: String,
-    /// Unit of times where the format leaves it open: s, ms, us or ns [default: ms; of unified us; of metrics and logs with --preset arc ns]
+    /// Unit of times where the format leaves it open: s, ms, us or ns [default: ms; of unified us; of
+    /// metrics and logs with --preset arc ns]
     #[arg(long, value_name = "UNIT", value_parser = named(&TimeUnit::ALL, TimeUnit::name))]
     #[arg(hide_short_help = true)]
     time_unit: Option<TimeUnit>,

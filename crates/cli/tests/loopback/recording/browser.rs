@@ -10,8 +10,8 @@ use crate::loopback::foreign::{Certificate, balanced, python};
 use crate::loopback::process::Folder;
 use crate::loopback::truth::account;
 
-/// Opens a page in Chromium through the recorder, and returns the title that it ends with; `None` without such a
-/// program.
+/// Opens a page in Chromium through the recorder, and returns the title that it ends with; `None` without
+/// such a program.
 fn browse(recorder: &Recorder, url: &str) -> Option<String> {
     let profile = recorder.folder.file("profile");
     let output = Command::new("chromium")
