@@ -216,8 +216,8 @@ impl CrudLoad {
         if self.reads_elsewhere() {
             // The number of requests in flight, wherever each of them goes.
             run.insert("users".to_owned(), concurrency.into());
-            // Every server that is read from has at least one.
-            let each = concurrency.max(self.read_targets.len() as u64);
+            // Every server that is read from has as many as any other: requests go to connections in turn.
+            let each = concurrency.next_multiple_of(self.read_targets.len().max(1) as u64);
             run.insert("connections".to_owned(), (2 * each).into());
         } else {
             run.insert("connections".to_owned(), concurrency.into());

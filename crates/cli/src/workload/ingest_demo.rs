@@ -58,11 +58,6 @@ pub(crate) fn command(args: &IngestDemoArgs, style: &Style) -> Result<Exit, Fail
             if span(campaign_ms).end > now_ms() {
                 say("note: the story ends an hour after the campaign began, which is in the future");
             }
-            say(&format!(
-                "note: each kind has a database of its own, {0}_events, {0}_metrics, {0}_logs and {0}_traces; \
-                 metrics are every three seconds (1,800, where Arc's script has 180)",
-                args.store.database
-            ));
             Some(tell(&store, &demo, args.story.seed, &*say)?)
         }
     };
@@ -185,6 +180,11 @@ fn tell(store: &Store<'_>, demo: &Demo, seed: u64, say: &dyn Fn(&str)) -> Result
     if before != [0; 4] {
         return Err(there_already(store, demo, before));
     }
+    say(&format!(
+        "note: each kind has a database of its own: {}; metrics are every three seconds (1,800, where Arc's script \
+         has 180)",
+        Demo::KINDS.map(|kind| demo.database(kind)).join(", ")
+    ));
     let mut batches = story(demo.campaign_ms(), seed);
     batches.sort_by_key(|batch| Demo::KINDS.iter().position(|kind| *kind == batch.kind));
     let steps: Vec<Value> = batches.iter().map(|batch| demo.write(batch)).collect();

@@ -197,7 +197,9 @@ impl Finished {
     pub(crate) fn assert_refused(&self, code: i32, message: &str) {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stdout, "", "stdout carries the result only");
-        assert!(self.stderr.starts_with("error: "), "{}", self.stderr);
+        // What differs from another program is told before anything is looked at.
+        let first = self.stderr.lines().find(|line| !line.starts_with("note: ")).unwrap_or_default();
+        assert!(first.starts_with("error: "), "{}", self.stderr);
         let (error, hint) = self.stderr.split_once("\nhint: ").unwrap_or((&self.stderr, ""));
         assert!(error.contains(message), "`{message}` is not in: {error}");
         assert!(code == 2 || !hint.is_empty(), "no hint: {error}");
