@@ -13,7 +13,7 @@ fn read<'d>(format: EventFormat, pieces: impl Iterator<Item = &'d [u8]>) -> Told
     let mut tell = |event: Event<'_>| {
         match format {
             EventFormat::Sse | EventFormat::Ndjson | EventFormat::SseOrNdjson => {
-                assert!(event.data.len() <= LONGEST_EVENT)
+                assert!(event.data.len() <= LONGEST_EVENT);
             }
             EventFormat::Grpc => {
                 let [_, length @ ..] = *event.data.first_chunk::<PREFIX>().expect("a prefix");

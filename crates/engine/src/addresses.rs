@@ -195,13 +195,14 @@ impl TargetAddresses {
     }
 
     /// Returns `true` if members of the pool have fewer connections than others: their part of the requests
-    /// would be smaller.
+    /// would be smaller. One that is in doubt is left alone until its probe.
     pub(crate) fn is_uneven(&self) -> bool {
         // Without failover a member that takes no connection would be tried with each request.
         if !self.pool.is_some_and(|pool| pool.fail_over) {
             return false;
         }
-        let mut open = self.places.iter().filter(|place| !place.gone && !place.lost).map(|place| place.open);
+        let is_sound = |place: &&Place| !place.gone && !place.lost && place.ask == Nanos::MAX;
+        let mut open = self.places.iter().filter(is_sound).map(|place| place.open);
         let Some(first) = open.next() else { return false };
         open.any(|other| other != first)
     }

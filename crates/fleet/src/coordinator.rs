@@ -243,7 +243,7 @@ pub enum MemberEnd {
     /// Its process was killed, was ended because it hung, or stopped because another agent has its share: the
     /// part that it had saved is all there is.
     Died(End),
-    /// Its agent was told to end, and stopped the process if it had not ended: the part has all that was sent.
+    /// Its agent was told to end, and stopped the process if need be: the part has all that was sent.
     Left(End),
     /// It fell silent.
     Lost,

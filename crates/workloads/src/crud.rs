@@ -628,7 +628,7 @@ mod tests {
         let document = elsewhere.document().unwrap();
         let reads = json!({ "url": "https://a", "share": ["b:1", "[::1]:443"], "fail_back": true });
         assert_eq!(document["targets"]["reads"], reads);
-        assert_eq!((&document["run"]["users"], &document["run"]["connections"]), (&json!(8), &json!(16)));
+        assert_eq!((&document["run"]["users"], &document["run"]["connections"]), (&json!(8), &json!(18)));
         for wrong in ["http://b", "https://b/base"] {
             let mut elsewhere = elsewhere.clone();
             elsewhere.read_targets.push(wrong.to_owned());

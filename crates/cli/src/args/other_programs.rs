@@ -136,9 +136,7 @@ mod tests {
     /// Symptom: `--leader` was said to mean `--header`, and `--total` `--trial`.
     #[test]
     fn flags_of_ready_made_loads_are_known_elsewhere() {
-        for (flag, command) in
-            [("--leader", "crud"), ("--total", "crud"), ("--read-pct", "crud"), ("--token", "ingest")]
-        {
+        for (flag, command) in [("--leader", "crud"), ("--read-pct", "crud"), ("--token", "ingest")] {
             let hint = owner(flag, &typed("run http://a")).unwrap_or_default();
             assert_eq!(hint, format!("it is a flag of `plimsoll {command}`"), "{flag}");
             assert_eq!(owner(flag, &typed(command)), None, "{flag}");

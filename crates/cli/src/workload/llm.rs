@@ -106,7 +106,7 @@ fn authorize(args: &LlmArgs, flags: &mut PlanPatch) -> Result<(), Problem> {
             text.lines().next().unwrap_or_default().trim().to_owned()
         }
     };
-    flags.headers.push(RawValue::new(KEY_FLAG, &format!("x-api-key: {key}")));
+    flags.headers.push(RawValue::new(KEY_FLAG, format!("x-api-key: {key}")));
     Ok(())
 }
 

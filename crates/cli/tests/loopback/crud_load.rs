@@ -299,8 +299,8 @@ fn reads_come_to_each_server_as_often() {
     }
 }
 
-/// Symptom: what a mix does otherwise than the generator that it stands for was told after the load, or not at
-/// all.
+/// Symptom: what a mix does otherwise than the generator that it stands for was told after the load, or not
+/// at all.
 #[test]
 fn differences_are_told_before_the_load() {
     for (args, note) in [

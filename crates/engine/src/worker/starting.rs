@@ -517,9 +517,12 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Opens a connection to a member of the pool that has fewer than another: requests go to connections in
-    /// turn, and so to members as often as they have connections.
+    /// turn, and so to members as often as they have connections. Where redirects are followed, those that
+    /// lead to a member take its turn, and equal numbers would keep all others from it.
     fn even_out(&mut self, pool: u32, now: Nanos) {
-        if self.pools[pool as usize].target_addresses.is_uneven() && self.has_place(pool, now) {
+        let takes_turns = self.plan.redirects == 0;
+        if takes_turns && self.pools[pool as usize].target_addresses.is_uneven() && self.has_place(pool, now)
+        {
             // One that fails is counted, and its member is lost.
             let _ = self.open_connection(pool, now);
         }

@@ -414,7 +414,7 @@ scenarios: [{{steps: [{{get: /}}]}}]"
                 .expect("the run ends");
         assert_eq!((record.accounting.ok, record.accounting.failed), (200, 0), "{:?}", record.error_examples);
         let followed = record.accounting.redirects_followed;
-        assert!((60..=140).contains(&followed), "each member has its part: {followed}");
+        assert!((60..=140).contains(&followed), "{settings}: each member has its part: {followed}");
         // Credentials for the pool are for all of its members.
         let has_them = |entry: &Truth| String::from_utf8_lossy(&entry.request).contains("Bearer abc");
         assert!(open.truth().entries().iter().all(has_them));

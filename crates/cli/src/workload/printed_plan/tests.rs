@@ -176,6 +176,7 @@ const OWN_FLAGS: [(&str, &[(&str, &str)]); 11] = [
             ("message", "--message x"),
             ("message-file", "--message-file MESSAGES"),
             ("binary", "--binary"),
+            ("compress", "--compress"),
             ("messages", "--messages 3"),
             ("subprotocol", "--subprotocol chat"),
             ("expect", "--expect x"),
