@@ -233,6 +233,20 @@ fn the_server_says_how_long_its_tokens_are() {
     refused.assert_refused(2, "`few` is not a number of bytes");
 }
 
+/// Symptom: 145 tokens per second of a server that sends 80 at most, and more good answers per second than
+/// answers: what came after the end of the load counted, and its time did not.
+#[test]
+fn rates_of_tokens_are_no_higher_than_those_of_the_server() {
+    let target = LlmTarget::start("--gap constant:50ms");
+    let result = target.load("--output-tokens 40 --concurrency 4 -d 2200ms --goodput ttft<10s");
+    let streams = &result["event_streams"];
+    let rate = |pointer: &str| streams.pointer(pointer).and_then(Value::as_f64).expect("a rate");
+    assert_eq!(count(&result, "/event_streams/tokens"), 320, "{result:#}");
+    // Four streams of a token each 50 ms; the first comes at once.
+    assert!((60.0..=83.0).contains(&rate("/tokens_per_s")), "{streams:#}");
+    assert!(rate("/goodput/per_s") <= 4.0 / 1.95 + 0.1, "{streams:#}");
+}
+
 #[test]
 fn a_sweep_shows_tokens_and_a_page_charts_them() {
     let target = LlmTarget::start("--gap constant:2ms");

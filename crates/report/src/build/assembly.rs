@@ -157,7 +157,7 @@ impl RunResult {
             agents: Vec::new(),
             slow_clients: context.slow.as_ref().map(SlowClientsResult::new),
             records: RecordsResult::new(record, &context.records),
-            event_streams: event_streams(total, record.duration),
+            event_streams: event_streams(total, record.duration + record.drain),
             lag: lag(total),
             faults: Vec::new(),
             reconciliation: None,
@@ -166,14 +166,14 @@ impl RunResult {
     }
 }
 
-/// The streams of events of one step, or of all of them, over a measured part of this length.
 /// The lag of the messages of a step, if any were looked at for it.
 pub(crate) fn lag(step: &StepRecord) -> Option<Summary> {
     (!step.lag.is_empty()).then(|| Summary::exact(&step.lag))
 }
 
-pub(crate) fn event_streams(step: &StepRecord, duration: Nanos) -> Option<EventStreamsResult> {
-    step.event_streams.as_ref().map(|streams| EventStreamsResult::new(streams, duration))
+/// The streams of events of one step, or of all of them, over a measured part and a drain of this length.
+pub(crate) fn event_streams(step: &StepRecord, answered: Nanos) -> Option<EventStreamsResult> {
+    step.event_streams.as_ref().map(|streams| EventStreamsResult::new(streams, answered))
 }
 
 /// Returns notes on the limits of this run alone (R12), on joined intervals, and on addresses that were
@@ -478,7 +478,7 @@ impl StepResult {
             statuses: statuses(record),
             errors: by_class(&record.errors),
             error_examples: ErrorExampleResult::all(&record.error_examples),
-            event_streams: event_streams(record, run.duration),
+            event_streams: event_streams(record, run.duration + run.drain),
             lag: lag(record),
         }
     }

@@ -50,7 +50,8 @@ pub struct EventStreamsResult {
     /// Good requests with nothing but reasoning in it.
     #[serde(default)]
     pub unanswered: u64,
-    /// Tokens per second over the measured part, over all requests.
+    /// Tokens per second over all requests, from the begin of the measured part until the last answer was
+    /// waited for: tokens that come after the end of the load count, and so does their time.
     pub tokens_per_s: Option<f64>,
     /// Tokens per second that one user sees once the answer has begun: 1 / the mean of tpot.
     pub tokens_per_s_per_user: Option<f64>,
@@ -94,15 +95,16 @@ pub struct GoodputResult {
     pub good: u64,
     /// Their share of the requests that ended, from 0 to 1; null if none did.
     pub share: Option<f64>,
-    /// Their number per second over the measured part.
+    /// Their number per second, from the begin of the measured part until the last answer was waited for.
     pub per_s: Option<f64>,
 }
 
 impl EventStreamsResult {
-    /// The streams of a record over a measured part of this length.
-    pub(crate) fn new(record: &EventStreamRecord, duration: Nanos) -> Self {
+    /// The streams of a record whose measured part and drain have this length together: what comes after the
+    /// end of the load is in it, and would be a rate that nobody has sent without its time.
+    pub(crate) fn new(record: &EventStreamRecord, answered: Nanos) -> Self {
         let per_second = |count: u64| {
-            let seconds = duration.as_secs_f64();
+            let seconds = answered.as_secs_f64();
             (seconds > 0.0).then(|| count as f64 / seconds)
         };
         let share = (record.judged > 0).then(|| record.good as f64 / record.judged as f64);

@@ -73,7 +73,8 @@ pub struct StreamLevel {
 impl StreamLevel {
     /// The streams of a run; `None` if it had none.
     pub fn new(record: &RunRecord) -> Option<Self> {
-        let streams = EventStreamsResult::new(record.total.event_streams.as_ref()?, record.duration);
+        let answered = record.duration + record.drain;
+        let streams = EventStreamsResult::new(record.total.event_streams.as_ref()?, answered);
         Some(Self {
             tokens_per_s: streams.tokens_per_s,
             tokens_per_s_per_user: streams.tokens_per_s_per_user,

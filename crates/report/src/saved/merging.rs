@@ -282,6 +282,7 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     result.warmup_s = longest(|result| result.warmup_s);
     result.drain_s = longest(|result| result.drain_s);
     let duration = Nanos::from_secs_f64(result.duration_s);
+    let answered = duration + Nanos::from_secs_f64(result.drain_s);
     result.rate.target_per_s = summed(|result| result.rate.target_per_s);
     result.rate.achieved_per_s = (result.duration_s > 0.0).then(|| completed / result.duration_s);
     result.rate.started_per_s = per_second(result.accounting.started, duration);
@@ -306,13 +307,13 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     if let Some(http2) = &mut result.http2 {
         http2.ping_time = Summary::exact(ping_time);
     }
-    result.event_streams = event_streams(&total, duration);
+    result.event_streams = event_streams(&total, answered);
     result.lag = lag(&total);
     result.in_stall = InStall::new(&total);
     result.statuses = statuses(&total);
     result.errors = by_class(&total.errors);
     result.by_step =
-        steps.iter().zip(&result.by_step).map(|(step, old)| of_step(step, old, duration)).collect();
+        steps.iter().zip(&result.by_step).map(|(step, old)| of_step(step, old, answered)).collect();
     result.phases = phases.iter().map(PhaseResult::new).collect();
     result.intervals = intervals(runs, slices);
     result.slices = None;
@@ -344,7 +345,7 @@ fn measured(slices: &[SavedSlice]) -> Vec<Tally> {
 }
 
 /// The figures of a step; what is known of it slice by slice is not saved.
-fn of_step(step: &SavedStep, old: &StepResult, duration: Nanos) -> StepResult {
+fn of_step(step: &SavedStep, old: &StepResult, answered: Nanos) -> StepResult {
     let summary = |histogram: &Histogram, censored| {
         let none = Err("single steps of several runs are not known slice by slice");
         Summary::new(histogram, censored).with_intervals(histogram, censored, none)
@@ -362,7 +363,7 @@ fn of_step(step: &SavedStep, old: &StepResult, duration: Nanos) -> StepResult {
         failed_response_time: Summary::exact(&step.failed_response_time),
         statuses: statuses(step),
         errors: by_class(&step.errors),
-        event_streams: event_streams(step, duration),
+        event_streams: event_streams(step, answered),
         lag: lag(step),
         ..old.clone()
     }
