@@ -8,6 +8,7 @@ use plimsoll_core::{ErrorClass, Nanos, Shard};
 use plimsoll_driver::Endpoint;
 use plimsoll_metrics::{ErrorExample, RunRecord};
 use plimsoll_plan::{Connections, End, Load, Plan, Protocol, Scenario, StartTime, Step};
+use plimsoll_scenario::redirect::leads_elsewhere;
 use plimsoll_scenario::{Needs, Op, Program, ResponseHandler};
 
 use crate::addresses::TargetAddress;
@@ -99,8 +100,8 @@ impl FirstContact {
                 step.name, self.watchdog
             ));
         };
-        let leads_elsewhere = matches!(status, 301 | 302 | 303 | 307 | 308) && plan.redirects == 0;
-        if leads_elsewhere && step.handler.is_plain() && !step.handler.names_statuses() {
+        let ends_there = leads_elsewhere(status) && plan.redirects == 0;
+        if ends_there && step.handler.is_plain() && !step.handler.names_statuses() {
             return Some(format!(
                 "the first response has status {status} ({}): redirects are not followed, so that the load is \
                  one of redirects; --follow-redirects follows them",

@@ -243,7 +243,7 @@ pub enum MemberEnd {
     /// Its process was killed, was ended because it hung, or stopped because another agent has its share: the
     /// part that it had saved is all there is.
     Died(End),
-    /// Its agent was told to end, and stopped the process if need be: the part has all that was sent.
+    /// The agent was told to end, and has stopped its process: the part has everything that was sent.
     Left(End),
     /// It fell silent.
     Lost,
@@ -652,19 +652,18 @@ impl Coordinator {
     }
 
     fn take_part(&mut self, place: usize, piece: &Piece, body: &[u8], now: Now) -> Vec<CoordinatorAction> {
+        // The sign of life that says so may have been lost.
+        let is_left = piece.end.as_ref().is_some_and(|end| end.is_left);
+        let left = if is_left { self.note_leaving(place, now) } else { Vec::new() };
         let side = &mut self.sides[place];
         side.is_owed = true;
         let was_over = side.inbox.end().is_some();
         let is_whole = side.inbox.take(piece, body);
         let has_ended = side.inbox.end().is_some() && !was_over;
         let is_unbegun = side.is_unbegun();
-        let has_died = has_ended && (side.has_died() || is_unbegun) && !side.is_ceded;
-        // The sign of life that says so may have been lost.
-        let is_left = side.inbox.end().is_some_and(|end| end.is_left);
-        let leaves = has_ended && is_left && !std::mem::replace(&mut side.is_leaving, true);
-        let is_loss = has_died && !is_left || leaves && !side.is_ceded;
+        // What follows from a share that was ceded or left was done then.
+        let is_loss = has_ended && (side.has_died() || is_unbegun) && !side.is_ceded && !side.is_leaving;
         let notice = match () {
-            () if leaves => Notice::Leaves,
             () if is_loss && is_unbegun => Notice::Unbegun,
             () if is_loss => Notice::Died,
             () => Notice::Ended,
@@ -680,7 +679,7 @@ impl Coordinator {
         let arrived = (is_whole || is_repeated).then(|| self.acknowledge(place));
         let followed = if is_loss { self.follow_loss(place, now) } else { Vec::new() };
         let unsteered = unsteered.into_iter().map(CoordinatorAction::Notice);
-        followed.into_iter().chain(unsteered).chain(notice).chain(arrived).collect()
+        left.into_iter().chain(followed).chain(unsteered).chain(notice).chain(arrived).collect()
     }
 
     /// Tells an agent which of its parts and intervals have arrived. If that is lost, they come again, and it

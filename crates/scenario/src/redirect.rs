@@ -4,6 +4,11 @@ use crate::head::{FieldText, HeadField};
 use crate::request::Source;
 use crate::{Body, Redaction, RequestSpec, RequestTemplate, Scheme, Scope, Template, TemplateError};
 
+/// Returns `true` for the statuses of a response that leads to another URL (RFC 9110 section 15.4).
+pub const fn leads_elsewhere(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
 impl RequestTemplate {
     /// The request to send after a response with `status` (301, 302, 303, 307 or 308) and a location whose
     /// path and query are `path`.

@@ -25,7 +25,7 @@ pub(crate) fn problem(args: &[OsString]) -> Option<Problem> {
     Some(Problem::new(format!("`{}` is {what}", word.escape_debug())).with_hint(hint))
 }
 
-/// What to write in place of a program, or of a script that comes with one, by its name without an ending.
+/// Hint for the name of another program, or of a script that comes with one, without its ending.
 fn program(name: &str) -> Option<String> {
     if let Some((_, whose, command)) = workload::OF_OTHERS.iter().find(|(names, ..)| names.contains(&name)) {
         return Some(format!("{whose} is `{command}` here: `{command} --help`"));
@@ -51,8 +51,8 @@ fn program(name: &str) -> Option<String> {
     Some(hint.to_owned())
 }
 
-/// What to do with a script of another program that is not there, by its ending: one that is there is looked
-/// at when it is read. `.py` ends names of hosts, too.
+/// Hint for a script of another program that does not exist, by its ending. Existing files are recognised by
+/// their content when they are read. `.py` ends names of hosts, too.
 fn script(word: &str, ending: &str) -> Option<String> {
     if Path::new(word).exists() {
         return None;

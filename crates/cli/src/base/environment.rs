@@ -8,7 +8,7 @@ use plimsoll_plan::{Confinement, Problem};
 use plimsoll_report::Style;
 
 use crate::base::color::{ColorChoice, Theme};
-use crate::base::terminal as tty;
+use crate::base::terminal::width_of_stdout;
 
 /// Width of a report that does not go to a terminal, in columns.
 const DEFAULT_WIDTH: usize = 100;
@@ -31,7 +31,7 @@ pub(crate) fn style(choice: ColorChoice) -> Style {
     let terminal = std::io::stdout().is_terminal();
     // Shells set the variable, and export it to nobody.
     let given = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let columns = given.or_else(|| terminal.then(tty::width_of_stdout).flatten());
+    let columns = given.or_else(|| terminal.then(width_of_stdout).flatten());
     Style {
         color: color(choice, terminal),
         unicode: unicode(),
@@ -47,6 +47,11 @@ pub(crate) fn look(choice: ColorChoice) -> Theme {
 /// Returns `true` if this variable says yes.
 fn given(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false")
+}
+
+/// The variables among these that are set.
+pub(crate) fn set_among<'n>(names: &[&'n str]) -> Vec<&'n str> {
+    names.iter().copied().filter(|name| std::env::var_os(name).is_some()).collect()
 }
 
 /// Returns `true` if a runner of a CI service reads the output, in which it looks for commands. (Azure's and

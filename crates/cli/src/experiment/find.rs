@@ -84,7 +84,7 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
 
 /// Refuses a search that has no time for a trial, one beside it, and a confirmation.
 fn check_time(plan: &Plan, spec: &SearchSpec) -> Result<(), Problem> {
-    let trial = plan.end.duration.unwrap_or(SHORTEST_LEAD);
+    let trial = shortest_trial(plan);
     let least = Nanos(trial.0.saturating_mul(FEWEST_TRIALS));
     if spec.max_time >= least {
         return Ok(());
@@ -92,7 +92,12 @@ fn check_time(plan: &Plan, spec: &SearchSpec) -> Result<(), Problem> {
     let [given, trial, least] = [spec.max_time, trial, least].map(figure::nanos);
     let problem =
         Problem::new(format!("--max-time: {given} leave no room for {FEWEST_TRIALS} trials of {trial}"));
-    Err(problem.with_hint(format!("write --max-time {least} or more, or a shorter trial: -d 500ms")))
+    Err(problem.with_hint(format!("write --max-time {least} or more, or shorter trials with -d")))
+}
+
+/// Length of the shortest trial of a search.
+fn shortest_trial(plan: &Plan) -> Nanos {
+    plan.end.duration.unwrap_or(SHORTEST_LEAD)
 }
 
 /// A search under way.
@@ -127,7 +132,7 @@ impl<'a, T: Trials> Finder<'a, T> {
         spec: &'a SearchSpec,
         quiet: bool,
     ) -> Self {
-        let unit = plan.end.duration.unwrap_or(SHORTEST_LEAD);
+        let unit = shortest_trial(&plan);
         let lead = if plan.warmup > Nanos::ZERO { plan.warmup } else { Nanos(unit.0 / 5).max(SHORTEST_LEAD) };
         let limits = objectives.iter().map(|objective| objective.limit).collect();
         let settings = Settings {

@@ -15,14 +15,14 @@ use crate::loopback::websocket_http2::Server;
 const SESSIONS: u64 = 2;
 const QUESTIONS: u64 = 3;
 
-/// What a server says: at first, and to each question.
+/// Messages of a server: at the opening, and after each question.
 #[derive(Clone, Copy, Debug)]
 struct Behavior {
     name: &'static str,
     welcome: &'static [&'static str],
     /// Each so many times.
     answers: &'static [(&'static str, usize)],
-    /// Its end after the second question: by a close frame, or without one.
+    /// Way in which the server ends the connection after the second question: with a close frame or without.
     ends: Option<bool>,
 }
 

@@ -136,6 +136,17 @@ fn serve(of: Arc<Heartbeat>, said: Sender<Vec<Message>>) -> (String, JoinHandle<
     (address, server)
 }
 
+/// Writes a plan whose sessions make these steps, and returns the name of its file.
+fn written(folder: &Folder, address: &str, steps: &Value) -> String {
+    let plan = json!({
+        "targets": {"chat": format!("ws://{address}")},
+        "run": {"iterations": SESSIONS, "connections": SESSIONS},
+        "variables": {"user": "ann"},
+        "scenarios": [{"steps": steps}],
+    });
+    folder.write("plan.json", plan.to_string())
+}
+
 fn plan(folder: &Folder, of: &Heartbeat, address: &str) -> String {
     folder.write("pong.bin", [0xff, 0x00]);
     let steps = json!([
@@ -146,13 +157,7 @@ fn plan(folder: &Folder, of: &Heartbeat, address: &str) -> String {
         {"websocket": {"receive": {"contains": "by"}}},
         {"websocket": {"close": 1000}},
     ]);
-    let plan = json!({
-        "targets": {"chat": format!("ws://{address}")},
-        "run": {"iterations": SESSIONS, "connections": SESSIONS},
-        "variables": {"user": "ann"},
-        "scenarios": [{"steps": steps}],
-    });
-    folder.write("plan.json", plan.to_string())
+    written(folder, address, &steps)
 }
 
 fn check(of: &Heartbeat, version: &str, result: &Value, said: &mut dyn Iterator<Item = Vec<Message>>) {
@@ -232,13 +237,7 @@ fn heartbeats_are_sent_whatever_the_user_does() {
             {"websocket": {"receive": {"any": true}}},
             {"websocket": {"close": 1000}},
         ]);
-        let plan = json!({
-            "targets": {"chat": format!("ws://{address}")},
-            "run": {"iterations": SESSIONS, "connections": SESSIONS},
-            "variables": {"user": "ann"},
-            "scenarios": [{"steps": steps}],
-        });
-        folder.write("plan.json", plan.to_string())
+        written(folder, address, &steps)
     };
     let check = |version: &str, result: &Value, beats: &mut dyn Iterator<Item = u64>| {
         assert_eq!(at(result, "/accounting/ok"), 4 * SESSIONS, "{version}: {:#}", result["error_examples"]);

@@ -40,7 +40,7 @@ fn blocking(upgraded: Upgraded) -> UnixStream {
     ours
 }
 
-/// What a server says on a WebSocket.
+/// The server's part of a conversation on a WebSocket.
 pub(crate) type Conversation = dyn Fn(usize, WebSocket<UnixStream>, &Mutex<Seen>) + Send + Sync;
 
 /// A server that talks over streams of HTTP/2 to whoever asks for them.

@@ -9,7 +9,7 @@ use plimsoll_scenario::EventStream;
 
 use super::{Receipt, StreamState, StreamedStep};
 
-/// What an event is.
+/// Kind of content in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Is {
     Reasoning,
@@ -33,7 +33,7 @@ struct Dialect {
     counted_end: &'static [&'static str],
     end: &'static [&'static str],
     error: &'static str,
-    /// What the message about a missing end has in it.
+    /// Part of the message about a missing end.
     missing: &'static str,
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
 use plimsoll_plan::Load;
+use plimsoll_scenario::redirect::leads_elsewhere;
 use plimsoll_scenario::reference::{Origin, Resource};
 use plimsoll_scenario::{Location, RequestTemplate, Scheme};
 
@@ -82,7 +83,7 @@ impl<B: Backend> Worker<'_, B> {
             self.finish_request(slot);
             return;
         }
-        if self.plan.redirects > 0 && matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
+        if self.plan.redirects > 0 && leads_elsewhere(reply.status) {
             // On a pipelined connection the redirect would wait behind other requests: it takes a new one.
             let here = usable && (http2 || self.conns[slot as usize].requests.is_empty());
             self.records.of(&request).note_received(request.step, reply.wire_bytes);

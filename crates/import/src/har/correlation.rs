@@ -442,10 +442,7 @@ fn is_named_identifier(text: &str, at: usize, word: &str) -> bool {
     if !(LEAST_WITH_DIGIT..=LONGEST).contains(&word.len()) || !word.chars().all(is_word) {
         return false;
     }
-    let mut start = at.saturating_sub(LONGEST_NAME);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
+    let start = text.ceil_char_boundary(at.saturating_sub(LONGEST_NAME));
     is_identifier(&named(&text[start..at]))
 }
 
@@ -517,10 +514,7 @@ fn pattern(text: &str, other: &OnceCell<String>, at: usize, value: &str) -> Opti
     };
     let here = Some(at..at + value.len());
     let tried = |length: &usize, is_anchored: bool| {
-        let mut start = at.saturating_sub(*length);
-        while !text.is_char_boundary(start) {
-            start += 1;
-        }
+        let start = text.ceil_char_boundary(at.saturating_sub(*length));
         // From the line or the element on in which the value stands.
         let context = &text[start..at];
         let line = context.rfind('\n').map_or(0, |end| end + 1);

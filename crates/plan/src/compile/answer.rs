@@ -100,6 +100,7 @@ impl Compiler<'_, '_> {
         self.fail(Some(place), Problem::new(message).with_hint("call the one of the rule something else"))
     }
 
+    /// Refuses values that are not taken from the body: a message has nothing else.
     pub(super) fn of_message(&mut self, extract: &[ExtractSpec], place: Option<Place>) -> Option<()> {
         let is_of_message = |source: &Source| {
             matches!(source, Source::Body | Source::JsonPointer(_) | Source::JsonPath(_) | Source::XPath(_))

@@ -7,6 +7,7 @@ use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::crud::{CrudLoad, Mode, Model, Shares, Size, Update};
 
 use crate::args::run::RunArgs;
+use crate::base::environment;
 use crate::base::files::typed_text;
 
 /// Default number of operations.
@@ -305,7 +306,7 @@ impl CrudLoadArgs {
 
     /// Returns a note on variables of Lithair's scripts, if some are set: they have no effect.
     fn unread_variables() -> Option<String> {
-        let set: Vec<&str> = VARIABLES.into_iter().filter(|name| std::env::var_os(name).is_some()).collect();
+        let set = environment::set_among(&VARIABLES);
         (!set.is_empty()).then(|| {
             format!(
                 "{}: not read: write --mode, --concurrency, --create-pct and so on; `plimsoll cluster run` has \
