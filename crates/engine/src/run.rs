@@ -526,9 +526,7 @@ fn merge(
         workers.push(report.worker);
     }
     workers.resize_with(plan.threads.max(1) as usize, absent);
-    for (step, (_, scenario)) in steps.iter_mut().zip(plan.outline().step_names()) {
-        step.scenario = scenario;
-    }
+    plan.outline().describe(&mut steps);
     let mut total = StepRecord { name: "all".to_owned(), ..StepRecord::default() };
     for step in &steps {
         total.merge(step);

@@ -30,6 +30,7 @@ fn outline() -> Outline {
     Outline {
         scenarios: vec![ScenarioOutline { name: String::new(), steps: 0..1 }],
         steps: vec!["step".to_owned()],
+        awaited: Vec::new(),
         phases: Vec::new(),
         paces_requests: true,
     }

@@ -107,7 +107,7 @@ pub fn steadiness(record: &RunRecord) -> Steadiness {
 /// interval. See [`plimsoll_statistics::growth`].
 pub fn growth(record: &RunRecord) -> Option<Growth> {
     let intervals = whole(record);
-    if record.model != Model::Open || !is_constant(record, &intervals) {
+    if record.model != Model::Open || !is_constant(record, &intervals) || record.awaits_pushes().is_some() {
         return None;
     }
     if fills_up(record, &intervals) {

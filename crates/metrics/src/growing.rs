@@ -57,14 +57,16 @@ impl GrowingRecord {
     /// Before the first interval of a run with these steps, of which intervals are kept as the record of the
     /// run keeps them.
     pub fn new(outline: &Outline, basis: Basis, downsampler: IntervalDownsampler) -> Self {
-        let steps = outline.step_names().into_iter();
-        let steps = steps.map(|(name, scenario)| StepRecord { name, scenario, ..StepRecord::default() });
+        let steps = outline.steps.iter();
+        let mut steps: Vec<_> =
+            steps.map(|name| StepRecord { name: name.clone(), ..StepRecord::default() }).collect();
+        outline.describe(&mut steps);
         let record = RunRecord {
             warmup: basis.warmup,
             precise: basis.precise,
             paces_requests: basis.paces_requests,
             total: StepRecord { name: "all".to_owned(), ..StepRecord::default() },
-            steps: steps.collect(),
+            steps,
             ..RunRecord::empty(basis.model)
         };
         Self {

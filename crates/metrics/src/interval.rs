@@ -117,8 +117,13 @@ struct Pending {
 impl IntervalMerger {
     /// A merger for that many workers, of intervals of a second.
     pub const fn new(workers: usize) -> Self {
-        let outline =
-            Outline { scenarios: Vec::new(), steps: Vec::new(), phases: Vec::new(), paces_requests: false };
+        let outline = Outline {
+            scenarios: Vec::new(),
+            steps: Vec::new(),
+            awaited: Vec::new(),
+            phases: Vec::new(),
+            paces_requests: false,
+        };
         Self {
             workers,
             length: SECOND,
@@ -373,6 +378,7 @@ mod tests {
                 .map(|(name, steps)| crate::ScenarioOutline { name: name.to_owned(), steps })
                 .collect(),
             steps: ["x", "y", "z"].map(str::to_owned).to_vec(),
+            awaited: Vec::new(),
             phases: Vec::new(),
             paces_requests: false,
         };

@@ -37,7 +37,7 @@ pub use interval::{IntervalDownsampler, IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
 pub use never_good::NeverGood;
 pub use objective::Objective;
-pub use outline::{Outline, PhaseOutline, ScenarioOutline};
+pub use outline::{Awaited, Outline, PhaseOutline, ScenarioOutline};
 pub use pace::{Pace, RateUnit};
 pub use plimsoll_statistics::samples_needed;
 pub use record::{

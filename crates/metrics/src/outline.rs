@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plimsoll_core::Nanos;
 
-use crate::RateUnit;
+use crate::{RateUnit, StepRecord};
 use serde::{Deserialize, Serialize};
 
 /// The names of a plan's scenarios, steps and phases, in the order of their indices.
@@ -14,10 +14,33 @@ pub struct Outline {
     pub scenarios: Vec<ScenarioOutline>,
     /// Names of the steps of all scenarios.
     pub steps: Vec<String>,
+    /// What each of the steps awaits: those beyond its end await an [answer](Awaited::Answer).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awaited: Vec<Awaited>,
     /// The phases of the run, in order and without gaps from its start on; empty if the plan names none.
     pub phases: Vec<PhaseOutline>,
     /// Open model: whether arrivals are requests, and not iterations.
     pub paces_requests: bool,
+}
+
+/// What a step awaits, and so whose time its service time is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Awaited {
+    /// An answer, which the target owes from the request on.
+    #[default]
+    Answer,
+    /// A stream of events: the target owes its beginning, and its length is that of the content.
+    Stream,
+    /// A message that comes by itself, when somebody has sent it: nobody owes it.
+    Push,
+}
+
+impl Awaited {
+    /// Returns `true` for an [answer](Self::Answer).
+    pub(crate) fn is_answer(&self) -> bool {
+        *self == Self::Answer
+    }
 }
 
 /// One scenario of a plan.
@@ -61,6 +84,16 @@ impl Outline {
             }
         }
         names
+    }
+
+    /// Tells steps of a record what the plan knows of them.
+    pub fn describe(&self, steps: &mut [StepRecord]) {
+        for (step, (_, scenario)) in steps.iter_mut().zip(self.step_names()) {
+            step.scenario = scenario;
+        }
+        for (step, awaited) in steps.iter_mut().zip(&self.awaited) {
+            step.awaited = *awaited;
+        }
     }
 
     /// Returns the unit in which rates are counted: iterations, if arrivals are iterations and those of some

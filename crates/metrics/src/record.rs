@@ -9,6 +9,7 @@ mod steering;
 mod watched;
 mod websocket;
 
+use core::net::SocketAddr;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -26,7 +27,9 @@ pub use self::steering::{RateChange, SteeredBy, Steering};
 pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
 pub use self::websocket::WebSocketRecord;
 use crate::histogram::Delta;
-use crate::{EventStreamRecord, Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict, WorkerStatus};
+use crate::{
+    Awaited, EventStreamRecord, Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict, WorkerStatus,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +79,9 @@ pub struct StepRecord {
     pub name: String,
     /// Name of its scenario, for the report; empty if the plan does not name any.
     pub scenario: String,
+    /// What its requests await.
+    #[serde(default, skip_serializing_if = "Awaited::is_answer")]
+    pub awaited: Awaited,
     /// Ended well / ended badly / no answer in time.
     pub ok: u64,
     /// See [`Accounting::failed`].
@@ -203,6 +209,7 @@ impl StepRecord {
         if self.name.is_empty() {
             self.name.clone_from(&other.name);
             self.scenario.clone_from(&other.scenario);
+            self.awaited = other.awaited;
         }
         self.ok += other.ok;
         self.failed += other.failed;
@@ -572,6 +579,16 @@ pub struct Peer {
 }
 
 impl Peer {
+    /// Returns `true` if the server is on this machine by all of its addresses: the way to it loses nothing
+    /// and has no bandwidth of its own.
+    pub fn is_on_loopback(&self) -> bool {
+        let is_local = |address: &String| match address.parse::<SocketAddr>() {
+            Ok(address) => address.ip().is_loopback(),
+            Err(_) => address.starts_with("unix:"),
+        };
+        !self.addresses.is_empty() && self.addresses.iter().all(is_local)
+    }
+
     /// Adds what another worker found out about the servers. Those of the plan are in its order; the others
     /// each worker has in the order in which it met them.
     pub fn merge_all(mine: &mut Vec<Self>, theirs: impl IntoIterator<Item = Self>) {
@@ -785,7 +802,29 @@ impl LogRecord {
     }
 }
 
+/// Share of the time in requests from which waits for messages that come by themselves shape the figures.
+const PUSHED_SHARE: f64 = 0.1;
+
 impl RunRecord {
+    /// Returns the share of the time in requests that was spent in waiting for messages that come
+    /// [by themselves](Awaited::Push), if that shapes the figures: silence is no standstill then, and many in
+    /// flight are no queue.
+    pub fn awaits_pushes(&self) -> Option<f64> {
+        let pushes = self.steps.iter().filter(|step| step.awaited == Awaited::Push);
+        let waited: u128 = pushes.map(|step| step.service_time.sum()).sum();
+        let share = waited as f64 / self.total.service_time.sum().max(1) as f64;
+        (share >= PUSHED_SHARE).then_some(share)
+    }
+
+    /// The length of the measured part and of the drain, up to the end of the last interval in which content of
+    /// streams came: what hangs to the end of a drain makes no rate smaller.
+    pub fn streamed(&self) -> Nanos {
+        let with_content = self.cells().filter(|cell| !cell.warmup && cell.content_events > 0);
+        let last = with_content.map(|cell| cell.at.since(self.warmup)).max();
+        let whole = self.duration + self.drain;
+        last.map_or(whole, |last| last.max(self.duration).min(whole))
+    }
+
     /// The intervals of the measured part, equally long: those of which several pieces are kept as the whole.
     pub fn measured_cells(&self) -> impl Iterator<Item = &Interval> {
         self.load_cells().filter(|interval| !interval.warmup)

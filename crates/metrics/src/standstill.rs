@@ -42,6 +42,9 @@ pub struct Standstill {
 impl Standstill {
     /// The standstill at the end of a run; `None` if there was none, or nothing was answered before.
     pub fn at_end(record: &RunRecord) -> Option<Self> {
+        if record.awaits_pushes().is_some() {
+            return None;
+        }
         let cells: Vec<&Interval> = record.cells().collect();
         let last = silences(&cells).pop().filter(|silence| silence.is_last)?;
         let shortest = longest_answer(record)?.saturating_mul(LONGER);
@@ -57,8 +60,12 @@ impl Standstill {
     }
 
     /// The standstills of the measured part, in their order: times without an answer, though several requests
-    /// were owed one, that took longer than answers usually do.
+    /// were owed one, that took longer than answers usually do. None where requests mostly wait for messages
+    /// that come by themselves: nobody owes those.
     pub fn all(record: &RunRecord) -> Vec<Self> {
+        if record.awaits_pushes().is_some() {
+            return Vec::new();
+        }
         let cells: Vec<&Interval> = record.cells().collect();
         let Some(usual) = usual_longest(&cells) else { return Vec::new() };
         let shortest = Nanos(usual.saturating_mul(LONGER));
@@ -87,24 +94,34 @@ impl Standstill {
     }
 }
 
-/// Returns a sentence on a target that is gone: from an instant on it refused every connection, to the end
-/// of the load, after it had answered well before; `None` if it did not.
+/// What happens to connections to a server that is gone, or of which only something in front is left.
+const GONE: [(ErrorClass, &str); 3] = [
+    (ErrorClass::ConnectRefused, "every connection was refused"),
+    (ErrorClass::Reset, "every connection was reset"),
+    (ErrorClass::ClosedBeforeResponse, "every connection was closed without an answer"),
+];
+
+/// Returns a sentence on a target that is gone: from an instant on it refused every connection, or broke it
+/// off, to the end of the load, after it had answered well before; `None` if it did not.
 pub(crate) fn gone(record: &RunRecord) -> Option<String> {
     let cells: Vec<&Interval> = record.load_cells().collect();
     let last = cells.iter().rposition(|cell| cell.ok > 0)?;
     let failed =
         |cells: &[&Interval]| cells.iter().filter(|cell| !cell.warmup).map(|cell| cell.failed).sum::<u64>();
     let refused = failed(&cells[last + 1..]);
-    let all = record.total.errors[ErrorClass::ConnectRefused as usize];
+    let of = |class: ErrorClass| record.total.errors[class as usize];
+    let all: u64 = GONE.iter().map(|(class, _)| of(*class)).sum();
     let length = cells.last()?.at.since(cells[last].at);
     // Intervals do not tell classes apart: all failures after that instant, and no more than those before it
     // are others.
     let others = record.total.failed.saturating_sub(all);
     let is_gone = refused >= ASKED && length >= SHORTEST && others <= failed(&cells[..=last]);
+    let whole = GONE.iter().find(|(class, _)| of(*class) == all);
+    let what = whole.map_or("every connection was refused or broken off", |(_, words)| words);
     is_gone.then(|| {
         format!(
-            "the target stopped answering: the last good answer came between {} and {}, and then every \
-             connection was refused to the end, for {} requests",
+            "the target stopped answering: the last good answer came between {} and {}, and then {what} to the \
+             end, for {} requests",
             figure::nanos(begin(cells[last])),
             figure::nanos(cells[last].at),
             // Some of them in the interval of that answer.

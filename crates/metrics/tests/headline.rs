@@ -347,7 +347,7 @@ fn steps_of_one_server_have_an_outcome_of_their_own() {
 /// Symptom: a server that froze was a FAIL, and one that was killed a DONE with 60 % of errors.
 #[test]
 fn a_target_that_is_gone_has_stopped_answering() {
-    let run = |ok: [u64; 6], failed: [u64; 6], refused: u64| {
+    let run_of = |ok: [u64; 6], failed: [u64; 6], errors: &[(ErrorClass, u64)]| {
         let mut record = RunRecord::empty(Model::Open);
         record.duration = Nanos::from_secs(6);
         record.intervals = (1..)
@@ -363,17 +363,36 @@ fn a_target_that_is_gone_has_stopped_answering() {
             })
             .collect();
         (record.total.ok, record.total.failed) = (ok.iter().sum(), failed.iter().sum());
-        record.total.errors[ErrorClass::ConnectRefused as usize] = refused;
+        errors.iter().for_each(|(class, count)| record.total.errors[*class as usize] = *count);
         record.accounting.started = record.total.ok + record.total.failed;
         record.verdict.valid = true;
         let headline = Headline::of(&RunFacts::of(&record));
         (headline.outcome, headline.cause, headline.summary)
+    };
+    let run = |ok: [u64; 6], failed: [u64; 6], refused| {
+        run_of(ok, failed, &[(ErrorClass::ConnectRefused, refused)])
     };
     let (outcome, cause, summary) = run([100, 100, 100, 79, 0, 0], [0, 0, 0, 21, 100, 100], 220);
     assert_eq!((outcome, cause), (RunOutcome::Fail, Some(Cause::StoppedAnswering)));
     let words = "the target stopped answering: the last good answer came between 3.00 s and 4.00 s, and then \
                  every connection was refused to the end, for 220 requests";
     assert_eq!(summary, words);
+    // A proxy, or what is left of the program, takes connections and breaks them off.
+    for (errors, words) in [
+        (&[(ErrorClass::Reset, 220)][..], "every connection was reset to the end"),
+        (
+            &[(ErrorClass::ClosedBeforeResponse, 220)],
+            "every connection was closed without an answer to the end",
+        ),
+        (
+            &[(ErrorClass::Reset, 20), (ErrorClass::ConnectRefused, 200)],
+            "was refused or broken off to the end",
+        ),
+    ] {
+        let (outcome, cause, summary) = run_of([100, 100, 100, 79, 0, 0], [0, 0, 0, 21, 100, 100], errors);
+        assert_eq!((outcome, cause), (RunOutcome::Fail, Some(Cause::StoppedAnswering)));
+        assert!(summary.contains(words), "{summary}");
+    }
     // It came back, or it was there and failed otherwise.
     assert_eq!(run([100, 100, 0, 0, 0, 50], [0, 0, 100, 100, 100, 50], 350).0, RunOutcome::Done);
     assert_eq!(run([100, 100, 100, 100, 0, 0], [0, 0, 0, 0, 100, 100], 50).0, RunOutcome::Done);

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate, Shard};
 use plimsoll_metrics::{
-    Basis, Goodput, IntervalDownsampler, Model, Outline, PhaseOutline, RateUnit, ScenarioOutline,
+    Awaited, Basis, Goodput, IntervalDownsampler, Model, Outline, PhaseOutline, RateUnit, ScenarioOutline,
     ThresholdSpec,
 };
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
-    BodySupply, FeedSpec, Fingerprint, ForwardProxy, Needs, PoolSpec, Program, Redaction, RequestTemplate,
-    ResponseHandler, ScriptSource, Supplied,
+    BodySupply, FeedSpec, Fingerprint, ForwardProxy, Needs, Op, PoolSpec, Program, Redaction,
+    RequestTemplate, ResponseHandler, ScriptSource, Supplied, WebSocketAction,
 };
 use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_script::WrkScript;
@@ -136,9 +136,37 @@ impl Plan {
         Outline {
             scenarios: self.scenarios.iter().map(scenario).collect(),
             steps: self.steps.iter().map(|step| step.name.clone()).collect(),
+            awaited: self.awaited(),
             phases: self.phases.clone(),
             paces_requests: self.paces_requests(),
         }
+    }
+
+    /// What each step awaits. A message is an answer if the step just before it sends one and awaits none.
+    fn awaited(&self) -> Vec<Awaited> {
+        let of_step = |step: &Step| match (step.request.websocket(), step.handler.event_stream()) {
+            (Some(WebSocketAction::Receive), _) => Awaited::Push,
+            (None, Some(_)) => Awaited::Stream,
+            _ => Awaited::Answer,
+        };
+        let mut awaited: Vec<Awaited> = self.steps.iter().map(of_step).collect();
+        for scenario in &self.scenarios {
+            let mut owed = false;
+            for op in scenario.program.ops() {
+                match op {
+                    Op::Send(step) => {
+                        let action = self.steps[*step as usize].request.websocket();
+                        if owed && action == Some(WebSocketAction::Receive) {
+                            awaited[*step as usize] = Awaited::Answer;
+                        }
+                        owed = matches!(action, Some(WebSocketAction::Send { answered: false, .. }));
+                    }
+                    Op::Pause(_) | Op::Pace(_) | Op::ScriptPause(_) | Op::Set { .. } | Op::Draw(_) => {}
+                    _ => owed = false,
+                }
+            }
+        }
+        awaited
     }
 }
 

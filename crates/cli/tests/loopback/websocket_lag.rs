@@ -52,6 +52,35 @@ fn the_lag_is_from_the_time_in_a_message_until_it_came() {
     }
 }
 
+/// Subscribers wait for a publisher who thinks: the server owes them nothing meanwhile.
+#[test]
+fn silence_of_a_publisher_is_no_standstill() {
+    let sink = Sink::start("--websocket --broadcast --threads 1");
+    let folder = Folder::new();
+    let plan = json!({
+        "targets": {"room": format!("ws://{}", sink.endpoint)},
+        "run": {"users": 9, "iterations": 9, "threads": 1},
+        "scenarios": [
+            {"name": "publisher", "steps": [
+                {"websocket": {"open": "/"}},
+                {"repeat": 10, "steps": [{"websocket": {"send": "early"}}, {"think": "50ms"}]},
+                {"think": "2500ms"},
+                {"repeat": 10, "steps": [{"websocket": {"send": "late"}}, {"think": "50ms"}]},
+            ]},
+            {"name": "subscriber", "weight": 8, "steps": [
+                {"websocket": {"open": "/"}},
+                {"repeat": 15, "steps": [{"websocket": {"receive": {"any": true}}}]},
+            ]},
+        ],
+    });
+    let file = folder.write("plan.json", plan.to_string());
+    let result = result_of(&format!("run {file} --quiet -o json"));
+    let limit = at(&result, "/verdict/limited_by");
+    assert_eq!(limit["what"], "connection_limit", "{limit}");
+    assert!(limit["evidence"].as_str().is_some_and(|words| words.contains("by themselves")), "{limit}");
+    assert!(result["standstills"].as_array().is_none_or(Vec::is_empty), "{}", result["standstills"]);
+}
+
 #[test]
 fn a_message_without_its_time_has_failed() {
     let sink = Sink::start("--websocket --threads 1");

@@ -93,7 +93,8 @@ fn contradicts(claim: Claim) -> &'static [&'static str] {
         | Claim::TargetStarved
         | Claim::HeldConnections
         | Claim::Refused
-        | Claim::Transfer => &OTHER_LOAD,
+        | Claim::Transfer
+        | Claim::SlowSending => &OTHER_LOAD,
         // More connections are advice where those that there are wait for a target that is slow to fail.
         Claim::NotServed | Claim::Queue | Claim::PerhapsQueue | Claim::Overload => &BETTER_GENERATOR,
         Claim::FewConnections | Claim::FewStreams | Claim::FewUsers => &["idle machine", "--precise"],

@@ -15,6 +15,7 @@ fn outline() -> Outline {
     Outline {
         scenarios: vec![scenario("buy \"now\"", 0..2), scenario("look", 2..3)],
         steps: ["add", "pay\\cash", "look"].map(str::to_owned).to_vec(),
+        awaited: Vec::new(),
         phases: Vec::new(),
         paces_requests: false,
     }

@@ -99,8 +99,13 @@ mod tests {
     const SECOND: Nanos = Nanos::from_secs(1);
 
     fn merger() -> ProcessMerger {
-        let outline =
-            Outline { scenarios: Vec::new(), steps: Vec::new(), phases: Vec::new(), paces_requests: false };
+        let outline = Outline {
+            scenarios: Vec::new(),
+            steps: Vec::new(),
+            awaited: Vec::new(),
+            phases: Vec::new(),
+            paces_requests: false,
+        };
         ProcessMerger::new(&[0, 2, 4], SECOND, outline, Vec::new())
     }
 

@@ -9,6 +9,8 @@
 //!
 //! A sentence states what was tested. Where a run cannot show something, it says so.
 
+use std::borrow::Cow;
+
 use plimsoll_core::{ErrorClass, Nanos};
 
 use super::backlog::Backlog;
@@ -16,7 +18,7 @@ use super::connections::Blocking;
 use super::{Claim, Judge, Limitation, Reason, ReasonCode, ratio};
 use crate::course::{answered, fills_up, longest_answer, mean_in_flight};
 use crate::headline::of_them;
-use crate::{Interval, MachineInterval, Model, ProcessUse, Standstill, figure};
+use crate::{Awaited, Histogram, Interval, MachineInterval, Model, Peer, ProcessUse, Standstill, figure};
 
 /// Share of segments sent again from which the network shapes the times: a tenth of it moves the p99.9.
 const LOSS_SHARE: f64 = 0.01;
@@ -76,6 +78,8 @@ const SLOW_SHARE: f64 = 0.01;
 /// Decides what limited the run, after the judge has found the problems of the generator.
 pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
     let backlog = judge.backlog();
+    // The times of what nobody owes say nothing of the target.
+    let owed = judge.record.awaits_pushes().is_none();
     let suffers = judge.record.model == Model::Closed || judge.fell_short(&backlog);
     judge
         .plan_fails()
@@ -85,12 +89,12 @@ pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
         .or_else(|| judge.failures())
         .or_else(|| judge.accept_queue())
         .or_else(|| judge.unreached())
-        .or_else(|| judge.unanswered())
+        .or_else(|| if owed { judge.unanswered() } else { None })
         .or_else(|| judge.loss())
         .or_else(|| if suffers { judge.busy_target() } else { None })
         .or_else(|| if suffers { judge.in_flight_limit() } else { None })
         .or_else(|| judge.growth(&backlog))
-        .or_else(|| judge.slow_intervals())
+        .or_else(|| if owed { judge.slow_intervals() } else { None })
         .or_else(|| judge.bulge(&backlog))
         .unwrap_or_else(|| judge.rest(suffers, &backlog))
 }
@@ -414,20 +418,26 @@ impl Judge<'_> {
     /// All places for requests in flight were taken (always so in the closed model): by whose fault?
     fn in_flight_limit(&self) -> Option<Limitation> {
         let open = self.record.model == Model::Open;
-        if open && self.blocking() == Blocking::Target {
+        if open && self.blocking() == Blocking::Target && self.record.awaits_pushes().is_none() {
             return self.one_freeze().or_else(|| Some(self.held_connections()));
         }
         if open && !self.lacks_connections() {
             return None;
         }
-        self.transfer()
-            .or_else(|| if open { self.one_freeze() } else { None })
-            .or_else(|| self.queue())
-            .or_else(|| if open { Some(self.too_few_connections()) } else { self.too_few_users() })
+        let by_times = || {
+            let freeze = || if open { self.one_freeze() } else { None };
+            self.transfer().or_else(freeze).or_else(|| self.queue())
+        };
+        let by_times = if self.record.awaits_pushes().is_none() { by_times() } else { None };
+        by_times.or_else(|| if open { Some(self.too_few_connections()) } else { self.too_few_users() })
     }
 
-    /// Responses that take long from their first byte to their last.
+    /// Responses that take long from their first byte to their last. Streams do so by their nature. Whether
+    /// the way or the target's sending is slow does not show but on loopback, where there is no way.
     fn transfer(&self) -> Option<Limitation> {
+        if self.record.steps.iter().any(|step| step.awaited == Awaited::Stream) {
+            return None;
+        }
         let total = &self.record.total;
         let bytes = total.bytes_received / total.ok.max(1);
         let service = total.service_time.percentile(50.0)?;
@@ -443,6 +453,10 @@ impl Judge<'_> {
             figure::bytes(bytes),
             figure::bytes(rate),
         );
+        if self.record.peers.iter().all(Peer::is_on_loopback) && !self.record.peers.is_empty() {
+            let hint = "the target sends its responses slowly: look at what it does between its first and its last byte";
+            return Some(Claim::SlowSending.by(evidence, hint));
+        }
         let hint = "the way, or the target's sending, carries no more bytes: compare with the bandwidth between both";
         Some(Claim::Transfer.by(evidence, hint))
     }
@@ -482,8 +496,8 @@ impl Judge<'_> {
 
     /// Nearly all requests took many times the time of the fastest: they waited for one another.
     fn queue(&self) -> Option<Limitation> {
-        let service = &self.record.total.service_time;
-        let (fastest, p10, p50) = (service.min()?, service.percentile(10.0)?, service.percentile(50.0)?);
+        let (times, streams) = self.owed_times();
+        let (fastest, p10, p50) = (times.min()?, times.percentile(10.0)?, times.percentile(50.0)?);
         let is_queue = |factor: u64, share: f64| {
             p50 >= fastest.saturating_mul(factor) && p10 as f64 >= p50 as f64 * share
         };
@@ -497,8 +511,12 @@ impl Judge<'_> {
             in_flight = in_flight.min(self.record.connections.peak_open * self.depth());
         }
         let carried = self.record.completed_in_window as f64 / self.record.duration.as_secs_f64();
+        let [half, fastest_took] = match streams {
+            true => ["half of the streams began after", "the first began after"],
+            false => ["half of them in", "the fastest took"],
+        };
         let evidence = format!(
-            "with {} in flight on average the target served {}, half of them in {} or more; the fastest took {}",
+            "with {} in flight on average the target served {}, {half} {} or more; {fastest_took} {}",
             figure::count(in_flight),
             figure::per_second(carried),
             figure::nanos(Nanos(p50)),
@@ -512,6 +530,24 @@ impl Judge<'_> {
         }
         let evidence = format!("{evidence}: they wait for one another");
         Some(Claim::Queue.by(evidence, TARGET_HINT))
+    }
+
+    /// The times that the target owes: of answers to their end, of streams to their first content. `true` if
+    /// there are streams.
+    fn owed_times(&self) -> (Cow<'_, Histogram>, bool) {
+        let steps = &self.record.steps;
+        if steps.iter().all(|step| step.awaited != Awaited::Stream) {
+            return (Cow::Borrowed(&self.record.total.service_time), false);
+        }
+        let mut times = Histogram::new();
+        for step in steps {
+            match (step.awaited, &step.event_streams) {
+                (Awaited::Stream, Some(streams)) => times.merge(&streams.ttft),
+                (Awaited::Answer, _) => times.merge(&step.service_time),
+                _ => {}
+            }
+        }
+        (Cow::Owned(times), true)
     }
 
     fn too_few_connections(&self) -> Limitation {
@@ -548,7 +584,13 @@ impl Judge<'_> {
         );
         let in_flight = mean_in_flight(self.record);
         let think = in_flight < users as f64 * MOSTLY_IN_FLIGHT;
-        if think {
+        let pushes = self.record.awaits_pushes();
+        if let Some(share) = pushes {
+            evidence.push_str(&format!(
+                "; {} of the time in requests was spent in waiting for messages that come by themselves",
+                figure::share(share)
+            ));
+        } else if think {
             evidence.push_str(&format!(", with {in_flight:.1} requests in flight on average"));
         }
         if let Some(target) = self.machine.as_ref().and_then(|machine| machine.target) {

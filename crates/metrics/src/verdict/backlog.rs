@@ -65,6 +65,12 @@ impl Judge<'_> {
         if self.record.model == Model::Closed {
             return Backlog::Level;
         }
+        if let Some(share) = self.record.awaits_pushes() {
+            let share = figure::share(share);
+            return Backlog::Unknown(format!(
+                "{share} of the time in requests was spent in waiting for messages that come by themselves"
+            ));
+        }
         let cells: Vec<&Interval> = self.record.measured_cells().collect();
         let started = cells.iter().map(|cell| cell.started).sum::<u64>();
         let share = |share: f64| (started as f64 * share) as u64;

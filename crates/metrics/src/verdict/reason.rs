@@ -113,8 +113,10 @@ claims! {
     HeldConnections is Target,
     /// Arrivals waited for connections as long as the target once stood still.
     OneFreeze is Target,
-    /// Responses took their time on the way.
-    Transfer is Network,
+    /// Responses took their time between their first and their last byte, on the way or in the target.
+    Transfer is Unknown,
+    /// Responses of a target on this machine took their time between their first and their last byte.
+    SlowSending is Target,
     /// Requests waited for one another in the target.
     Queue is Target,
     /// Requests may have waited for one another, or times vary.
@@ -177,6 +179,7 @@ impl Claim {
             | Self::BusyThread
             | Self::BusyMachine
             | Self::Transfer
+            | Self::SlowSending
             | Self::OverloadForAWhile
             | Self::SlowIntervals => late || course,
             Self::Queue | Self::FewConnections | Self::FewStreams => late || course,

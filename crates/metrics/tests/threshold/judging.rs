@@ -19,6 +19,7 @@ fn outline() -> Outline {
     Outline {
         scenarios: vec![scenario("buy", 0..2), scenario("look", 2..3)],
         steps: ["login", "pay", "login"].map(str::to_owned).to_vec(),
+        awaited: Vec::new(),
         phases: Vec::new(),
         paces_requests: false,
     }

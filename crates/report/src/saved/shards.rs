@@ -128,6 +128,7 @@ impl SavedRun {
         Outline {
             scenarios,
             steps: self.steps.iter().map(|step| step.name.clone()).collect(),
+            awaited: self.steps.iter().map(|step| step.awaited).collect(),
             phases: Vec::new(),
             paces_requests: self.result.rate.paces_requests,
         }

@@ -622,6 +622,7 @@ pub(crate) fn thresholds() -> RunResult {
     let outline = Outline {
         scenarios: scenarios.map(|(name, steps)| ScenarioOutline { name: name.to_owned(), steps }).collect(),
         steps: ["pay", "search"].map(str::to_owned).to_vec(),
+        awaited: Vec::new(),
         phases: Vec::new(),
         paces_requests: false,
     };

@@ -448,6 +448,7 @@ mod tests {
         Outline {
             scenarios: vec![scenario],
             steps: vec!["login".to_owned(), "pay".to_owned()],
+            awaited: Vec::new(),
             phases: Vec::new(),
             paces_requests: false,
         }

@@ -2,8 +2,8 @@
 
 use plimsoll_core::ErrorClass;
 use plimsoll_metrics::{
-    AcceptQueue, CoreUse, MachineInterval, NetworkUse, OwnSegments, ProcessUse, Stall, TargetProcess,
-    Throttling,
+    AcceptQueue, Awaited, CoreUse, MachineInterval, NetworkUse, OwnSegments, ProcessUse, Stall,
+    TargetProcess, Throttling,
 };
 use plimsoll_testkit::{Concurrency, Faults, Http2, Law, Pause};
 
@@ -119,6 +119,26 @@ const OVERLOADED: Situation =
 const EBBED: Situation =
     Situation { claim: Claim::OverloadForAWhile, hint: "look at the target at that time", ..BASE };
 const NOTHING: Situation = Situation { claim: Claim::NothingAnswered, hint: "wait longer", ..BASE };
+/// Nearly all of the time of an answer of 128 KiB passes after its first byte.
+fn sends_slowly(record: &mut RunRecord) {
+    record.total.bytes_received = record.total.ok << 17;
+    record.total.first_byte_time = Histogram::new();
+    record.total.first_byte_time.record_many(MS.0, record.total.ok);
+}
+
+/// The answers are streams, whose first contents came after these times.
+fn streamed(record: &mut RunRecord, first: fn(&mut Histogram, u64)) {
+    let count = record.total.ok;
+    let step = &mut record.steps[0];
+    step.awaited = Awaited::Stream;
+    first(&mut step.event_streams.get_or_insert_default().ttft, count);
+}
+
+/// The answers are messages that nobody owes.
+fn subscribes(record: &mut RunRecord) {
+    record.steps[0].awaited = Awaited::Push;
+}
+
 const STILL: Situation =
     Situation { claim: Claim::StoodStill, hint: "look at the target and its log at that time", ..BASE };
 const STOPPED: Situation = Situation {
@@ -743,10 +763,90 @@ pub(super) const SITUATIONS: &[Situation] = &[
         hint: "compare with the bandwidth",
         on_http2: false,
         beside: Some(|record| {
-            record.total.bytes_received = record.total.ok << 17;
-            record.total.first_byte_time = Histogram::new();
-            record.total.first_byte_time.record_many(MS.0, record.total.ok);
+            sends_slowly(record);
+            record.peers[0].addresses = vec!["192.0.2.1:80".to_owned()];
         }),
+        ..BASE
+    },
+    Situation {
+        name: "a target on this machine that sends slowly",
+        server: || constant(MS * 10),
+        flags: &[("-c", "8"), ("-d", "3s")],
+        claim: Claim::SlowSending,
+        words: &["passed between the first and the last byte of responses of"],
+        hint: "the target sends its responses slowly",
+        on_http2: false,
+        beside: Some(|record| {
+            sends_slowly(record);
+            record.peers[0].addresses = vec!["[::1]:80".to_owned(), "unix:/run/target".to_owned()];
+        }),
+        ..BASE
+    },
+    Situation {
+        name: "a model that takes its time for each token",
+        server: || constant(MS * 10),
+        flags: &[("-c", "8"), ("-d", "3s")],
+        claim: Claim::FewUsers,
+        words: &["8 users with a mean service time of 10"],
+        hint: "use more connections",
+        on_http2: false,
+        beside: Some(|record| {
+            sends_slowly(record);
+            streamed(record, |times, count| times.record_many(MS.0, count));
+        }),
+        ..BASE
+    },
+    Situation {
+        name: "a model whose answers differ in length",
+        server: || exponential(MS * 10),
+        flags: &[("-c", "8"), ("-d", "3s")],
+        claim: Claim::FewUsers,
+        words: &["8 users with a mean service time of"],
+        hint: "use more connections",
+        on_http2: false,
+        beside: Some(|record| {
+            // A few were short.
+            record.total.service_time.record_many(MS.0 / 10, 5);
+            streamed(record, |times, count| times.record_many(MS.0, count));
+        }),
+        ..BASE
+    },
+    Situation {
+        name: "a model before which requests wait",
+        server: || constant(MS * 10),
+        flags: &[("-c", "8"), ("-d", "3s")],
+        claim: Claim::Queue,
+        words: &["half of the streams began after 8.00 ms or more; the first began after 1.00 ms"],
+        hint: "the load that the target carries",
+        on_http2: false,
+        beside: Some(|record| {
+            streamed(record, |times, count| {
+                times.record_many(MS.0, 1);
+                times.record_many(MS.0 * 8, count);
+            });
+        }),
+        ..BASE
+    },
+    Situation {
+        name: "subscribers of a publisher that says nothing for a while",
+        server: || freezing(2_000, 3_000),
+        flags: &[("-c", "8"), ("-d", "6s")],
+        claim: Claim::FewUsers,
+        words: &["was spent in waiting for messages that come by themselves"],
+        hint: "more connections",
+        on_http2: false,
+        beside: Some(subscribes),
+        ..BASE
+    },
+    Situation {
+        name: "subscribers that arrive while a publisher says nothing",
+        server: || freezing(2_000, 3_000),
+        flags: &[("--rate", "20"), ("-d", "6s")],
+        claim: Claim::GrowthUnknown,
+        words: &["was spent in waiting for messages that come by themselves"],
+        hint: "",
+        on_http2: false,
+        beside: Some(subscribes),
         ..BASE
     },
     // The plan.

@@ -26,6 +26,7 @@ fn subject(steps: usize) -> Subject {
         outline: Outline {
             scenarios: vec![ScenarioOutline { name: "browse".to_owned(), steps: all }],
             steps: names,
+            awaited: Vec::new(),
             phases: Vec::new(),
             paces_requests: false,
         },
