@@ -13,7 +13,7 @@ use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Fingerprint};
 use serde_json::{Map, Value, json};
 
-use super::recorded::Recorded;
+use super::recorded::{Parameters, Recorded, request_of};
 use super::{Api, Length, api};
 
 /// Default number of tokens of a prompt and of an answer.
@@ -68,6 +68,8 @@ struct Turn {
     answer: Option<String>,
     /// Tokens of the answer, if the file has it.
     output: Option<u64>,
+    /// What is sent beside the question.
+    parameters: Parameters,
 }
 
 /// A question of a file.
@@ -84,10 +86,20 @@ enum Question {
     },
 }
 
+/// A turn whose words are known.
+struct MadeTurn {
+    question: String,
+    /// Words that stand for the real answer.
+    answer: String,
+    /// Tokens that are asked for.
+    output: u64,
+    parameters: Parameters,
+}
+
 /// The turns of one conversation as they are sent.
 enum Script {
-    /// Questions, answers that stand for the real ones, and the tokens that are asked for.
-    Made(Vec<(String, String, u64)>),
+    /// Turns that are made of questions and answers.
+    Made(Vec<MadeTurn>),
     /// Recorded messages: the place of the conversation, its first turn that is sent, and the tokens that
     /// each asks for.
     Recorded(usize, usize, Vec<u64>),
@@ -229,7 +241,8 @@ impl Maker {
                         None => write_words(&mut answer, prompts.bytes(output), &mut random),
                     }
                 }
-                (question, answer, output)
+                let parameters = turn.map(|turn| turn.parameters.clone()).unwrap_or_default();
+                MadeTurn { question, answer, output, parameters }
             })
             .collect();
         Script::Made(made)
@@ -261,7 +274,7 @@ impl Maker {
                 let Conversation::Recorded(recorded) = &prompts.prompts[*place] else { return };
                 let said = recorded.messages(first + turn).to_vec().into();
                 let mut request = prompts.api.request(&prompts.model, said, tokens[turn], prompts.stream);
-                api::extend(&mut request, recorded.members());
+                recorded.parameters().extend(&mut request, tokens[turn]);
                 request
             }
         };
@@ -271,28 +284,29 @@ impl Maker {
     }
 
     /// The request of a turn that is made of questions and answers.
-    fn made(prompts: &Prompts, turns: &[(String, String, u64)], turn: usize) -> Map<String, Value> {
-        let (asked, (question, _, output)) = (&turns[..turn], &turns[turn]);
+    fn made(prompts: &Prompts, turns: &[MadeTurn], turn: usize) -> Map<String, Value> {
+        let (asked, MadeTurn { question, output, parameters, .. }) = (&turns[..turn], &turns[turn]);
         let said = match prompts.api.takes_messages() {
             true => {
                 let message = |role: &str, text: &String| json!({ "role": role, "content": text });
-                let said = |(question, answer, _): &(String, String, u64)| {
-                    [message("user", question), message("assistant", answer)]
-                };
+                let said =
+                    |turn: &MadeTurn| [message("user", &turn.question), message("assistant", &turn.answer)];
                 let mut messages: Vec<Value> = asked.iter().flat_map(said).collect();
                 messages.push(message("user", question));
                 messages.into()
             }
             false => {
                 let mut text = String::new();
-                for (question, answer, _) in asked {
+                for MadeTurn { question, answer, .. } in asked {
                     text.extend([question.as_str(), "\n", answer.as_str(), "\n"]);
                 }
                 text.push_str(question);
                 text.into()
             }
         };
-        prompts.api.request(&prompts.model, said, *output, prompts.stream)
+        let mut request = prompts.api.request(&prompts.model, said, *output, prompts.stream);
+        parameters.extend(&mut request, *output);
+        request
     }
 }
 
@@ -467,6 +481,7 @@ fn of_file(content: &[u8], turns: usize) -> Result<Vec<Conversation>, String> {
 /// A line of prompts, or of a trace.
 fn of_line(number: usize, line: &Value) -> Result<Conversation, String> {
     let wrong = |what: &str| format!("line {} of the prompts {what}", number + 1);
+    let line = request_of(line);
     let tokens = |key: &str| line.get(key).and_then(Value::as_u64);
     let question = match (line.get("prompt").and_then(Value::as_str), tokens("input_length")) {
         (Some(text), _) => Question::Text(text.to_owned()),
@@ -481,8 +496,10 @@ fn of_line(number: usize, line: &Value) -> Result<Conversation, String> {
             return recorded.ok_or_else(|| wrong("has no `prompt`, no `messages` and no `input_length`"));
         }
     };
-    let output = tokens("output_tokens").or_else(|| tokens("output_length")).map(|output| output.max(1));
-    Ok(Conversation::Turns(vec![Turn { question, answer: None, output }]))
+    let output = tokens("output_tokens").or_else(|| tokens("output_length"));
+    let parameters = Parameters::of(line);
+    let output = output.or_else(|| parameters.limit()).map(|output| output.max(1));
+    Ok(Conversation::Turns(vec![Turn { question, answer: None, output, parameters }]))
 }
 
 /// A conversation as ShareGPT has them, each question with the answer behind it, or recorded messages.
@@ -499,7 +516,12 @@ fn of_conversation(conversation: &Value) -> Conversation {
     for (from, text) in said {
         match from {
             "human" | "user" => {
-                turns.push(Turn { question: Question::Text(text.to_owned()), answer: None, output: None });
+                turns.push(Turn {
+                    question: Question::Text(text.to_owned()),
+                    answer: None,
+                    output: None,
+                    parameters: Parameters::default(),
+                });
             }
             "gpt" | "assistant" | "chatgpt" => {
                 if let Some(turn) = turns.last_mut().filter(|turn| turn.answer.is_none()) {
@@ -576,6 +598,13 @@ mod tests {
                 ("two", &json!(3), &json!(64))
             );
         }
+        let with_parameters = br#"{"prompt":"one","max_tokens":7,"temperature":0.5,"id":"x"}"#;
+        let source = Prompts { prompts: of_file(with_parameters, 1).unwrap().into(), prefix: 0, ..source() };
+        let request = made(&source, 1, 0);
+        assert_eq!((&request["max_tokens"], &request["temperature"]), (&json!(7), &json!(0.5)));
+        assert_eq!((request.get("id"), request.get("prompt")), (None, None));
+        let asked = Prompts { output: Some(Length::Fixed(9)), ..source };
+        assert_eq!(made(&asked, 1, 0)["max_tokens"], 9);
         for (bad, said) in
             [("", "no prompt"), ("[]", "no prompt"), ("x", "line 1"), ("{}", "has no `prompt`")]
         {
