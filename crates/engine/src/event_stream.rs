@@ -78,6 +78,8 @@ struct StreamFacts {
     bytes: u64,
     tokens: Option<u64>,
     prompt_tokens: Option<u64>,
+    /// Tokens of reasoning by the server's count, those included that were not sent.
+    reasoning_tokens: u64,
     api: Option<CompletionApi>,
     reasoned: bool,
 }
@@ -97,6 +99,7 @@ const NOTHING: StreamFacts = StreamFacts {
     bytes: 0,
     tokens: None,
     prompt_tokens: None,
+    reasoning_tokens: 0,
     api: None,
     reasoned: false,
 };
@@ -284,6 +287,7 @@ impl StreamState {
             bytes: facts.bytes,
             tokens: facts.believed_tokens(),
             prompt_tokens: facts.believed_prompt_tokens(),
+            hidden_tokens: facts.hidden_tokens(),
             disbelieved: facts.believed_tokens() != facts.tokens
                 || facts.believed_prompt_tokens() != facts.prompt_tokens,
         }
@@ -336,6 +340,12 @@ impl StreamFacts {
         self.tokens.filter(can_be)
     }
 
+    /// Tokens of reasoning that were counted, none of which was sent.
+    fn hidden_tokens(&self) -> u64 {
+        let tokens = self.believed_tokens().filter(|_| !self.reasoned).unwrap_or(0);
+        self.reasoning_tokens.min(tokens)
+    }
+
     /// The server's count of the prompt's tokens, if it can be.
     fn believed_prompt_tokens(&self) -> Option<u64> {
         self.prompt_tokens.filter(|tokens| *tokens <= MOST_PROMPT_TOKENS)
@@ -352,6 +362,10 @@ impl StreamFacts {
         fault: &mut Option<(EventFault, String)>,
         ended: &mut bool,
     ) -> bool {
+        // What came with the last message that was wanted is behind the end.
+        if stream.enough().is_some_and(|wanted| self.events >= u64::from(wanted)) {
+            return false;
+        }
         let at = came.at;
         self.events += 1;
         self.shared_events += u64::from(shared);
@@ -370,6 +384,7 @@ impl StreamFacts {
         if let Some(usage) = said.usage {
             self.tokens = usage.completion_tokens.or(self.tokens);
             // Some that count in two events have 0 in one of them.
+            self.reasoning_tokens = usage.reasoning_tokens.unwrap_or(self.reasoning_tokens);
             self.prompt_tokens = usage.prompt_tokens.filter(|tokens| *tokens > 0).or(self.prompt_tokens);
         }
         if !said.content {
@@ -584,8 +599,15 @@ mod tests {
             let step = StreamedStep { stream, drains: true, logs: false };
             let (mut state, mut record) = (StreamState::new(stream), EventStreamRecord::default());
             state.read(step, &mut parts.concat(), on_time(1), &mut record);
-            state.finish(step, &mut record).map_err(|(_, why)| why)
+            let ended = state.finish(step, &mut record).map_err(|(_, why)| why);
+            assert!(
+                take.is_none_or(|take| state.events() <= u64::from(take)),
+                "those behind are not counted"
+            );
+            assert_eq!(record.content_events, state.events());
+            ended
         };
+        assert_eq!(ended(Some(2), &[one; 10]), Ok(()));
         assert_eq!(ended(None, &[one, one]), Ok(()));
         assert_eq!(ended(Some(2), &[one, one]), Ok(()));
         // A server that floods is in the middle of the next one when the call is broken off.

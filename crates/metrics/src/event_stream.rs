@@ -58,6 +58,8 @@ pub struct EventStreamSample {
     pub tokens: Option<u64>,
     /// Tokens of the prompt by the server's own count, if it sent one.
     pub prompt_tokens: Option<u64>,
+    /// Of the tokens of the answer, those of reasoning that the server has counted and not sent.
+    pub hidden_tokens: u64,
     /// Set if the server sent a count of either that cannot be, which is left out above.
     pub disbelieved: bool,
 }
@@ -80,10 +82,11 @@ impl EventStreamSample {
         is_answered.then(|| self.first_answer.since(self.intended))
     }
 
-    /// Time per output token: (last content − first content) / (tokens − 1); `None` below two tokens, and if
-    /// all of them came in one event.
+    /// Time per output token: (last content − first content) / (tokens − 1), of the tokens that were sent;
+    /// `None` below two of them, and if all of them came in one event.
     pub fn tpot(&self) -> Option<Nanos> {
-        let gaps = self.output_tokens().checked_sub(1).filter(|gaps| *gaps > 0)?;
+        let sent = self.output_tokens().saturating_sub(self.hidden_tokens);
+        let gaps = sent.checked_sub(1).filter(|gaps| *gaps > 0)?;
         let is_spread = self.has_content() && self.content_events > 1;
         is_spread.then(|| Nanos(self.last_content.since(self.first_content).0 / gaps))
     }
@@ -127,6 +130,8 @@ pub struct EventStreamRecord {
     pub bytes: u64,
     /// Tokens of the answers of good requests, each by the server's count, else by events with content.
     pub tokens: u64,
+    /// Of these, tokens of reasoning that servers counted and did not send.
+    pub hidden_tokens: u64,
     /// Tokens of the prompts of good requests, as far as servers counted them.
     pub prompt_tokens: u64,
     /// Good requests whose tokens the server did not count.
@@ -156,7 +161,7 @@ pub struct EventStreamRecord {
     /// The same divided by the tokens of the later event, once for each token; only where the server counts
     /// them in every event.
     pub token_gap: Histogram,
-    /// (last content − first content) / (tokens − 1).
+    /// (last content − first content) / (tokens − 1), of the tokens that were sent.
     pub tpot: Histogram,
     /// (done − intended) / tokens.
     pub ntpot: Histogram,
@@ -201,6 +206,7 @@ impl EventStreamRecord {
         self.judged += 1;
         self.good += u64::from(goodput.is_some_and(|goodput| goodput.holds(sample)));
         self.tokens += sample.output_tokens();
+        self.hidden_tokens += sample.hidden_tokens;
         self.prompt_tokens += sample.prompt_tokens.unwrap_or(0);
         self.uncounted += u64::from(sample.tokens.is_none() && !sample.disbelieved);
         self.disbelieved += u64::from(sample.disbelieved);
@@ -269,6 +275,7 @@ impl EventStreamRecord {
         self.uncertain_events += other.uncertain_events;
         self.bytes += other.bytes;
         self.tokens += other.tokens;
+        self.hidden_tokens += other.hidden_tokens;
         self.prompt_tokens += other.prompt_tokens;
         self.uncounted += other.uncounted;
         self.count_differs += other.count_differs;
@@ -426,6 +433,7 @@ mod tests {
         bytes: 700,
         tokens: Some(5),
         prompt_tokens: Some(11),
+        hidden_tokens: 0,
         disbelieved: false,
     };
 
@@ -458,6 +466,13 @@ mod tests {
         // Two tokens in each event.
         let packed = EventStreamSample { tokens: Some(9), ..GOOD };
         assert_eq!((packed.tpot(), packed.ntpot()), (Some(Nanos(50)), Some(Nanos(111))));
+        // Four of them are reasoning that nobody saw.
+        let hidden = EventStreamSample { hidden_tokens: 4, ..packed };
+        assert_eq!((hidden.tpot(), hidden.ntpot()), (Some(Nanos(100)), Some(Nanos(111))));
+        let only_hidden = EventStreamSample { hidden_tokens: 9, ..packed };
+        assert_eq!(only_hidden.tpot(), None);
+        assert_eq!(record(&[hidden, packed], "tpot<=99ns").good, 1);
+        assert_eq!(record(&[hidden, packed], "tpot<=99ns").hidden_tokens, 4);
         let uncounted = EventStreamSample { tokens: None, ..GOOD };
         assert_eq!(uncounted.tpot(), Some(Nanos(100)));
         let at_once = EventStreamSample { content_events: 1, last_content: GOOD.first_content, ..packed };

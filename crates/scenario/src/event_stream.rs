@@ -99,6 +99,8 @@ pub struct Usage {
     pub prompt_tokens: Option<u64>,
     /// Tokens of the answer.
     pub completion_tokens: Option<u64>,
+    /// Of these, tokens of reasoning.
+    pub reasoning_tokens: Option<u64>,
 }
 
 impl EventStream {

@@ -25,8 +25,13 @@ fn read(stream: &[u8], cut: usize) -> (u64, u64, Option<Usage>, bool) {
 
 #[test]
 fn dialects_of_other_servers_are_understood() {
-    let usage =
-        |prompt, completion| Some(Usage { prompt_tokens: Some(prompt), completion_tokens: Some(completion) });
+    let usage = |prompt, completion| {
+        Some(Usage {
+            prompt_tokens: Some(prompt),
+            completion_tokens: Some(completion),
+            reasoning_tokens: None,
+        })
+    };
     let cases: [(&str, &[u8], _); 3] = [
         // The role alone is not a token, reasoning is one.
         ("vLLM", include_bytes!("dialects/vllm_chat.sse"), (7, 3, usage(12, 4), true)),

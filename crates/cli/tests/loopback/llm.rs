@@ -245,6 +245,24 @@ fn rates_of_tokens_are_no_higher_than_those_of_the_server() {
     // Four streams of a token each 50 ms; the first comes at once.
     assert!((60.0..=83.0).contains(&rate("/tokens_per_s")), "{streams:#}");
     assert!(rate("/goodput/per_s") <= 4.0 / 1.95 + 0.1, "{streams:#}");
+    // Streams that hang through the drain make no rate smaller.
+    let target = LlmTarget::start("--gap constant:10ms --stall 50%");
+    let result = target.load("--output-tokens 10 --concurrency 4 -d 1s --drain 5s --timeout 1m");
+    let streams = &result["event_streams"];
+    let rate = streams["tokens_per_s"].as_f64().expect("a rate");
+    let tokens = count(&result, "/event_streams/tokens");
+    assert!(tokens > 0 && result["drain_s"].as_f64() > Some(4.0), "{result:#}");
+    assert!(rate >= tokens as f64 / 2.2, "{tokens}: {streams:#}");
+}
+
+/// Tokens take their time in the model, however many bytes they are on the way.
+#[test]
+fn a_model_that_takes_its_time_is_not_limited_by_the_network() {
+    let target = LlmTarget::start("--gap constant:3ms --ttft constant:10ms");
+    let result = target.load("--output-tokens 150 --concurrency 2 -n 6");
+    assert!(count(&result, "/bytes/received") > 6 * (16 << 10), "{result:#}");
+    let limit = &result["verdict"]["limited_by"];
+    assert_eq!(limit["what"], "connection_limit", "{limit}");
 }
 
 #[test]

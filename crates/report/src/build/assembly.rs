@@ -157,7 +157,7 @@ impl RunResult {
             agents: Vec::new(),
             slow_clients: context.slow.as_ref().map(SlowClientsResult::new),
             records: RecordsResult::new(record, &context.records),
-            event_streams: event_streams(total, record.duration + record.drain),
+            event_streams: event_streams(total, record.streamed()),
             lag: lag(total),
             faults: Vec::new(),
             reconciliation: None,
@@ -171,7 +171,7 @@ pub(crate) fn lag(step: &StepRecord) -> Option<Summary> {
     (!step.lag.is_empty()).then(|| Summary::exact(&step.lag))
 }
 
-/// The streams of events of one step, or of all of them, over a measured part and a drain of this length.
+/// The streams of events of one step, or of all of them, over the time of this length in which they came.
 pub(crate) fn event_streams(step: &StepRecord, answered: Nanos) -> Option<EventStreamsResult> {
     step.event_streams.as_ref().map(|streams| EventStreamsResult::new(streams, answered))
 }
@@ -478,7 +478,7 @@ impl StepResult {
             statuses: statuses(record),
             errors: by_class(&record.errors),
             error_examples: ErrorExampleResult::all(&record.error_examples),
-            event_streams: event_streams(record, run.duration + run.drain),
+            event_streams: event_streams(record, run.streamed()),
             lag: lag(record),
         }
     }

@@ -31,6 +31,9 @@ pub struct EventStreamsResult {
     pub bytes: u64,
     /// Tokens of the answers to good requests: by the server's count (`usage`), else events with content.
     pub tokens: u64,
+    /// Of these, tokens of reasoning that the server counted and did not send; tpot is without them.
+    #[serde(default)]
+    pub hidden_tokens: u64,
     /// Tokens of their prompts, as far as the server reported them.
     pub prompt_tokens: u64,
     /// Good requests whose tokens the server did not count.
@@ -50,8 +53,9 @@ pub struct EventStreamsResult {
     /// Good requests with nothing but reasoning in it.
     #[serde(default)]
     pub unanswered: u64,
-    /// Tokens per second over all requests, from the begin of the measured part until the last answer was
-    /// waited for: tokens that come after the end of the load count, and so does their time.
+    /// Tokens per second over all requests, from the begin of the measured part to its end, or to that of the
+    /// interval in which the last content came: tokens that come after the end of the load count, and so does
+    /// their time.
     pub tokens_per_s: Option<f64>,
     /// Tokens per second that one user sees once the answer has begun: 1 / the mean of tpot.
     pub tokens_per_s_per_user: Option<f64>,
@@ -75,7 +79,8 @@ pub struct EventStreamsResult {
     /// The same divided by the tokens of the later event, once for each token; only where the server counts
     /// them in every event.
     pub itl_per_token: Summary,
-    /// Time per output token of a request: (last content − first content) / (tokens − 1).
+    /// Time per output token of a request: (last content − first content) / (tokens − 1), of the tokens that
+    /// were sent.
     pub tpot: Summary,
     /// Normalised time per output token of a request: response time / tokens.
     pub ntpot: Summary,
@@ -95,13 +100,13 @@ pub struct GoodputResult {
     pub good: u64,
     /// Their share of the requests that ended, from 0 to 1; null if none did.
     pub share: Option<f64>,
-    /// Their number per second, from the begin of the measured part until the last answer was waited for.
+    /// Their number per second, over the time of `tokens_per_s`.
     pub per_s: Option<f64>,
 }
 
 impl EventStreamsResult {
-    /// The streams of a record whose measured part and drain have this length together: what comes after the
-    /// end of the load is in it, and would be a rate that nobody has sent without its time.
+    /// The streams of a record whose content came within this time: what comes after the end of the load is in
+    /// it, and would be a rate that nobody has sent without its time.
     pub(crate) fn new(record: &EventStreamRecord, answered: Nanos) -> Self {
         let per_second = |count: u64| {
             let seconds = answered.as_secs_f64();
@@ -118,6 +123,7 @@ impl EventStreamsResult {
             uncertain_events: record.uncertain_events,
             bytes: record.bytes,
             tokens: record.tokens,
+            hidden_tokens: record.hidden_tokens,
             prompt_tokens: record.prompt_tokens,
             uncounted: record.uncounted,
             count_differs: record.count_differs,

@@ -73,7 +73,7 @@ pub struct StreamLevel {
 impl StreamLevel {
     /// The streams of a run; `None` if it had none.
     pub fn new(record: &RunRecord) -> Option<Self> {
-        let answered = record.duration + record.drain;
+        let answered = record.streamed();
         let streams = EventStreamsResult::new(record.total.event_streams.as_ref()?, answered);
         Some(Self {
             tokens_per_s: streams.tokens_per_s,

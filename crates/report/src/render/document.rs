@@ -11,7 +11,7 @@ mod generator;
 mod origin;
 pub(crate) mod records;
 mod steps;
-mod streams;
+pub(crate) mod streams;
 pub(crate) mod times;
 mod verdict;
 mod websocket;

@@ -282,7 +282,13 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     result.warmup_s = longest(|result| result.warmup_s);
     result.drain_s = longest(|result| result.drain_s);
     let duration = Nanos::from_secs_f64(result.duration_s);
-    let answered = duration + Nanos::from_secs_f64(result.drain_s);
+    // Each run's own time, by its rate: that of streams which hung through a drain is not in it.
+    let streamed = longest(|result| {
+        let streams = result.event_streams.as_ref();
+        let time = streams.and_then(|streams| Some(streams.tokens as f64 / streams.tokens_per_s?));
+        time.filter(|time| time.is_finite()).unwrap_or(0.0)
+    });
+    let answered = duration.max(Nanos::from_secs_f64(streamed));
     result.rate.target_per_s = summed(|result| result.rate.target_per_s);
     result.rate.achieved_per_s = (result.duration_s > 0.0).then(|| completed / result.duration_s);
     result.rate.started_per_s = per_second(result.accounting.started, duration);

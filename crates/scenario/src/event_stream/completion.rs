@@ -134,8 +134,11 @@ impl Said {
     fn untyped(self) -> EventFacts {
         if let Some(Something(done)) = self.done {
             let answer = self.message.answer || self.response.value.0;
-            let usage =
-                Usage { prompt_tokens: self.prompt_eval_count.0, completion_tokens: self.eval_count.0 };
+            let usage = Usage {
+                prompt_tokens: self.prompt_eval_count.0,
+                completion_tokens: self.eval_count.0,
+                reasoning_tokens: None,
+            };
             return EventFacts {
                 ends: done,
                 usage: (usage != Usage::default()).then_some(usage),
@@ -380,17 +383,61 @@ enum UsageMember {
     OutputTokens,
     CacheCreationInputTokens,
     CacheReadInputTokens,
+    CompletionTokensDetails,
+    OutputTokensDetails,
     #[serde(other)]
     Other,
+}
+
+/// The members of what is told of the tokens of an answer that matter.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum DetailsMember {
+    ReasoningTokens,
+    #[serde(other)]
+    Other,
+}
+
+/// What is told of the tokens of an answer.
+#[derive(Clone, Copy, Default)]
+struct Details {
+    reasoning: Count,
+}
+
+impl<'de> FromAny<'de> for Details {
+    fn members<A: MapAccess<'de>>(map: &mut A) -> Result<Self, A::Error> {
+        let mut details = Self::default();
+        while let Some(member) = map.next_key::<DetailsMember>()? {
+            match member {
+                DetailsMember::ReasoningTokens => details.reasoning = map.next_value()?,
+                DetailsMember::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(details)
+    }
+}
+
+impl<'de> Deserialize<'de> for Details {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        any(deserializer)
+    }
 }
 
 impl<'de> FromAny<'de> for Usage {
     fn members<A: MapAccess<'de>>(map: &mut A) -> Result<Self, A::Error> {
         let (mut prompt, mut input, mut cached, mut output) = (None, None, 0_u64, None);
+        let mut details = Details::default();
         while let Some(member) = map.next_key::<UsageMember>()? {
-            if let UsageMember::Other = member {
-                map.next_value::<IgnoredAny>()?;
-                continue;
+            match member {
+                UsageMember::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+                UsageMember::CompletionTokensDetails | UsageMember::OutputTokensDetails => {
+                    details = map.next_value()?;
+                    continue;
+                }
+                _ => {}
             }
             let Count(count) = map.next_value()?;
             match member {
@@ -401,11 +448,12 @@ impl<'de> FromAny<'de> for Usage {
                     cached = cached.saturating_add(count.unwrap_or(0));
                 }
                 UsageMember::CompletionTokens | UsageMember::OutputTokens => output = count.or(output),
-                UsageMember::Other => {}
+                _ => {}
             }
         }
         let input = input.map(|tokens: u64| tokens.saturating_add(cached));
-        Ok(Self { prompt_tokens: prompt.or(input), completion_tokens: output })
+        let reasoning_tokens = details.reasoning.0;
+        Ok(Self { prompt_tokens: prompt.or(input), completion_tokens: output, reasoning_tokens })
     }
 }
 
@@ -420,7 +468,8 @@ mod tests {
     use super::*;
 
     fn usage(prompt: impl Into<Option<u64>>, completion: impl Into<Option<u64>>) -> Option<Usage> {
-        Some(Usage { prompt_tokens: prompt.into(), completion_tokens: completion.into() })
+        let (prompt_tokens, completion_tokens) = (prompt.into(), completion.into());
+        Some(Usage { prompt_tokens, completion_tokens, reasoning_tokens: None })
     }
 
     #[test]
@@ -455,6 +504,17 @@ mod tests {
             (
                 r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}"#,
                 EventFacts { usage: usage(7, 3), ..nothing },
+            ),
+            (
+                r#"{"choices":[],"usage":{"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":6,"x":[]}}}"#,
+                EventFacts {
+                    usage: usage(None, 9).map(|all| Usage { reasoning_tokens: Some(6), ..all }),
+                    ..nothing
+                },
+            ),
+            (
+                r#"{"choices":[],"usage":{"completion_tokens_details":null,"completion_tokens":3}}"#,
+                EventFacts { usage: usage(None, 3), ..nothing },
             ),
             (
                 r#"{"choices":null,"usage":{"completion_tokens":3}}"#,

@@ -75,12 +75,17 @@ fn section(streams: &EventStreamsResult) -> Section {
 /// Remarks that are needed to read the counts.
 fn doubts(streams: &EventStreamsResult) -> Vec<String> {
     let mut doubts = Vec::new();
-    let requests = |count: u64| format!("{} requests", figure::count(count));
     if streams.count_differs > 0 {
         doubts.push(format!(
             "of {} the server counted other numbers of tokens than there were events with content; its count \
              is used",
             requests(streams.count_differs)
+        ));
+    }
+    if streams.hidden_tokens > 0 {
+        doubts.push(format!(
+            "{} of the tokens are reasoning that the server counted and did not send; TPOT is without them",
+            figure::count(streams.hidden_tokens)
         ));
     }
     if streams.uncounted > 0 {
@@ -95,11 +100,23 @@ fn doubts(streams: &EventStreamsResult) -> Vec<String> {
             requests(streams.disbelieved)
         ));
     }
-    if streams.empty > 0 {
-        doubts.push(format!("{} ended well without any content", requests(streams.empty)));
-    }
-    if streams.unanswered > 0 {
-        doubts.push(format!("{} ended well with reasoning and no answer", requests(streams.unanswered)));
-    }
+    doubts.extend(missing(streams));
     doubts
+}
+
+/// Remarks on good requests that nobody got anything from.
+pub(crate) fn missing(streams: &EventStreamsResult) -> Vec<String> {
+    let kinds = [
+        (streams.empty, "ended well without any content"),
+        (streams.unanswered, "ended well with reasoning and no answer"),
+    ];
+    let found = kinds.into_iter().filter(|(count, _)| *count > 0);
+    found.map(|(count, what)| format!("{} {what}", requests(count))).collect()
+}
+
+fn requests(count: u64) -> String {
+    match count {
+        1 => "1 request".to_owned(),
+        count => format!("{} requests", figure::count(count)),
+    }
 }

@@ -7,6 +7,7 @@ use crate::Style;
 use crate::contract::result::{ModelKind, RunResult};
 use crate::contract::summary::Summary;
 use crate::render::document::accounts::{rate_line, resent};
+use crate::render::document::streams::missing;
 use crate::render::document::times::unreached;
 use crate::render::document::{Document, Fact, Target, cell, seconds};
 use crate::render::layout::{Emphasis, Page, Row};
@@ -39,7 +40,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     let mut figures = Page::new(style);
     counts(&mut figures, result);
     times(&mut figures, result);
-    streams(&mut figures, document);
+    streams(&mut figures, document, result);
     if result.slow_clients.is_some() {
         document.beside.last().into_iter().for_each(|slow| section(&mut figures, slow));
     }
@@ -145,11 +146,14 @@ fn counts(page: &mut Page<'_>, result: &RunResult) {
 }
 
 /// Tokens and goodput.
-fn streams(page: &mut Page<'_>, document: &Document) {
+fn streams(page: &mut Page<'_>, document: &Document, result: &RunResult) {
     const SHOWN: [&str; 2] = ["goodput", "tokens"];
     let all = document.streams.iter().flat_map(|section| &section.facts);
     for fact in all.filter(|fact| SHOWN.contains(&fact.label)) {
         page.statement(Emphasis::Plain, fact.label, &format!(" {}", fact.line().text()));
+    }
+    for text in result.event_streams.iter().flat_map(missing) {
+        page.statement(Emphasis::Plain, &text, "");
     }
 }
 
@@ -163,6 +167,9 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
     };
     if let Some(probe) = &result.probe {
         all.push(("probe", &probe.service_time, "service time of requests beside the load"));
+    }
+    if let Some(lag) = &result.lag {
+        all.push(("lag", lag, "from the time in a message until it came"));
     }
     if let Some(streams) = result.event_streams.as_ref().filter(|streams| streams.ttft.count > 0) {
         all.push(("TTFT", &streams.ttft, "first content of a stream, from when it was due"));
