@@ -26,7 +26,7 @@ pub(crate) struct Schedule {
 }
 
 /// The value of `rate_of` for requests.
-pub(crate) const RATE_OF_REQUESTS: &str = "requests";
+const RATE_OF_REQUESTS: &str = "requests";
 
 /// Conversion from requests per connection to iterations of the run.
 pub(crate) struct PerConnection {
@@ -176,8 +176,9 @@ impl Resolver<'_> {
         Some(Schedule { profile, users, end, warmup, phases })
     }
 
-    /// Reads the unit that the rate counts.
-    pub(crate) fn rate_of(&mut self, patch: &PlanPatch, open: bool) -> Option<RateUnit> {
+    /// Reads the unit that the rate counts. h2loadrunner's `--rps` for the requests `of_crud` counts requests:
+    /// where a create fails, the next one takes the place of what would have followed.
+    pub(crate) fn rate_of(&mut self, patch: &PlanPatch, open: bool, of_crud: bool) -> Option<RateUnit> {
         let unit = self.read(patch.rate_of.as_ref(), |text| match text {
             "iterations" => Ok(RateUnit::Iterations),
             RATE_OF_REQUESTS => Ok(RateUnit::Requests),
@@ -186,7 +187,8 @@ impl Resolver<'_> {
         if !open {
             self.only_open(patch.rate_of.as_ref())?;
         }
-        let unit = unit?.unwrap_or(RateUnit::Iterations);
+        let counts_requests = of_crud && patch.rps.is_some() && patch.iterations.is_none();
+        let unit = unit?.unwrap_or(if counts_requests { RateUnit::Requests } else { RateUnit::Iterations });
         if let (RateUnit::Requests, Some(given), Some(count)) = (unit, &patch.rate_of, &patch.iterations) {
             let message =
                 format!("{} counts requests, so {} does not set the length of the run", given.by, count.by);

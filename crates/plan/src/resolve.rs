@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::Goodput;
+use plimsoll_metrics::{Goodput, RateUnit};
 use plimsoll_scenario::{PatternRoom, Redaction};
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_wire::http1::Limits;
@@ -20,7 +20,7 @@ use crate::crud::Crud;
 use crate::draft::Requests;
 use crate::grants::Grants;
 use crate::judging::DEFAULT_INTERVAL;
-use crate::load::{PerConnection, RATE_OF_REQUESTS, requests_per_iteration};
+use crate::load::{PerConnection, requests_per_iteration};
 use crate::phases::Phased;
 use crate::plan::first_joining;
 use crate::protocol::ProtocolPreference;
@@ -314,13 +314,13 @@ impl Resolver<'_> {
             self.check_websocket(patch, &requests.targets);
         }
         let usage = self.connections(patch, &demand);
-        let rate_of = self.rate_of(patch, open);
+        let rate_of = self.rate_of(patch, open, scenario.is_some());
         let dealing = self.dealing(patch);
         if let (Some(unit), Some(requests)) = (rate_of, &requests) {
             self.check_first_requests(patch, unit, &requests.scenarios);
         }
         let per_connection = match (&usage, &requests) {
-            (Some(usage), Some(requests)) => self.per_connection(patch, usage, requests, scenario),
+            (Some(usage), Some(requests)) => self.per_connection(patch, usage, requests, (rate_of, scenario)),
             _ => None,
         };
         let joining = requests.as_ref().map_or(Nanos::ZERO, |requests| first_joining(&requests.scenarios));
@@ -423,15 +423,15 @@ impl Resolver<'_> {
         patch: &PlanPatch,
         usage: &Usage,
         requests: &Requests,
-        crud: Option<&Crud>,
+        (rate_of, crud): (Option<RateUnit>, Option<&Crud>),
     ) -> Option<PerConnection> {
         let connections = usage.connections.initial;
         let given = patch.rps.as_ref()?;
+        if rate_of == Some(RateUnit::Requests) {
+            return Some(PerConnection { connections, requests: 1, iterations: 1 });
+        }
         if let Some(crud) = crud {
             return Some(PerConnection { connections, requests: u64::from(crud.steps()), iterations: 1 });
-        }
-        if patch.rate_of.as_ref().is_some_and(|given| given.text.trim() == RATE_OF_REQUESTS) {
-            return Some(PerConnection { connections, requests: 1, iterations: 1 });
         }
         match requests_per_iteration(&requests.scenarios) {
             Some((requests, iterations)) => Some(PerConnection { connections, requests, iterations }),
@@ -446,11 +446,20 @@ impl Resolver<'_> {
 
     /// Refuses flags for requests beside a plan that has its own.
     fn refuse_second_scenarios(&mut self, patch: &PlanPatch) {
-        let flags = [patch.urls.first(), patch.first_crud_flag(), patch.method.as_ref(), patch.body.as_ref()];
-        for given in flags.into_iter().flatten() {
+        let of_steps = "the plan's steps define the requests; leave it out, or take a plan without scenarios";
+        let of_script = "a script of wrk changes the request of a URL; steps of a plan have a `script` each, and \
+                         wscat's -s is --subprotocol";
+        let flags = [
+            (patch.urls.first(), of_steps),
+            (patch.first_crud_flag(), of_steps),
+            (patch.method.as_ref(), of_steps),
+            (patch.body.as_ref(), of_steps),
+            (patch.script.as_ref(), of_script),
+        ];
+        for (given, hint) in flags {
+            let Some(given) = given else { continue };
             let what = if given.by == "URL" { "a URL".to_owned() } else { given.by.to_string() };
             let problem = Problem::new(format!("{what} cannot be combined with a plan that has scenarios"));
-            let hint = "the plan's steps define the requests; leave it out, or take a plan without scenarios";
             self.problems.push(problem.with_hint(hint));
         }
     }

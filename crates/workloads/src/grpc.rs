@@ -10,6 +10,6 @@ mod schema;
 
 pub use calls::CallFactory;
 pub use judge::judge;
-pub use load::{Data, GrpcLoad, SchemaFile, method_name, origin};
+pub use load::{Data, GrpcLoad, SchemaFile, deadline_of, method_name, origin};
 pub use reflection::Reflection;
 pub use schema::{FileDescription, MethodDescription, Schema, SchemaError};

@@ -21,6 +21,8 @@ pub struct WebSocketLoad {
     pub compress: bool,
     /// The end of a message.
     pub answer: Answer,
+    /// Pause after each message, as `think` of a step has it.
+    pub think: Option<String>,
 }
 
 /// Source of the message.
@@ -78,7 +80,10 @@ impl WebSocketLoad {
             }
             Answer::Nothing => {}
         }
-        let message = json!({ "name": "message", "websocket": send });
+        let mut message = json!({ "name": "message", "websocket": send });
+        if let Some(think) = &self.think {
+            message["think"] = json!(think);
+        }
         let messages = match self.messages {
             1 => message,
             many => json!({ "repeat": many.to_string(), "steps": [message] }),
@@ -133,6 +138,7 @@ mod tests {
             subprotocol: None,
             compress: false,
             answer: Answer::Any,
+            think: None,
         }
     }
 

@@ -116,6 +116,10 @@ pub(crate) fn habit(args: &[OsString]) -> Option<String> {
                 "-q {rate} is {rate}/s for the whole run; hey's -q is for each connection: -R {all} is that load"
             ));
         }
+        "grpc" if words.iter().any(|word| word.contains("{{")) => {
+            "ghz's {{.RequestNumber}}, {{.UUID}} and the like are sent as they are written: they are ${sequence}, \
+             ${uuid} … here; `plimsoll import ghz` translates its configurations"
+        }
         "ingest" if is_of_arc() => {
             "Arc's scripts have settings that --preset arc has here, too: rate, length, format, batches, \
              workers, gzip, and a database for each kind"

@@ -272,7 +272,13 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--latency-correction" => "response times always count from the intended start",
         "-p" => "oha's `-p` is -m here (HTTP/2) or --pipeline; h2load's `-p h2c` is --http2",
         "--no-tls-proto" => "write --http2 for h2c, --http1.1 for http/1.1",
-        "-u" => "the number of users (Locust's, JMeter's) is --users; curl's `-u` is --basic user:password",
+        "-u" => {
+            "the number of users (Locust's, JMeter's) is --users; curl's `-u` is --basic user:password; aiperf's \
+             is the URL, without a flag"
+        }
+        "--streaming" => {
+            "answers of `plimsoll llm` are streams; a plan can say `stream: false` in `completion`"
+        }
         "--user" | "-a" => "user and password are --basic user:password",
         "-m" => "`-m` is the number of streams of `run`; the figure of `compare` and `history` is --metric",
         "--host" => "Locust's `--host` is the URL, without a flag",

@@ -104,9 +104,22 @@ pub(crate) fn reason(record: &RunRecord) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    /// The first line and the fields, those behind the body among them.
+    pub(crate) head: Vec<u8>,
     pub(crate) body: Vec<u8>,
     /// Number of bytes beyond those that were kept.
     pub(crate) cut: u64,
+}
+
+impl Answer {
+    /// Returns the value of a field by its name, the last of several.
+    pub(crate) fn field(&self, name: &str) -> Option<&[u8]> {
+        let fields = self.head.split(|byte| *byte == b'\n').filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        });
+        fields.filter(|(of, _)| of.eq_ignore_ascii_case(name.as_bytes())).last().map(|(_, value)| value)
+    }
 }
 
 /// Sends the steps of a plan whose target is `origin` in turn; returns all answers, whatever their status.
@@ -181,6 +194,7 @@ fn answers_within(
         .filter(|exchange| exchange.entry.status > 0)
         .map(|FailedExchange { entry, response, .. }| Answer {
             status: entry.status,
+            head: response.head,
             body: response.body,
             cut: response.cut,
         })

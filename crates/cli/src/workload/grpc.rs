@@ -5,6 +5,7 @@ use plimsoll_driver::clock;
 use plimsoll_metrics::figure;
 use plimsoll_plan::{PlanPatch, Problem, Switch};
 use plimsoll_report::Style;
+use plimsoll_wire::grpc::{CODES, read_status, read_status_message};
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::grpc::{Reflection, method_name, origin};
 use serde_json::json;
@@ -13,8 +14,8 @@ use crate::args::workload::grpc::{GrpcArgs, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::experiment::run::{self, RunRequest};
-use crate::workload::auxiliary_request::{answers_before, transport};
+use crate::experiment::run::{self, RunRequest, Workload};
+use crate::workload::auxiliary_request::{Answer, answers_before, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
@@ -43,12 +44,13 @@ fn reflected(args: &GrpcArgs, server: &str, method: &str) -> Result<Vec<u8>, Fai
     let (service, _) = method.split_once('/').unwrap_or((&method, ""));
     // The run has the same connections and metadata.
     let patch = &args.run.plan.settings.patch;
-    let flags = PlanPatch {
+    let mut flags = PlanPatch {
         headers: patch.headers.clone(),
         bearer: patch.bearer.clone(),
         http2: Switch::on("--http2"),
         ..transport(patch)
     };
+    GrpcArgs::spell_metadata(&mut flags).map_err(Failure::usage)?;
     let mut refusal = None;
     for path in Reflection::PATHS {
         match asked(&server, path, service, (&flags, patch))? {
@@ -86,9 +88,29 @@ fn asked(
         });
         let step = json!({ "post": path, "headers": headers, "body": body.replace("${", "$${") });
         let answers = answers_before(server, &[step], flags.clone(), of_load, LONGEST_ANSWER)?;
+        if let Some(refusal) = answers.first().and_then(refusal) {
+            return Ok(Err(refusal));
+        }
         let body = answers.first().map(|answer| answer.body.as_slice()).unwrap_or_default();
         if let Err(error) = reflection.answered(body) {
             return Ok(Err(error.to_string()));
+        }
+    }
+}
+
+/// Why a server gave no description; `None` if it may have given one.
+fn refusal(answer: &Answer) -> Option<String> {
+    const UNIMPLEMENTED: usize = 12;
+    if answer.status != 200 {
+        return Some(format!("the server has no reflection: it answers with status {}", answer.status));
+    }
+    match read_status(answer.field("grpc-status")?)? {
+        0 => None,
+        UNIMPLEMENTED => Some("the server has no reflection".to_owned()),
+        code => {
+            let said = read_status_message(answer.field("grpc-message").unwrap_or_default());
+            let said = if said.is_empty() { said } else { format!(": {said}") };
+            Some(format!("its reflection failed with {}{said}", CODES[code]))
         }
     }
 }
@@ -98,7 +120,7 @@ fn asked(
 /// # Errors
 /// Everything that is wrong with them.
 pub(crate) fn printed(args: &GrpcArgs) -> Result<PrintedPlan, Failure> {
-    PrintedPlan::new(&args.run, (NAME, text(args)?), |_| Ok(()), &[])
+    PrintedPlan::new(&args.run, (NAME, text(args)?), GrpcArgs::spell_metadata, &[])
 }
 
 /// The command.
@@ -107,5 +129,13 @@ pub(crate) fn command(args: &GrpcArgs, look: Theme, style: &Style) -> Result<Exi
         return printed(args)?.show(args.run.output.quiet);
     }
     let request = RunRequest::made(&args.run, NAME, text(args)?);
-    run::carry_out(&request, &mut (), look, style)
+    run::carry_out(&request, &mut Calls, look, style)
+}
+
+struct Calls;
+
+impl Workload for Calls {
+    fn amend(&mut self, flags: &mut PlanPatch) -> Result<(), Problem> {
+        GrpcArgs::spell_metadata(flags)
+    }
 }

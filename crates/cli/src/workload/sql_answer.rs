@@ -194,7 +194,7 @@ mod tests {
     const STYLE: Style = Style { color: false, unicode: true, width: 60 };
 
     fn answer(status: u16, body: &str) -> Answer {
-        Answer { status, body: body.as_bytes().to_vec(), cut: 0 }
+        Answer { status, head: Vec::new(), body: body.as_bytes().to_vec(), cut: 0 }
     }
 
     fn table(columns: &[&str], rows: Value) -> String {

@@ -229,6 +229,16 @@ fn a_server_describes_its_services_by_reflection() {
     let finished = run(&format!("grpc {} no.Service/At", plain.endpoint));
     assert_ne!(finished.code, Some(0));
     assert!(finished.stderr.contains("--descriptors FILE"), "{}", finished.stderr);
+    // A server that has it and fails is not one without.
+    for (fault, said) in [
+        ("100%:UNAVAILABLE", "UNAVAILABLE"),
+        ("100%:UNAUTHENTICATED", "its reflection failed with UNAUTHENTICATED"),
+    ] {
+        let failing = Sink::start(&format!("--grpc --fail {fault}"));
+        let finished = run(&format!("grpc {} no.Service/At", failing.endpoint));
+        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        assert!(finished.stderr.contains(said), "{fault}: {}", finished.stderr);
+    }
 }
 
 /// The command waited for a minute, whatever `--timeout` said.

@@ -56,6 +56,37 @@ fn loads_that_make_no_sense() {
     run("gopher://127.0.0.1/").assert_refused(2, "gopher");
 }
 
+#[test]
+fn flags_of_requests_are_refused_beside_steps() {
+    let echo = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
+    let folder = Folder::new();
+    let (plan, script) = (
+        folder.write(
+            "plan.json",
+            r#"{"targets": {"t": "http://127.0.0.1:1"}, "scenarios": [{"steps": [{"get": "/"}]}]}"#,
+        ),
+        folder.write("wrk.lua", "wrk.method = 'PUT'"),
+    );
+    for load in [
+        format!("run {plan}"),
+        "ws ws://127.0.0.1:1/ --message a".to_owned(),
+        format!("grpc http://127.0.0.1:1 echo.v1.Echo/Say --proto {echo}"),
+        "llm http://127.0.0.1:1/v1 --model m".to_owned(),
+    ] {
+        for flag in [
+            format!("-s {script}"),
+            "-X PUT".to_owned(),
+            "-b text".to_owned(),
+            "--crud-create-method PUT".to_owned(),
+        ] {
+            let finished = run(&format!("{load} {flag}"));
+            assert_eq!(finished.code, Some(2), "{load} {flag}: {finished:?}");
+        }
+    }
+    run(&format!("run {plan} -s {script}"))
+        .assert_refused(2, "--script cannot be combined with a plan that has");
+}
+
 /// Runs this program where it may have at most this many descriptors.
 fn limited(descriptors: u32, args: &str) -> Finished {
     let script = format!("ulimit -n {descriptors}; exec \"$0\" {args}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_plan::document::{Field, GrpcSpec, Settings, StepSpec};
 use plimsoll_plan::{Files, PlanPatch, Problems};
 use plimsoll_workloads::BODIES;
-use plimsoll_workloads::grpc::method_name;
+use plimsoll_workloads::grpc::{deadline_of, method_name};
 use serde_json::Value;
 
 use super::{call, document};
@@ -142,6 +142,10 @@ fn the_call(top: &mut Object<'_>, findings: &mut Findings) -> Option<(StepSpec, 
     }
     let timeout = top.filled("timeout", findings).unwrap_or(TIMEOUT);
     step.timeout = text(timeout);
+    // ghz tells the server, too.
+    if let Some(deadline) = deadline_of(timeout) {
+        draft::header(&mut step, "grpc-timeout", &deadline, "/timeout", findings);
+    }
     Some((step, host?))
 }
 

@@ -96,6 +96,7 @@ scenarios:
         headers:
           x-id: ${uuid}
           x-any: \"{{.Other}}\"
+          grpc-timeout: 5000000u
         grpc:
           proto: shop.proto
           message:

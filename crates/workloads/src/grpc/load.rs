@@ -1,6 +1,7 @@
 //! A load on one method of a gRPC service.
 
 use plimsoll_core::Nanos;
+use plimsoll_schedule::parse_duration;
 use plimsoll_wire::grpc::write_timeout;
 use serde_json::{Map, Value, json};
 
@@ -51,6 +52,12 @@ pub struct GrpcLoad {
     pub wait: bool,
     /// The deadline that the server is told (`grpc-timeout`).
     pub deadline: Option<Nanos>,
+}
+
+/// Returns the value of `grpc-timeout` for a duration such as `1m30s`; `None` if it is none, or zero.
+pub fn deadline_of(duration: &str) -> Option<String> {
+    let deadline = parse_duration(duration).ok().filter(|time| *time > Nanos::ZERO)?;
+    Some(write_timeout(deadline.0))
 }
 
 impl GrpcLoad {

@@ -2,9 +2,11 @@
 
 pub(crate) mod service;
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use plimsoll_core::Nanos;
-use plimsoll_plan::Problem;
+use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_schedule::parse_duration;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::grpc::{Data, GrpcLoad, SchemaFile};
@@ -33,7 +35,8 @@ pub(crate) const SETTINGS: [(&str, &str); 10] = [
 #[command(mut_arg("iterations", |arg| arg.visible_alias("total")))]
 #[command(mut_arg("users", |arg| arg.visible_alias("concurrency")))]
 #[command(mut_arg("rate", |arg| arg.short_alias('r')))]
-#[command(mut_arg("headers", |arg| arg.visible_alias("metadata").help(HEADERS_HELP)))]
+#[command(mut_arg("headers", |arg| arg.visible_alias("metadata").short_alias('m').help(HEADERS_HELP)))]
+#[command(mut_arg("max_concurrent_streams", |arg| arg.short(None)))]
 #[command(mut_arg("insecure", |arg| arg.alias("skipTLS")))]
 pub(crate) struct GrpcArgs {
     #[command(flatten)]
@@ -46,7 +49,7 @@ pub(crate) struct GrpcArgs {
 }
 
 const USAGE: &str = "plimsoll grpc [OPTIONS] <HOST:PORT> <package.Service/Method>";
-const HEADERS_HELP: &str = "Metadata of each call: 'NAME: VALUE'; repeatable";
+const HEADERS_HELP: &str = "Metadata of each call: 'NAME: VALUE', or ghz's object of JSON; repeatable";
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Call")]
@@ -119,6 +122,31 @@ impl GrpcArgs {
             wait: call.wait,
             deadline,
         })
+    }
+
+    /// Writes metadata that was given as an object of JSON as fields.
+    ///
+    /// # Errors
+    /// An object that is none of texts.
+    pub(crate) fn spell_metadata(flags: &mut PlanPatch) -> Result<(), Problem> {
+        let mut headers = Vec::new();
+        for given in std::mem::take(&mut flags.headers) {
+            if !given.text.trim_start().starts_with('{') {
+                headers.push(given);
+                continue;
+            }
+            let fields: BTreeMap<String, String> = serde_json::from_str(&given.text).map_err(|error| {
+                let problem = Problem::new(format!("{}: no object of texts: {error}", given.by));
+                problem.with_hint("write it as in --metadata '{\"trace\": \"a\"}', or 'trace: a'")
+            })?;
+            headers.extend(
+                fields
+                    .into_iter()
+                    .map(|(name, value)| RawValue { text: format!("{name}: {value}"), ..given.clone() }),
+            );
+        }
+        flags.headers = headers;
+        Ok(())
     }
 
     fn server_and_method(&self) -> Result<(&str, &str), Problem> {

@@ -34,7 +34,8 @@ const AUTO: &str = "auto";
 // What those are called who come from other tools for language models.
 #[command(mut_arg("connections", |arg| arg.visible_alias("concurrency").help(CONNECTIONS_HELP)))]
 #[command(mut_arg("rate", |arg| arg.visible_alias("request-rate")))]
-#[command(mut_arg("iterations", |arg| arg.visible_alias("num-prompts")))]
+#[command(mut_arg("iterations", |arg| arg.visible_aliases(["num-prompts", "request-count"])))]
+#[command(mut_arg("max_concurrent_streams", |arg| arg.short(None)))]
 pub(crate) struct LlmArgs {
     #[command(flatten)]
     prompt: PromptArgs,
@@ -51,11 +52,11 @@ const CONNECTIONS_HELP: &str = "Requests at a time [default: 1; with --rate: as 
 #[command(next_help_heading = "Prompts")]
 struct PromptArgs {
     /// Name of the model
-    #[arg(long, value_name = "NAME")]
+    #[arg(short = 'm', long, value_name = "NAME")]
     model: String,
     /// API to use: chat, completions or responses (of OpenAI and many others), anthropic, ollama or
     /// ollama-generate [default: that of the URL's path, or else chat]
-    #[arg(long, value_name = "API", value_parser = named(&Api::ALL, Api::name))]
+    #[arg(long, value_name = "API", value_parser = named(&Api::ALL, Api::name), visible_alias = "endpoint-type")]
     api: Option<Api>,
     /// Path of the requests [default: that of the URL, or the usual one of the API]
     ///
@@ -64,10 +65,10 @@ struct PromptArgs {
     #[arg(long, value_name = "PATH")]
     endpoint: Option<String>,
     /// Length of prompts in tokens: 512, normal:512,100 (mean, deviation) or uniform:100,900 [default: 128]
-    #[arg(long, value_name = "LENGTH", conflicts_with = "prompts")]
+    #[arg(long, value_name = "LENGTH", conflicts_with = "prompts", visible_alias = "isl")]
     input_tokens: Option<String>,
     /// Length of answers in tokens at most: a length, as of prompts [default: 64]
-    #[arg(long, value_name = "LENGTH")]
+    #[arg(long, value_name = "LENGTH", visible_alias = "osl")]
     output_tokens: Option<String>,
     /// Tokens at the front of prompts that all of them share
     #[arg(long, value_name = "N")]

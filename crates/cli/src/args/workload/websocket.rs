@@ -10,7 +10,7 @@ use crate::args::run::RunArgs;
 use crate::base::failure::Failure;
 
 /// Settings of the plan that the flags come to, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 8] = [
+pub(crate) const SETTINGS: [(&str, &str); 9] = [
     ("server", "URL"),
     ("open", "URL"),
     ("send", "--message"),
@@ -19,6 +19,7 @@ pub(crate) const SETTINGS: [(&str, &str); 8] = [
     ("subprotocols", "--subprotocol"),
     ("compress", "--compress"),
     ("receive", "--expect"),
+    ("think", "--think"),
 ];
 
 #[derive(Debug, Args)]
@@ -61,6 +62,9 @@ struct MessageArgs {
     /// Await no answers: a message ends when it is sent
     #[arg(long)]
     no_answer: bool,
+    /// Pause after each message, as of a user who reads and writes: 5s
+    #[arg(long, value_name = "TIME")]
+    think: Option<String>,
 }
 
 impl WebSocketArgs {
@@ -95,6 +99,7 @@ impl WebSocketArgs {
                 (None, true) => Answer::Nothing,
                 (None, false) => Answer::Any,
             },
+            think: flags.think.clone(),
         })
     }
 }
