@@ -59,6 +59,7 @@ mod steering;
 mod terminal;
 mod thresholds;
 mod tokens;
+mod traces;
 pub(crate) mod truth;
 mod try_once;
 mod ui;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Arrival, Nanos, Shard};
 use plimsoll_plan::{Load, Plan};
-use plimsoll_scenario::{Context, Fingerprint};
+use plimsoll_scenario::{Context, Fingerprint, TraceKey};
 
 use crate::addresses::TargetAddress;
 use crate::target_pool::TargetPool;
@@ -109,6 +109,9 @@ fn rendered(
             }
             let context = Context {
                 index: arrival.index,
+                step: 0,
+                // Every worker has traces of its own.
+                trace_key: TraceKey::default(),
                 worker: worker.index,
                 unix_ns: 0,
                 variables: &variables,

@@ -33,6 +33,7 @@ mod resending;
 mod routes;
 mod routing;
 mod sending;
+mod slowest;
 mod stalls;
 mod starting;
 mod step_table;
@@ -51,7 +52,7 @@ use plimsoll_metrics::{
     WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan};
-use plimsoll_scenario::{Feeds, Scripts};
+use plimsoll_scenario::{Feeds, Scripts, TraceKey};
 
 use crate::addresses::TargetAddress;
 use crate::connection::Conn;
@@ -78,6 +79,7 @@ use outgoing::Outgoing;
 use poll_queue::PollQueue;
 use records::Records;
 use routes::Routes;
+use slowest::SlowestOfSteps;
 use stalls::Stalls;
 use step_table::StepTable;
 use users::Users;
@@ -180,6 +182,8 @@ pub struct Worker<'p, B> {
     misbehaviour: Option<Box<Misbehaviour>>,
     exchanges: Exchanges,
     failures: Failures,
+    slowest: SlowestOfSteps,
+    trace_key: TraceKey,
     pacer: Pacer,
     clock: Clock,
     stalls: Stalls,
@@ -243,6 +247,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             misbehaviour: Misbehaviour::of(plan, shard),
             exchanges: Exchanges::new(plan, log),
             failures: Failures::new(plan.steps.len()),
+            slowest: SlowestOfSteps::new(plan.steps.len()),
+            trace_key: TraceKey::random(),
             pacer: Pacer::new(plan.pacing, peak),
             clock: Clock::new(unix_offset),
             stalls: Stalls::default(),

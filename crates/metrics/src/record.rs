@@ -5,6 +5,7 @@ mod answers;
 mod connection;
 mod machine;
 mod phase;
+mod slowest;
 mod steering;
 mod watched;
 mod websocket;
@@ -23,6 +24,7 @@ pub use self::machine::{
     OwnSegments, ProcessUse, TargetProcess, ThreadUse, Throttling,
 };
 pub use self::phase::{PhaseMerger, PhaseRecord};
+pub use self::slowest::{SlowRequest, Slowest};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
 pub use self::websocket::WebSocketRecord;
@@ -124,6 +126,9 @@ pub struct StepRecord {
     /// it.
     #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub lag: Histogram,
+    /// The slowest requests of the measured part.
+    #[serde(default, skip_serializing_if = "Slowest::is_empty")]
+    pub slowest: Slowest,
     /// The first failed request of each class by the name of that, and under [`TIMED_OUT`] the first without
     /// a response in time. Of the measured part only. Saved runs have them in their results.
     #[serde(skip)]
@@ -151,6 +156,9 @@ pub struct ErrorExample {
     pub connection: u64,
     /// The address that the connection goes to; empty without one.
     pub address: String,
+    /// The id of its trace, 32 hexadecimal digits; `None` if it named none to its server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
 }
 
 /// The classes of failure in which a whole response came.
@@ -233,6 +241,7 @@ impl StepRecord {
         if let Some(streams) = &other.event_streams {
             self.event_streams.get_or_insert_default().merge(streams);
         }
+        self.slowest.merge(&other.slowest);
         self.merge_examples(&other.error_examples);
     }
 

@@ -122,6 +122,8 @@ pub struct Plan {
     pub interval: Nanos,
     /// Interval of live statistics: a multiple of [`interval`](Self::interval).
     pub statistics: Nanos,
+    /// Link to the trace of a request, for reports.
+    pub trace_link: Option<String>,
     /// Names and values that must not be shown: names and URLs of this plan are without secrets already.
     pub redaction: Redaction,
 }
@@ -155,7 +157,7 @@ impl Plan {
             for op in scenario.program.ops() {
                 match op {
                     Op::Send(step) => {
-                        let action = self.steps[*step as usize].request.websocket();
+                        let action = self.steps.get(*step as usize).and_then(|step| step.request.websocket());
                         if owed && action == Some(WebSocketAction::Receive) {
                             awaited[*step as usize] = Awaited::Answer;
                         }

@@ -15,6 +15,27 @@ use crate::targets::Servers;
 use crate::url::Url;
 use crate::{PlanPatch, Problem, Protocol};
 
+/// The header of W3C Trace Context.
+const TRACEPARENT: &str = "traceparent";
+/// What is wrong with a text that is no link to a trace.
+const NO_LINK: &str = "a link to a trace begins with http:// or https:// and has ${trace_id} in it";
+
+/// Reads a link to a trace.
+fn parse_link(text: &str) -> Result<String, &'static str> {
+    let is_web = text.starts_with("https://") || text.starts_with("http://");
+    if is_web && text.contains("${trace_id}") { Ok(text.to_owned()) } else { Err(NO_LINK) }
+}
+
+/// The value of `traceparent` of requests of which this share is marked as sampled.
+fn parse_sampled(text: &str) -> Result<String, String> {
+    let share = if text == "true" { "100%" } else { text };
+    let value = format!("${{traceparent({share})}}");
+    match Template::parse(value.as_bytes()) {
+        Ok(_) => Ok(value),
+        Err(_) => Err(format!("`{text}` is not a share: write one from 0% to 100%")),
+    }
+}
+
 impl Resolver<'_> {
     /// Reads the URLs and everything that goes into a request, and compiles one scenario per URL.
     pub(crate) fn requests(
@@ -158,7 +179,19 @@ impl Resolver<'_> {
                 }
             }
         }
-        (headers.len() == patch.headers.len()).then_some(headers)
+        let complete = headers.len() == patch.headers.len();
+        let share = self.read(patch.trace_context.as_ref(), parse_sampled);
+        if let Some(value) = share?
+            && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(TRACEPARENT))
+        {
+            headers.push((TRACEPARENT.to_owned(), value));
+        }
+        complete.then_some(headers)
+    }
+
+    /// Reads the link to a trace.
+    pub(crate) fn trace_link(&mut self, patch: &PlanPatch) -> Option<Option<String>> {
+        self.read(patch.trace_link.as_ref(), parse_link)
     }
 
     /// The body: `@file` as it is, any other text as a template.

@@ -335,6 +335,7 @@ impl Resolver<'_> {
         let client_faults = self.client_faults(patch);
         let judging = self.judging(patch);
         let goodput = self.read(patch.goodput.as_ref(), Goodput::parse);
+        let trace_link = self.trace_link(patch);
         self.check_redaction(patch);
         let (mut requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
         let (http2, _, (thresholds, statistics)) = (http2?, crud?, judging?);
@@ -397,6 +398,7 @@ impl Resolver<'_> {
             goodput: goodput?,
             interval: statistics.min(DEFAULT_INTERVAL),
             statistics,
+            trace_link: trace_link?,
             redaction: self.redaction.clone(),
         };
         if limits.drain.is_none() {

@@ -15,6 +15,7 @@ pub mod records;
 pub mod result;
 pub mod slices;
 pub mod slow;
+pub(crate) mod slowest;
 pub mod suite;
 pub mod summary;
 pub mod sweep;

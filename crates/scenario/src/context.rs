@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::PatternRoom;
+use crate::slot::TraceKey;
 use crate::token::{Signer, Tokens};
 
 /// Inputs of a rendering, besides random numbers.
@@ -12,6 +13,10 @@ use crate::token::{Signer, Tokens};
 pub struct Context<'a> {
     /// Index of the arrival, unique in the run; all steps of an iteration have that of the iteration.
     pub index: u64,
+    /// Position of the step among those of the plan.
+    pub step: u32,
+    /// What tells the traces of requests from those of other processes.
+    pub trace_key: TraceKey,
     /// Index of the worker that renders.
     pub worker: u32,
     /// Wall-clock time, nanoseconds since 1970.

@@ -81,7 +81,7 @@ pub use round_robin::WeightedRoundRobin;
 pub use script::{ScriptError, ScriptSource, Scripts};
 pub use session::Session;
 pub use shared_text::SharedText;
-pub use slot::{Slot, Writing};
+pub use slot::{Slot, TraceKey, Writing};
 pub use spec::{Body, Dialect, ForwardProxy, RequestSpec, Scheme};
 pub use supply::{ALWAYS, Bodies, BodyMaker, BodySource, BodySupply, FollowUp, SuppliedBody};
 pub use template::Template;

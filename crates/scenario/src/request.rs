@@ -524,6 +524,11 @@ impl RequestTemplate {
         self.front.needs_clock() || self.measured().is_some_and(Template::needs_clock)
     }
 
+    /// Returns `true` if the request names itself in the traces of its server: by `${traceparent}` in its head.
+    pub fn is_traced(&self) -> bool {
+        self.front.slots().any(|slot| matches!(slot, Slot::Traceparent { .. }))
+    }
+
     /// Returns `true` if the request has a body.
     pub fn has_body(&self) -> bool {
         !matches!(self.content, Content::None)

@@ -5,6 +5,7 @@ mod function;
 mod parse;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod write;
 mod zipf;
 
@@ -16,6 +17,7 @@ pub(crate) use function::base64url;
 pub use function::{Call, Function, Length};
 pub use parse::slot_end;
 pub(crate) use parse::{Parsed, Parser};
+pub use trace::TraceKey;
 pub(crate) use write::{write_decimal, write_random_hex};
 pub use zipf::Zipf;
 
@@ -32,6 +34,12 @@ pub enum Slot {
     Worker,
     /// `uuid`: a random UUID (RFC 9562, version 4).
     Uuid,
+    /// `traceparent`, `traceparent(share)`: the header of W3C Trace Context, with the [id](TraceKey::id_of) of the
+    /// request.
+    Traceparent {
+        /// Share of the requests whose servers are to record their traces, in parts of 2^32 - 1.
+        sampled: u32,
+    },
     /// `timestamp_s`, `timestamp_ms`, `timestamp_us`, `timestamp_ns`: time since 1970 in units of this many
     /// nanoseconds, rounded down.
     Timestamp {
@@ -148,6 +156,7 @@ impl Slot {
         "sequence",
         "worker",
         "uuid",
+        "traceparent",
         "timestamp_s",
         "timestamp_ms",
         "timestamp_us",
@@ -179,6 +188,7 @@ impl Slot {
     pub fn fixed_len(&self) -> Option<usize> {
         match self {
             Self::Uuid => Some(36),
+            Self::Traceparent { .. } => Some(trace::TRACEPARENT_LEN),
             Self::RandomHex(n) | Self::RandomString(n) => Some(*n as usize),
             // All numbers between two of the same sign and the same number of digits have that number too.
             Self::RandomInt { low, high } => {
@@ -324,7 +334,11 @@ impl Slot {
     pub(crate) fn draws(&self) -> u32 {
         match self {
             Self::Uuid => 2,
-            Self::RandomInt { .. } | Self::RandomFloat { .. } | Self::Zipf(_) | Self::Pick(_) => 1,
+            Self::Traceparent { .. }
+            | Self::RandomInt { .. }
+            | Self::RandomFloat { .. }
+            | Self::Zipf(_)
+            | Self::Pick(_) => 1,
             Self::RandomHex(n) => n.div_ceil(write::HEX_OF_ONE_DRAW as u32),
             Self::RandomString(n) => n.div_ceil(write::CHARACTERS_OF_ONE_DRAW as u32),
             Self::Call(call) => call.function.draws() + call.argument.draws(),
@@ -347,6 +361,10 @@ impl Slot {
             Self::Sequence => write_decimal(context.index, out),
             Self::Worker => write_decimal(u64::from(context.worker), out),
             Self::Uuid => write::write_uuid(random, out),
+            Self::Traceparent { sampled } => {
+                let id = context.trace_key.id_of(context.index, context.step);
+                trace::write_traceparent(id, *sampled, random, out);
+            }
             Self::Timestamp { unit_ns } => write_decimal(context.unix_ns / unit_ns, out),
             Self::RandomInt { low, high } => write::write_random_int(*low, *high, random, out),
             Self::RandomFloat { low, high, digits } => {

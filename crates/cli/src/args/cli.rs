@@ -11,6 +11,7 @@ use crate::args::compare::{CompareArgs, HistoryArgs};
 use crate::args::document::DocumentArgs;
 use crate::args::find::FindArgs;
 use crate::args::fleet_command::{AgentArgs, FleetArgs};
+use crate::args::help::ROOT_HELP;
 use crate::args::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
 use crate::args::import::ImportArgs;
 use crate::args::record::RecordArgs;
@@ -31,9 +32,7 @@ use crate::base::color::ColorChoice;
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, max_term_width = 100)]
 #[command(disable_help_subcommand = true)]
-#[command(
-    after_help = "`plimsoll URL` is the same as `plimsoll run URL`. `plimsoll COMMAND --help` says more."
-)]
+#[command(after_help = ROOT_HELP)]
 pub(crate) struct Cli {
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]

@@ -11,12 +11,13 @@ use crate::args::cli::Cli;
 use crate::args::{other_programs, workload};
 
 /// The commands in the groups in which help shows them, the hidden one last.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 8] = [
     ("Run", &["run", "check", "explain", "try", "find", "ab", "calibrate", "import", "record", "ui"]),
     ("Look at results", &["runs", "show", "report", "compare", "history", "export", "verify", "merge", "rm"]),
     ("Servers to test against", &["sink", "target", "cluster", "demo"]),
     ("Several machines", &["fleet", "agent"]),
-    ("Special loads", &workload::NAMES),
+    ("Other protocols", &["grpc", "ws", "llm"]),
+    ("Ready-made loads", &["crud", "cache", "ingest", "canister"]),
     ("This program", &["schema", "completions", "man"]),
     ("", &["reference"]),
 ];

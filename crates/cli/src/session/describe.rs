@@ -437,10 +437,10 @@ mod tests {
         };
         let (lines, _) = described(|patch| {
             crud(patch);
-            patch.rps = given("25");
+            patch.rate = given("25");
         });
         let tail = "uniform, 4 connections, then queue, HTTP/1.1, 1 thread, for 5s";
-        assert_eq!(lines, [format!("open: 100 requests/s (33.333 iterations/s of 3 requests) {tail}")]);
+        assert_eq!(lines, [format!("open: 75 requests/s (25 iterations/s of 3 requests) {tail}")]);
         let (lines, _) = described(|patch| {
             crud(patch);
             (patch.duration, patch.stages) = (None, given("2s@10,3s@20"));

@@ -337,6 +337,7 @@ pub(crate) fn context(
         calibration: None,
         repeated,
         slices: before.slices,
+        trace_link: plan.trace_link.clone(),
         records: plan.records(),
         probe: None,
         slow: None,

@@ -87,6 +87,9 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         self.records.measured.record(&sample);
+        if self.slowest.has_room(request.step, sample.response_time()) {
+            self.keep_slow(request, &sample);
+        }
         if self.stalls.met(intended, at) {
             self.records.measured.record_in_stall(&sample);
         }
@@ -504,8 +507,8 @@ impl<B: Backend> Worker<'_, B> {
         self.exchanges.log.flush();
         let mut steps = self.records.measured.finish();
         let (examples, error_examples) = self.failures.finish();
-        for (step, examples) in steps.iter_mut().zip(examples) {
-            step.error_examples = examples;
+        for ((step, examples), slowest) in steps.iter_mut().zip(examples).zip(self.slowest.finish()) {
+            (step.error_examples, step.slowest) = (examples, slowest);
         }
         let mut iterations = self.counts.iterations();
         let ended = iterations.completed + iterations.failed;

@@ -201,6 +201,8 @@ impl<B: Backend> Worker<'_, B> {
         };
         let context = Context {
             index: request.index,
+            step: request.step,
+            trace_key: self.trace_key,
             worker: self.shard.index,
             unix_ns: self.clock.unix_ns(),
             variables: &session.state.variables,

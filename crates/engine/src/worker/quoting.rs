@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::Backend;
-use plimsoll_metrics::ErrorExample;
+use plimsoll_metrics::{ErrorExample, Sample, SlowRequest, TIMED_OUT};
 use plimsoll_scenario::first_line;
 
 use super::Worker;
@@ -14,6 +14,40 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn note_error(&mut self, class: ErrorClass, reason: &str) {
         let shown = || self.plan.redaction.in_text(reason).into_owned();
         self.failures.note(class, self.exchanges.keeps, shown);
+    }
+
+    /// The id under which the server's trace of a request is found, if the request says it.
+    fn trace_of(&self, request: &InFlight) -> Option<String> {
+        let traced = self.plan.steps[request.step as usize].request.is_traced();
+        traced.then(|| format!("{:032x}", self.trace_key.id_of(request.index, request.step)))
+    }
+
+    /// Keeps a request of the measured part that is one of the slowest of its step.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn keep_slow(&mut self, request: &InFlight, sample: &Sample) {
+        let failure = match sample.outcome {
+            Outcome::Ok => String::new(),
+            // We ended it, whatever it would have taken.
+            Outcome::Failed(ErrorClass::AbortedByUs) => return,
+            Outcome::Failed(class) => class.name().to_owned(),
+            Outcome::TimedOut => TIMED_OUT.to_owned(),
+        };
+        let sent = (sample.sent != Nanos::MAX).then_some(sample.sent);
+        let first_byte = (sample.first_byte < sample.done).then_some(sample.first_byte);
+        self.slowest.note(
+            request.step,
+            SlowRequest {
+                at: sample.intended.since(self.clock.start),
+                response_time: sample.response_time(),
+                service_time: sent.map(|_| sample.service_time()),
+                first_byte_time: sent.and_then(|sent| Some(first_byte?.since(sent))),
+                status: sample.status,
+                failure,
+                worker: self.shard.index,
+                trace_id: self.trace_of(request),
+            },
+        );
     }
 
     /// Keeps a request of the measured part that has ended badly, if it is the first one of its class and
@@ -55,6 +89,7 @@ impl<B: Backend> Worker<'_, B> {
             worker: self.shard.index,
             connection,
             address,
+            trace_id: self.trace_of(request),
         };
         self.failures.show(request.step, class, example);
     }

@@ -118,6 +118,8 @@ impl<B: Backend> Worker<'_, B> {
         });
         let context = Context {
             index: request.index,
+            step: request.step,
+            trace_key: self.trace_key,
             worker: self.shard.index,
             unix_ns,
             variables: self.iterations.sessions.variables(request.session),
@@ -227,6 +229,8 @@ impl<B: Backend> Worker<'_, B> {
         let needs = &self.plan.steps[request.step as usize].needs;
         let context = Context {
             index: request.index,
+            step: request.step,
+            trace_key: self.trace_key,
             worker: self.shard.index,
             unix_ns,
             variables: self.iterations.sessions.variables(request.session),

@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::{
-    AcceptQueue, Claim, CoreUse, Interval, LimitedBy, MachineInterval, Model, NetworkUse, OwnSegments,
+    AcceptQueue, Claim, CoreUse, Interval, LimitedBy, MachineInterval, Model, NetworkUse, OwnSegments, Peer,
     ProcessUse, RunRecord, Stall, TargetProcess, Throttling, judge,
 };
 
@@ -340,7 +340,18 @@ fn a_closed_run_is_always_limited_by_something() {
                     r.total.bytes_received = r.total.ok * 100_000;
                     r.total.first_byte_time = filled(&[(us(400), 10_000)]);
                 },
-                LimitedBy::Network,
+                LimitedBy::Unknown,
+                "60.0 % of the median service time",
+            ),
+            (
+                "bandwidth of a target here",
+                |r| {
+                    r.total.bytes_received = r.total.ok * 100_000;
+                    r.total.first_byte_time = filled(&[(us(400), 10_000)]);
+                    let addresses = ["127.0.0.1:80", "[::1]:80", "unix:/run/a"].map(str::to_owned).to_vec();
+                    r.peers = vec![Peer { addresses, ..Peer::default() }];
+                },
+                LimitedBy::Target,
                 "60.0 % of the median service time",
             ),
             (

@@ -31,6 +31,7 @@ use crate::contract::result::{
 };
 use crate::contract::slices::SlicesResult;
 use crate::contract::slow::SlowClientsResult;
+use crate::contract::slowest::SlowRequestResult;
 use crate::contract::summary::{Summary, missing};
 use crate::contract::traffic::{Http2TrafficResult, RateSpread};
 use crate::contract::watched::{TrendsResult, WatchedResult};
@@ -85,6 +86,7 @@ impl RunResult {
                 args: context.args,
                 plan_hash: context.plan_hash,
                 load_checksum: Some(context.load_checksum),
+                trace_link: context.trace_link,
                 host: context.host,
                 targets: targets(record, context.targets),
                 preflight: context.preflight,
@@ -478,6 +480,7 @@ impl StepResult {
             statuses: statuses(record),
             errors: by_class(&record.errors),
             error_examples: ErrorExampleResult::all(&record.error_examples),
+            slowest: SlowRequestResult::all(&record.slowest),
             event_streams: event_streams(record, run.streamed()),
             lag: lag(record),
         }

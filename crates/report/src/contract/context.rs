@@ -60,6 +60,9 @@ pub struct RunContext {
     pub repeated: bool,
     /// `true` if the result keeps the values of each slice of the run.
     pub slices: bool,
+    /// Link to the trace of a request, with [`TRACE_ID`] for its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_link: Option<String>,
     /// Records that each request carries, by step of the plan; 0 or missing for one that carries none.
     pub records: Vec<u32>,
     /// The record of a probe beside the load, if there was one.
@@ -71,6 +74,9 @@ pub struct RunContext {
     /// Requests of the first contact, which a run that is cut short accounts for.
     pub unmeasured: u64,
 }
+
+/// What stands for the id of a trace in the [link](RunContext::trace_link) to it.
+pub const TRACE_ID: &str = "${trace_id}";
 
 /// A server under load, as the plan has it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

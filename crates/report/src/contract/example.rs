@@ -24,6 +24,9 @@ pub struct ErrorExampleResult {
     pub connection: Option<u64>,
     /// The address that the connection goes to; null without one.
     pub address: Option<String>,
+    /// The id of its trace, under which it is found at the server; left away if it named none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
 }
 
 impl ErrorExampleResult {
@@ -41,6 +44,7 @@ impl ErrorExampleResult {
             worker: example.worker,
             connection: (example.connection > 0).then_some(example.connection),
             address: said(&example.address),
+            trace_id: example.trace_id.clone(),
         }
     }
 

@@ -27,6 +27,7 @@ use crate::contract::reconciliation::Reconciliation;
 use crate::contract::records::RecordsResult;
 use crate::contract::slices::SlicesResult;
 use crate::contract::slow::SlowClientsResult;
+use crate::contract::slowest::SlowRequestResult;
 use crate::contract::summary::Summary;
 use crate::contract::traffic::{Http2TrafficResult, RateSpread};
 use crate::contract::watched::{TrendsResult, WatchedResult};
@@ -267,6 +268,9 @@ pub struct Run {
     /// are before any response. Runs with the same one were given the same load; null in older results.
     #[serde(default)]
     pub load_checksum: Option<String>,
+    /// Link to the trace of a request, with `${trace_id}` for its id; omitted without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_link: Option<String>,
     /// The machine that generated the load.
     pub host: Host,
     /// The servers under load.
@@ -701,6 +705,9 @@ pub struct StepResult {
     /// response in time. Missing in older results.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub error_examples: BTreeMap<String, ErrorExampleResult>,
+    /// The slowest requests, at most five, the slowest one first. Missing in older results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<SlowRequestResult>,
     /// As in the whole result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_streams: Option<EventStreamsResult>,

@@ -10,6 +10,7 @@ mod beside;
 mod generator;
 mod origin;
 pub(crate) mod records;
+mod slowest;
 mod steps;
 pub(crate) mod streams;
 pub(crate) mod times;
@@ -66,6 +67,8 @@ pub(crate) struct Document {
     pub(crate) steps: Table,
     /// First failures by step and class, where several steps failed.
     pub(crate) step_examples: Vec<String>,
+    /// The slowest requests.
+    pub(crate) slowest: Table,
     pub(crate) phases: Table,
     /// Changes of the rate while the run went on.
     pub(crate) changes: Table,
@@ -114,6 +117,7 @@ impl Document {
             other_times: times::others(result),
             steps: steps::steps(result),
             step_examples: steps::examples(result),
+            slowest: slowest::table(result),
             phases: steps::phases(result),
             changes: steps::changes(result),
             stalls: steps::stalls(result),
@@ -209,15 +213,17 @@ pub(crate) struct Span {
     pub(crate) text: String,
     pub(crate) emphasis: Emphasis,
     pub(crate) source: Option<(String, Unit)>,
+    /// The address behind it, on pages.
+    pub(crate) href: Option<String>,
 }
 
 impl Span {
     pub(crate) fn figure(text: impl Into<String>, at: impl Into<String>, unit: Unit) -> Self {
-        Self { text: text.into(), emphasis: Emphasis::Plain, source: Some((at.into(), unit)) }
+        Self { text: text.into(), emphasis: Emphasis::Plain, source: Some((at.into(), unit)), href: None }
     }
 
     pub(crate) fn emphasised(emphasis: Emphasis, text: impl Into<String>) -> Self {
-        Self { text: text.into(), emphasis, source: None }
+        Self { text: text.into(), emphasis, source: None, href: None }
     }
 
     /// The same with emphasis.

@@ -17,6 +17,7 @@ use crate::contract::result::{
     Finding, InStall, IntervalResult, IntervalTimes, LimitedByResult, Note, RunResult, SteadyResult,
     SteadyState, StepResult, StreamIntervalResult, ThresholdOutcome, Thresholds,
 };
+use crate::contract::slowest::SlowRequestResult;
 use crate::contract::summary::Summary;
 use crate::contract::watched::TrendsResult;
 
@@ -369,6 +370,7 @@ fn of_step(step: &SavedStep, old: &StepResult, answered: Nanos) -> StepResult {
         failed_response_time: Summary::exact(&step.failed_response_time),
         statuses: statuses(step),
         errors: by_class(&step.errors),
+        slowest: SlowRequestResult::all(&step.slowest),
         event_streams: event_streams(step, answered),
         lag: lag(step),
         ..old.clone()

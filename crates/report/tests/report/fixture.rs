@@ -175,6 +175,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
         seed: 42,
         args: vec!["plimsoll".to_owned(), "run".to_owned(), "http://127.0.0.1:8080/".to_owned()],
         plan_hash: "9f86d081884c7d65".to_owned(),
+        trace_link: None,
         load_checksum: "2c26b46b68ffc68f".to_owned(),
         targets: vec![target("127.0.0.1:8080", &["http://127.0.0.1:8080/"])],
         model: ModelContext {

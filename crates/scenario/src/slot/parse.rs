@@ -102,6 +102,8 @@ impl<'s> Parser<'s> {
             ("sequence", []) => Slot::Sequence,
             ("worker", []) => Slot::Worker,
             ("uuid", []) => Slot::Uuid,
+            ("traceparent", []) => Slot::Traceparent { sampled: u32::MAX },
+            ("traceparent", [share]) => traceparent(share)?,
             ("timestamp_s", []) => Slot::Timestamp { unit_ns: 1_000_000_000 },
             ("timestamp_ms", []) => Slot::Timestamp { unit_ns: 1_000_000 },
             ("timestamp_us", []) => Slot::Timestamp { unit_ns: 1_000 },
@@ -317,6 +319,17 @@ impl<'s> Parser<'s> {
         };
         TemplateError::new(format!("unknown template slot `${{{text}}}`"))
             .with_hint(format!("{advice} (write $${{ for a literal ${{)"))
+    }
+}
+
+fn traceparent(share: &str) -> Result<Slot, TemplateError> {
+    let percent = share.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    match percent.filter(|percent| (0.0..=100.0).contains(percent)) {
+        Some(percent) => {
+            Ok(Slot::Traceparent { sampled: (percent / 100.0 * f64::from(u32::MAX)).round() as u32 })
+        }
+        None => Err(TemplateError::new(format!("`{share}` in `traceparent` is not a share"))
+            .with_hint("write the share of requests whose traces are to be recorded, from 0% to 100%")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every slot: its spelling, its rendering, and messages about mistakes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use base64::Engine;
@@ -64,6 +64,34 @@ fn values_from_the_context() {
 }
 
 #[test]
+fn requests_are_named_as_their_traces_are() {
+    let trace_key = TraceKey::random();
+    let mut traces = BTreeSet::new();
+    for (index, step) in [(0, 0), (1, 0), (0, 1), (1, 1), (u64::MAX, u32::MAX)] {
+        let context = Context { index, step, trace_key, ..Context::default() };
+        let [value, again] = [1, 2].map(|seed| rendered("traceparent", context, seed));
+        let parts = |value: &str| value.split('-').map(str::to_owned).collect::<Vec<_>>();
+        let [version, id, span, flags] = &parts(&value)[..] else { panic!("{value}") };
+        assert_eq!((version.as_str(), id.len(), span.len(), flags.as_str()), ("00", 32, 16, "01"), "{value}");
+        assert_eq!(*id, format!("{:032x}", trace_key.id_of(index, step)));
+        assert!((id.as_str(), span.as_str()) != (&"0".repeat(32), &"0".repeat(16)));
+        // Sent again it is the same trace, and another span of it.
+        assert_eq!(parts(&again)[1], *id);
+        assert_ne!(parts(&again)[2], *span);
+        assert!(traces.insert(id.clone()), "{value}");
+    }
+    let sampled = |share: &str| {
+        let text = format!("traceparent({share})");
+        let of =
+            |index| rendered(&text, Context { index, trace_key, ..Context::default() }, 1).ends_with("-01");
+        (0..10_000).filter(|index| of(*index)).count()
+    };
+    assert_eq!([sampled("0%"), sampled("100 %")], [0, 10_000]);
+    let tenth = sampled("10%");
+    assert!((850..1_150).contains(&tenth), "{tenth}");
+}
+
+#[test]
 fn uuids_have_version_and_variant_and_do_not_repeat() {
     let mut seen = std::collections::BTreeSet::new();
     for seed in 0..1000 {
@@ -120,6 +148,11 @@ fn mistakes_have_advice() {
             "random_int(1)",
             "`${random_int(1)}` does not have the arguments of `random_int`",
             "write `${random_int(low,high)}`",
+        ),
+        (
+            "traceparent(101%)",
+            "`101%` in `traceparent` is not a share",
+            "write the share of requests whose traces are to be recorded, from 0% to 100%",
         ),
         ("uuid(4)", "`${uuid(4)}` does not have the arguments of `uuid`", "write `${uuid}`"),
         (

@@ -6,7 +6,7 @@ use super::Writing;
 use crate::header::is_in_value;
 use crate::reference::origin;
 
-const HEX: &[u8; 16] = b"0123456789abcdef";
+pub(super) const HEX: &[u8; 16] = b"0123456789abcdef";
 /// RFC 3986 section 2.1: percent-encodings are written with capitals.
 const UPPER_HEX: &[u8; 16] = b"0123456789ABCDEF";
 pub(super) const ALPHANUMERIC: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -1,7 +1,7 @@
 //! Any requests in any order on one connection.
 
 use plimsoll_core::Random;
-use plimsoll_scenario::{Body, Context, RequestSpec, RequestTemplate, Scope, SentRequest};
+use plimsoll_scenario::{Body, Context, RequestSpec, RequestTemplate, Scope, SentRequest, TraceKey};
 use plimsoll_wire::http2::{HeaderBlockCache, Indexing};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -163,6 +163,8 @@ proptest! {
                 _ => {}
             }
             let context = Context {
+                step: 0,
+                trace_key: TraceKey::default(),
                 index,
                 worker: 3,
                 unix_ns: index ^ 1_700_000_000,

@@ -181,6 +181,7 @@ const OWN_FLAGS: [(&str, &[(&str, &str)]); 11] = [
             ("subprotocol", "--subprotocol chat"),
             ("expect", "--expect x"),
             ("no-answer", "--no-answer"),
+            ("think", "--think 1s"),
         ],
     ),
     (

@@ -198,6 +198,9 @@ impl Markup {
 
     /// A piece of a line. A figure says where its value is.
     pub(super) fn span(&mut self, span: &Span) {
+        if let Some(href) = &span.href {
+            self.open("a", &[("href", href), ("rel", "noreferrer")]);
+        }
         match &span.source {
             Some((pointer, unit)) => {
                 self.open("span", &[("data-of", pointer), ("data-unit", unit.name())]);
@@ -205,6 +208,9 @@ impl Markup {
                 self.close("span");
             }
             None => self.text(&span.text),
+        }
+        if span.href.is_some() {
+            self.close("a");
         }
     }
 

@@ -75,7 +75,10 @@ pub(super) const PARTS: [Part; 8] = [
         name: "Steps",
         title: "Steps",
         charts: &[],
-        write: |page, run| page.table(&run.document.steps),
+        write: |page, run| {
+            page.table(&run.document.steps);
+            page.table(&run.document.slowest);
+        },
     },
     Part {
         id: "machine",
