@@ -91,6 +91,16 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
 
   test("a new plan from an example is edited and saved", async () => {
     await on("#/new", async (tab) => {
+      await tab.getByText(/^\d+ examples$/).waitFor();
+      const groups = await tab.locator("[role=group] > h3").allTextContents();
+      expect(groups).toEqual(["First steps", "Data", "Flows", "Shapes of load", "Protocols"]);
+      await tab.getByLabel("Search in examples").fill("csv");
+      await button(tab, "Edit as new file: csv-data").click();
+      await tab.locator(".note", { hasText: "data/users.csv was put into the folder" }).waitFor();
+      await badge(tab, "no errors");
+      expect(ui.read("data/users.csv")).toContain("user,password");
+      await tab.goBack();
+      await button(tab, "Leave").click();
       await tab.getByLabel("Search in examples").fill("thresholds step");
       await button(tab, "Edit as new file: thresholds").click();
       await badge(tab, "new, not saved");
@@ -360,7 +370,7 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
 
   test("an example runs against the built-in server by one click", async () => {
     await on("#/new", async (tab) => {
-      await button(tab, "Run against the built-in sink: open-rate").click();
+      await button(tab, "Run against a built-in server: open-rate").click();
       await tab.waitForURL(/#\/live\//);
     });
   });

@@ -29,7 +29,7 @@ use crate::args::{command_word, other_programs};
 use crate::base::color::ColorChoice;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::{environment, problems, stdout, streams};
+use crate::base::{environment, problems, process, stdout, streams};
 use crate::command::{
     agent, check, cluster, cluster_run, compare, demo, explain, fleet, guard, history, import, record,
     reference, report, runs, serve, try_once, ui, verify,
@@ -95,8 +95,17 @@ fn admit_stdout(command: &Command) -> Result<(), Failure> {
     Err(Failure::environment(problem.with_hint(hint)))
 }
 
+/// Returns `true` if this is a server that is to end with its parent, which has ended already.
+fn is_abandoned(command: &Command) -> bool {
+    let is_server = matches!(command, Command::Sink(_) | Command::Target(_));
+    is_server && environment::ends_with().is_some_and(|parent| !process::end_with(parent))
+}
+
 fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     admit_stdout(&cli.command)?;
+    if is_abandoned(&cli.command) {
+        return Ok(Exit::Success);
+    }
     let style = environment::style(cli.color);
     match &cli.command {
         Command::Run(args) if args.print_plan => printed_plan::of_run(&args.run)?.show(args.run.output.quiet),

@@ -156,7 +156,7 @@ fn run(name: &str, server: &str) {
 }
 
 /// Accounts are balanced, and every step had a good response.
-fn check(name: &str, result: &Value) {
+pub(crate) fn check(name: &str, result: &Value) {
     let account = |key: &str| result["accounting"][key].as_u64().expect("a number");
     let begun = account("started") + account("dropped") + account("never_started");
     assert_eq!(account("scheduled"), begun, "{name}: {}", result["accounting"]);

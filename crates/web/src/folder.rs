@@ -24,7 +24,7 @@ const LARGEST: u64 = 4 << 20;
 /// Longest path, in bytes (PATH_MAX of Linux is 4,096, with the folder).
 const LONGEST_PATH: usize = 1_024;
 /// Ends of the names of files that are shown.
-const ENDS: [&str; 6] = ["yaml", "yml", "json", "lua", "csv", "har"];
+const ENDS: [&str; 8] = ["yaml", "yml", "json", "jsonl", "lua", "csv", "har", "proto"];
 /// Ends of the names of keys and certificates. These are named to commands, and never shown.
 const KEY_ENDS: [&str; 5] = ["key", "pem", "crt", "creds", "nk"];
 /// Folders with files of other programs.

@@ -36,11 +36,12 @@ use tokio::time::{interval, timeout};
 use self::run::{Cursor, LiveRun, Stage, Told};
 use crate::answer::{Json, Posted};
 use crate::child_starter::ChildStarter;
+use crate::examples::Example;
 use crate::fleet::FleetChoice;
 use crate::forms::permitted;
 use crate::line_tail::LineTail;
 use crate::plans::DraftKind;
-use crate::program::{USAGE, said};
+use crate::program::{USAGE, Variables, said};
 use crate::refusal::Refusal;
 use crate::router::{Named, Ui, blocking};
 use crate::secret::{SECRET_BYTES, random_hex};
@@ -339,7 +340,8 @@ pub(crate) async fn start(
         let folder = ui.folder.clone();
         flags.extend(blocking(move || fleet.words(&folder)).await?);
     }
-    let run = begin(&ui, place, &start, &flags, (&text, &folder)).await.map_err(|error| {
+    let (folder, variables) = surroundings(&ui, &start, &text, folder).await?;
+    let run = begin(&ui, place, &start, &flags, (&text, &folder, variables)).await.map_err(|error| {
         Refusal::failed(
             format!("the run cannot be started: {error}"),
             "check the free space for temporary files",
@@ -357,13 +359,36 @@ pub(crate) async fn start(
     Ok(Json(json!({"id": run.id})))
 }
 
+/// The folder in which the names of a plan are looked up, and variables for it. An example that is in no file
+/// has its own.
+async fn surroundings(
+    ui: &Ui,
+    start: &Start,
+    text: &str,
+    folder: PathBuf,
+) -> Result<(PathBuf, Variables), Refusal> {
+    // Agents of a fleet are elsewhere, and a cluster has its own servers.
+    if start.fleet.is_some() || start.command == Command::Cluster {
+        return Ok((folder, Variables::new()));
+    }
+    let Some(example) = Example::of_text(text).filter(|_| start.path.is_none()) else {
+        return Ok((folder, ui.servers.wanted(text).await?));
+    };
+    let variables = ui.servers.of_example(example).await?;
+    let files = ui.servers.files().map_err(|error| {
+        let error = format!("the files of the example cannot be written: {error}");
+        Refusal::failed(error, "check the free space for temporary files")
+    })?;
+    Ok((files, variables))
+}
+
 /// Starts the process of a run, and a task that listens to it.
 async fn begin(
     ui: &Arc<Ui>,
     place: Starting,
     start: &Start,
     flags: &[String],
-    (text, folder): (&str, &Path),
+    (text, folder, variables): (&str, &Path, Variables),
 ) -> io::Result<Arc<LiveRun>> {
     let (id, token) = (random_hex(8)?, random_hex(SECRET_BYTES)?);
     let files = Files::of(&ui.live.folder, &id);
@@ -390,7 +415,7 @@ async fn begin(
         process.stdout(output.try_clone()?).stderr(Stdio::from(messages.try_clone()?));
         // Signals of the terminal are for the server.
         process.process_group(0);
-        process.envs(ui.sink.variable());
+        process.envs(variables);
         let child = ui.live.starter.start(process).await?;
         let started = clock::unix().as_secs_f64();
         let run = Arc::new(LiveRun::new(id, start.name.clone(), command.name(), started, child.id()));

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::answer::{Json, Posted};
 use crate::forms::{permitted, words_of};
 use crate::import_kind::ImportKind;
-use crate::program::{Call, Finished, USAGE};
+use crate::program::{Call, Finished, USAGE, Variables};
 use crate::refusal::Refusal;
 use crate::router::Ui;
 
@@ -52,11 +52,16 @@ pub(crate) struct Draft {
 
 impl Ui {
     /// Asks a command about the text of a plan, in the folder that names in it refer to.
-    async fn ask_about(&self, command: &str, draft: Draft) -> Result<Finished, Refusal> {
+    async fn ask_about(
+        &self,
+        command: &str,
+        draft: Draft,
+        variables: Variables,
+    ) -> Result<Finished, Refusal> {
         let folder = self.folder.folder_of(draft.path.as_deref())?;
         let flags = permitted(&draft.flags, &self.options.run_flags)?;
         let words = [command, "-"].map(str::to_owned).into_iter().chain(flags).chain(json_output());
-        let call = Call::new(words, &folder).with_input(draft.text).with_variable(self.sink.variable());
+        let call = Call::new(words, &folder).with_input(draft.text).with_variables(variables);
         self.program.call(call).await
     }
 
@@ -72,7 +77,8 @@ impl Ui {
         flags: Vec<String>,
     ) -> Result<Vec<Value>, Refusal> {
         let words = kind.check().iter().map(|&word| word.to_owned()).chain(flags).chain(json_output());
-        let call = Call::new(words, &folder).with_input(text).with_variable(self.sink.variable());
+        let variables = self.servers.known(&text);
+        let call = Call::new(words, &folder).with_input(text).with_variables(variables);
         Ok(problems_of(&object(&self.program.call(call).await?)?))
     }
 }
@@ -132,7 +138,8 @@ pub(crate) async fn explain(
     State(ui): State<Arc<Ui>>,
     Posted(draft): Posted<Draft>,
 ) -> Result<Json<Value>, Refusal> {
-    let finished = ui.ask_about("explain", draft).await?;
+    let variables = ui.servers.known(&draft.text);
+    let finished = ui.ask_about("explain", draft, variables).await?;
     let mut object = object(&finished)?;
     if object.contains_key("problems") && finished.code == Some(USAGE) {
         return Ok(Json(json!({"ok": false, "problems": problems_of(&object)})));
@@ -147,7 +154,8 @@ pub(crate) async fn try_once(
     State(ui): State<Arc<Ui>>,
     Posted(draft): Posted<Draft>,
 ) -> Result<Json<Value>, Refusal> {
-    let mut object = object(&ui.ask_about("try", draft).await?)?;
+    let variables = ui.servers.wanted(&draft.text).await?;
+    let mut object = object(&ui.ask_about("try", draft, variables).await?)?;
     if object.contains_key("problems") {
         object.insert("problems".to_owned(), problems_of(&object).into());
     }

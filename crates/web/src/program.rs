@@ -26,6 +26,9 @@ const LONGEST_ARGUMENT: usize = (128 << 10) - 1;
 /// Exit code of a command that makes no sense as it was given.
 pub(crate) const USAGE: i32 = 2;
 
+/// Variables for a process.
+pub(crate) type Variables = Vec<(&'static str, String)>;
+
 /// A command of the program with everything that it is given.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
@@ -35,7 +38,7 @@ pub(crate) struct Call {
     /// Its working folder.
     pub(crate) folder: PathBuf,
     /// Variables beside those of the server's environment.
-    pub(crate) variables: Vec<(&'static str, String)>,
+    pub(crate) variables: Variables,
 }
 
 impl Call {
@@ -51,9 +54,9 @@ impl Call {
         self
     }
 
-    /// The same with a variable in its environment.
-    pub(crate) fn with_variable(mut self, variable: Option<(&'static str, String)>) -> Self {
-        self.variables.extend(variable);
+    /// The same with variables in its environment.
+    pub(crate) fn with_variables(mut self, variables: Variables) -> Self {
+        self.variables.extend(variables);
         self
     }
 }
@@ -61,6 +64,10 @@ impl Call {
 /// The variable that confines files which flags name to the current folder, the one that is open. A flag of a
 /// page such as `--bearer=@FILE` would name any file.
 pub const CONFINED: &str = "PLIMSOLL_CONFINED";
+
+/// The variable that has the number of the process which a server ends with: the server of a page must not be
+/// survived by those that it has started, however it ends.
+pub const ENDS_WITH: &str = "PLIMSOLL_ENDS_WITH";
 
 /// Outcome of a command.
 #[derive(Debug)]
@@ -129,6 +136,13 @@ impl Program {
         let mut command = Command::new(&self.path);
         command.args(args).current_dir(folder).env(CONFINED, "1");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// A command that serves until this process ends, and is yet to be started.
+    pub(crate) fn server(&self, args: &[OsString], folder: &Path) -> Command {
+        let mut command = self.command(args, folder);
+        command.env(ENDS_WITH, std::process::id().to_string());
         command
     }
 

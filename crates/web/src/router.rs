@@ -17,6 +17,8 @@ use tokio::sync::watch;
 use crate::access::{Access, SESSION_PATH};
 use crate::answer::{Json, Posted};
 use crate::events::Events;
+use crate::example_servers::ExampleServers;
+use crate::examples::Example;
 use crate::folder::Folder;
 use crate::history::History;
 use crate::live::Live;
@@ -24,7 +26,6 @@ use crate::options::Options;
 use crate::page::{self, Etags};
 use crate::program::Program;
 use crate::refusal::Refusal;
-use crate::sink::ExampleSink;
 use crate::{comparison, events, examples, fleet, live, plans, runs};
 
 /// Everything that answers are made of.
@@ -35,7 +36,7 @@ pub(crate) struct Ui {
     pub(crate) history: Arc<History>,
     pub(crate) program: Arc<Program>,
     pub(crate) live: Arc<Live>,
-    pub(crate) sink: ExampleSink,
+    pub(crate) servers: ExampleServers,
     pub(crate) events: Events,
     pub(crate) etags: Etags,
     /// `true` as soon as the server is to end.
@@ -53,7 +54,7 @@ pub(crate) fn router(ui: Arc<Ui>) -> Router {
         .route("/api/files", get(files))
         .route("/api/file", get(file).post(save_file))
         .route("/api/examples", get(async || Json(examples::list())))
-        .route("/api/example/start-sink", post(start_sink))
+        .route("/api/example/files", post(example_files))
         .route("/api/schema/{name}", get(schema))
         .route("/api/forms", get(forms))
         .route("/api/check", post(plans::check))
@@ -164,7 +165,7 @@ async fn about(State(ui): State<Arc<Ui>>) -> Json<Value> {
         "folder": ui.folder.root(),
         "store": ui.options.store,
         "read_only": false,
-        "sink": ui.sink.url(),
+        "sink": ui.servers.url(),
     }))
 }
 
@@ -214,14 +215,32 @@ async fn save_file(
 }
 
 #[derive(Deserialize)]
-struct Nothing {}
+struct ExampleAsked {
+    name: String,
+}
 
-async fn start_sink(
+/// Puts the files that an example reads into the folder, where they are not there yet.
+async fn example_files(
     State(ui): State<Arc<Ui>>,
-    Posted(Nothing {}): Posted<Nothing>,
+    Posted(ExampleAsked { name }): Posted<ExampleAsked>,
 ) -> Result<Json<Value>, Refusal> {
-    let url = ui.sink.start().await?;
-    Ok(Json(json!({"url": url})))
+    let example = Example::named(&name).ok_or_else(|| {
+        let error = format!("there is no example `{}`", name.escape_debug());
+        Refusal::not_found(error, "reload the page, which may be of another version of the program")
+    })?;
+    let folder = ui.folder.clone();
+    blocking(move || {
+        let (mut written, mut kept) = (Vec::new(), Vec::new());
+        for (path, content) in example.files() {
+            match folder.write(path, content, None) {
+                Ok(_) => written.push(path),
+                Err(refusal) if refusal.status == StatusCode::CONFLICT => kept.push(path),
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        Ok(Json(json!({"written": written, "kept": kept})))
+    })
+    .await
 }
 
 async fn schema(State(ui): State<Arc<Ui>>, Named(name): Named) -> Result<Json<Value>, Refusal> {

@@ -28,6 +28,7 @@ use crate::access::Access;
 use crate::address::Names;
 use crate::child_starter::{ChildStarter, child_starter};
 use crate::events::Events;
+use crate::example_servers::ExampleServers;
 use crate::folder::Folder;
 use crate::history::History;
 use crate::live::Live;
@@ -37,7 +38,6 @@ use crate::places::{Places, Seat};
 use crate::program::Program;
 use crate::router::{Ui, router};
 use crate::secret::{SECRET_BYTES, random_hex};
-use crate::sink::ExampleSink;
 use crate::tls;
 
 /// The lowest priority: load that is generated on this machine comes first.
@@ -245,7 +245,12 @@ async fn carry_out(
         access: Access::new(names, token.clone(), port, acceptor.is_some()),
         folder: Arc::new(folder),
         history: Arc::new(History::new(options.store.clone(), options.lives)),
-        sink: ExampleSink::new(program.clone(), starter, live.folder().to_owned()),
+        servers: ExampleServers::new(
+            program.clone(),
+            starter,
+            live.folder().join("examples"),
+            options.given.clone(),
+        ),
         program,
         live: Arc::new(live),
         events: Events::new(),
@@ -266,7 +271,7 @@ async fn carry_out(
         _ = terminate.recv() => {}
     }
     end.send_replace(true);
-    let _ = tokio::join!(timeout(END, connections), ui.sink.stop());
+    let _ = tokio::join!(timeout(END, connections), ui.servers.stop());
     ui.live.going_on().iter().for_each(|line| say(line));
     ui.live.close();
     if let (Listener::Unix(_), Listen::Unix(path)) = (&listener, &ui.options.listen) {
@@ -384,6 +389,7 @@ mod tests {
             forms: serde_json::Value::Null,
             schema: |_| None,
             lives: |_, _| false,
+            given: Vec::new(),
             version: "0",
         }
     }

@@ -30,8 +30,12 @@ export interface FileText {
 
 export interface Example {
   name: string;
+  /** Heading that it is listed under; those of a group come one after the other. */
+  group: string;
   title: string;
   description: string;
+  /** Arguments of the built-in server that it is for. */
+  server: string;
   text: string;
 }
 
@@ -333,7 +337,9 @@ export const file = (path: string) => get<FileText>(`/api/file?path=${part(path)
 export const saveFile = (path: string, text: string, etag: string | null) =>
   post<{ path: string; etag: string }>("/api/file", { path, text, etag });
 export const examples = () => get<{ examples: Example[] }>("/api/examples");
-export const startSink = () => post<{ url: string }>("/api/example/start-sink", {});
+/** Puts the files that an example reads into the folder, but for those that are there. */
+export const exampleFiles = (name: string) =>
+  post<{ written: string[]; kept: string[] }>("/api/example/files", { name });
 export const schema = (name: SchemaName) => get<Record<string, unknown>>(`/api/schema/${part(name)}`);
 export const forms = () => get<{ commands: FormCommand[] }>("/api/forms");
 

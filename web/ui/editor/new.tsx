@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Button, ErrorBox, Loading, TextField } from "../app/controls.tsx";
-import { notifyError } from "../app/notify.tsx";
+import { notify, notifyError } from "../app/notify.tsx";
 import { go, link, type Route } from "../app/router.ts";
 import { refreshAbout } from "../app/state.ts";
 import { SearchForm } from "../find/page.tsx";
@@ -101,13 +101,17 @@ function Examples({ examples }: { examples: api.Example[] }) {
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== "");
-  const found = examples.filter(({ name, title, description, text }) => {
-    const all = `${name} ${title} ${description} ${text}`.toLowerCase();
+  const found = examples.filter(({ name, group, title, description, text }) => {
+    const all = `${name} ${group} ${title} ${description} ${text}`.toLowerCase();
     return words.every((word) => all.includes(word));
   });
   return (
     <section aria-labelledby="new-examples">
       <h2 id="new-examples">From an example</h2>
+      <p class="hint">
+        <em>Run</em> starts the built-in server that the example is for, and a run of a few seconds against it.
+        <em>Edit</em> opens the example as a new file of the folder.
+      </p>
       <TextField
         label="Search in examples"
         type="search"
@@ -118,23 +122,33 @@ function Examples({ examples }: { examples: api.Example[] }) {
       <p class="hint" role="status">
         {found.length === 1 ? "1 example" : `${found.length} examples`}
       </p>
-      <ul class="plan-cards">
-        {found.map((example) => (
-          <li key={example.name}>
-            <ExampleCard example={example} />
-          </li>
-        ))}
-      </ul>
+      {[...new Set(found.map(({ group }) => group))].map((group) => (
+        <div key={group} role="group" aria-label={group}>
+          <h3>{group}</h3>
+          <ul class="plan-cards">
+            {found
+              .filter((example) => example.group === group)
+              .map((example) => (
+                <li key={example.name}>
+                  <ExampleCard example={example} />
+                </li>
+              ))}
+          </ul>
+        </div>
+      ))}
     </section>
   );
 }
 
 function ExampleCard({ example }: { example: api.Example }) {
-  const { name, title, description, text } = example;
+  const { name, title, description, server, text } = example;
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
   const edit = async () => {
     try {
+      const { written, kept } = await api.exampleFiles(name);
+      if (written.length > 0) notify(`${written.join(", ")} was put into the folder: the plan reads it`);
+      if (kept.length > 0) notify(`${kept.join(", ")} was in the folder, and stays as it is`);
       await openAsNew(`${name}.yaml`, text);
     } catch (error) {
       notifyError(error);
@@ -144,8 +158,6 @@ function ExampleCard({ example }: { example: api.Example }) {
     busy.value = true;
     failed.value = null;
     try {
-      await api.startSink();
-      void refreshAbout();
       const { id } = await api.start({
         path: null,
         text,
@@ -153,6 +165,7 @@ function ExampleCard({ example }: { example: api.Example }) {
         flags: [],
         name: `example ${name}`,
       });
+      void refreshAbout();
       go(link("live", id));
     } catch (error) {
       failed.value = api.errorOf(error);
@@ -162,21 +175,28 @@ function ExampleCard({ example }: { example: api.Example }) {
   };
   return (
     <article class="plan-card" aria-label={name}>
-      <h3>{title === "" ? name : title}</h3>
-      {description !== "" && description !== title && <p>{description}</p>}
+      <h4>{title}</h4>
+      <p>{description}</p>
       <details>
         <summary>{name}.yaml</summary>
+        <p class="hint">
+          Its server: <code>plimsoll {server}</code>
+        </p>
         <pre class="plan-pre" tabIndex={0} aria-label={`Text of ${name}`}>
           {text}
         </pre>
       </details>
       {failed.value !== null && <ErrorBox error={failed.value} />}
       <div class="plan-actions">
-        <Button onClick={() => void run()} busy={busy.value} label={`Run against the built-in sink: ${name}`}>
-          Run against the built-in sink
+        <Button
+          onClick={() => void run()}
+          busy={busy.value}
+          label={`Run against a built-in server: ${name}`}
+        >
+          Run
         </Button>
         <Button onClick={() => void edit()} label={`Edit as new file: ${name}`}>
-          Edit as new file
+          Edit
         </Button>
       </div>
     </article>

@@ -150,6 +150,12 @@ pub(crate) fn confinement() -> Option<Confinement> {
     given(plimsoll_web::CONFINED).then_some(Confinement::Here)
 }
 
+/// Returns the number of the process that a server ends with: that of `PLIMSOLL_ENDS_WITH`, which the web UI
+/// sets for the servers that it starts.
+pub(crate) fn ends_with() -> Option<u32> {
+    std::env::var(plimsoll_web::ENDS_WITH).ok()?.parse().ok()
+}
+
 /// Returns the environment of a plan: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`, and
 /// the variables. Variables that begin with `PLIMSOLL_` are settings; plan files can refer to the others.
 pub(crate) fn surroundings() -> RunEnvironment {

@@ -2,6 +2,7 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 /// After this silence a process that cannot be inspected (on another machine, in another container)
 /// is taken for gone. It writes once per interval, and an interval is mostly a second.
@@ -23,6 +24,14 @@ pub(crate) fn lives(process: &str, heard: Nanos) -> bool {
     };
     // A pid may be reused later, by a process that began at another time.
     pid.parse().ok().and_then(begun).is_some_and(|begun| begun == since)
+}
+
+/// Has this process ended with its parent, however that one ends; `false` if it has ended already.
+pub(crate) fn end_with(parent: u32) -> bool {
+    let is_there =
+        || getppid().is_some_and(|process| process.as_raw_nonzero().get().cast_unsigned() == parent);
+    // It may end before it is asked for.
+    is_there() && set_parent_process_death_signal(Some(Signal::TERM)).is_ok() && is_there()
 }
 
 /// Returns the scope in which process numbers are unique: the boot and the namespace.

@@ -111,6 +111,7 @@ const VARIABLES: &[(&str, &str)] = &[
         "PLIMSOLL_CONFINED",
         "if it is set: files that flags name lie below the current folder, as those of a plan",
     ),
+    ("PLIMSOLL_ENDS_WITH", "the process with which a built-in server ends: its parent, by its number"),
     ("PLIMSOLL_NO_TUI", "if it is set: no live screen"),
     ("PLIMSOLL_SAVE", "`true`: every run is saved in the history"),
     ("PLIMSOLL_STORE", "the file of the history"),

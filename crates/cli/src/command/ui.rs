@@ -71,6 +71,7 @@ pub(crate) fn command(args: &UiArgs) -> Result<Exit, Failure> {
         forms: forms(&program),
         schema,
         lives: process::lives,
+        given: environment::set_among(&plimsoll_web::EXAMPLE_VARIABLES),
         version: env!("CARGO_PKG_VERSION"),
     };
     let served = plimsoll_web::serve(options, |text| streams::to_stderr(&format!("ui: {text}\n")));

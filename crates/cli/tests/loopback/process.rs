@@ -162,7 +162,7 @@ impl Drop for Process {
 /// Returns the command of the program with the words of `args` as its arguments, and with the usual handling
 /// of signals: the shell that runs the tests may have told them to ignore some (`nohup`, `&`), and children
 /// inherit that.
-fn plimsoll(args: &str) -> Command {
+pub(crate) fn plimsoll(args: &str) -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal=HUP,INT").arg(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(args.split_whitespace()).env_remove("SSLKEYLOGFILE");

@@ -4,17 +4,38 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::ops::Deref;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
+use plimsoll_testkit::{machine, verdict};
 use serde_json::{Value, json};
 
-use crate::loopback::process::{Folder, Process, run};
+use crate::examples;
+use crate::loopback::process::{Folder, Process, plimsoll, run_beside};
 use crate::loopback::sink::Sink;
+
+/// Longest time for the end of a process whose parent has ended.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The page's server, and the credentials of a page.
 struct Ui {
     process: Process,
     folder: Folder,
+    page: Page,
+}
+
+impl Deref for Ui {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        &self.page
+    }
+}
+
+/// A page: the address of its server, and its cookie.
+struct Page {
     address: String,
     cookie: String,
 }
@@ -61,21 +82,30 @@ impl Events {
 
 impl Ui {
     fn start() -> Self {
+        Self::start_in(&[])
+    }
+
+    /// Starts one with more variables in its environment.
+    fn start_in(environment: &[(&str, &str)]) -> Self {
         let folder = Folder::new();
         std::fs::create_dir(folder.path().join("plans")).expect("the folder can be written");
         let arguments =
             format!("ui {} --listen 127.0.0.1:0 --store {}", folder.file("plans"), folder.file("h.db"));
-        let mut process = Process::plimsoll(&arguments);
+        let mut command = plimsoll(&arguments);
+        let mut process =
+            Process::try_start(command.envs(environment.iter().copied())).expect("it was built");
         let line = process.stderr.wait_for("ui: open http://");
         let (address, token) =
             line.trim_start_matches("ui: open http://").split_once("/#token=").expect("a token");
-        let mut ui = Self { process, folder, address: address.to_owned(), cookie: String::new() };
-        let (_, head, _) = ui.exchange("POST", "/api/session", &json!({"token": token}).to_string());
+        let mut page = Page { address: address.to_owned(), cookie: String::new() };
+        let (_, head, _) = page.exchange("POST", "/api/session", &json!({"token": token}).to_string());
         let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
-        ui.cookie = cookie.split(';').next().expect("a pair").to_owned();
-        ui
+        page.cookie = cookie.split(';').next().expect("a pair").to_owned();
+        Self { process, folder, page }
     }
+}
 
+impl Page {
     fn send(&self, method: &str, path: &str, body: &str) -> TcpStream {
         let Self { address, cookie, .. } = self;
         let mut stream = TcpStream::connect(address).expect("it listens");
@@ -124,6 +154,23 @@ impl Ui {
         let start =
             json!({"path": null, "text": text, "command": "run", "flags": flags, "name": "of the page"});
         self.post("/api/live", &start)["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// The examples.
+    fn examples(&self) -> Vec<Value> {
+        self.get("/api/examples")["examples"].as_array().expect("a list").clone()
+    }
+
+    /// The text of an example.
+    fn example(&self, name: &str) -> String {
+        let found = self.examples().into_iter().find(|example| example["name"] == name).expect("an example");
+        found["text"].as_str().expect("a text").to_owned()
+    }
+
+    /// Has the server of the usual examples started, and returns its URL.
+    fn with_sink(&self) -> String {
+        self.post("/api/try", &json!({"path": null, "text": self.example("open-rate")}));
+        self.get("/api/about")["sink"].as_str().expect("a URL").to_owned()
     }
 
     /// The saved runs.
@@ -329,20 +376,14 @@ fn flags_of_a_page_read_files_of_the_folder_alone() {
 #[test]
 fn examples_forms_and_imports_become_plans() {
     let ui = Ui::start();
-    let url = ui.post("/api/example/start-sink", &json!({}));
-    assert_eq!(ui.post("/api/example/start-sink", &json!({})), url);
-    assert_eq!(ui.get("/api/about")["sink"], url["url"]);
-    let example = ui.get("/api/examples")["examples"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .find(|example| example["name"] == "open-rate")
-        .expect("it is an example")
-        .clone();
-    let text = example["text"].as_str().expect("a text");
+    let text = &*ui.example("open-rate");
+    assert_eq!(ui.get("/api/about")["sink"], json!(null), "nothing is started before it is wanted");
     let tried = ui.post("/api/try", &json!({"path": null, "text": text, "flags": []}));
     assert_eq!(tried["exchanges"][0]["response"]["status"], 200, "{tried}");
+    let url = ui.get("/api/about")["sink"].clone();
+    assert!(url.as_str().is_some_and(|url| url.starts_with("http://127.0.0.1:")), "{url}");
     let explained = ui.post("/api/explain", &json!({"path": null, "text": text, "flags": ["--rate=7"]}));
+    assert_eq!(ui.get("/api/about")["sink"], url, "it is started once");
     assert_eq!(explained["explanation"]["schedule"]["points"][0][1], 7.0, "{explained}");
     for (command, arguments) in [
         ("crud", json!({"rate": "5/s", "duration": "2s"})),
@@ -379,6 +420,84 @@ fn examples_forms_and_imports_become_plans() {
     assert!(end["capacity"].is_object(), "{end}");
 }
 
+/// Symptom: of 45 examples 21 could not be run by their button in an empty folder, or had failed requests.
+#[test]
+fn every_example_runs_by_its_button_in_an_empty_folder() {
+    // A token of the person is not for a server of an example.
+    let ui = Ui::start_in(&[("TOKEN", "topsecret"), ("TARGET", "http://127.0.0.1:1")]);
+    let (page, all) = (&ui.page, ui.examples());
+    let next = AtomicUsize::new(0);
+    // As many as may be run at a time.
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while let Some(example) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let _turn = machine::load();
+                    let (name, text) = (example["name"].as_str(), example["text"].as_str());
+                    let (name, text) = (name.expect("a name"), text.expect("a text"));
+                    let id = page.run(text, &[]);
+                    let end = page.events(&format!("/api/live/{id}/events")).end();
+                    let code = end["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
+                    assert!(verdict::ran(code), "{name}: {end}");
+                    let run = end["run"].as_str().expect("it is saved");
+                    let result = page.get(&format!("/api/runs/{run}"));
+                    examples::check(name, &result);
+                    assert!(!result.to_string().contains("topsecret"), "{name}");
+                }
+            });
+        }
+    });
+    let plans = std::fs::read_dir(ui.folder.path().join("plans")).expect("the folder");
+    assert_eq!(plans.count(), 0, "nothing was put into the folder of the person");
+}
+
+/// The files of an example that is edited are put beside it, and none of the person's is replaced.
+#[test]
+fn an_example_that_is_edited_has_its_files_and_its_server() {
+    let sink = Sink::start("");
+    let ui = Ui::start_in(&[("TARGET_2", &sink.endpoint)]);
+    let files = |name: &str| ui.post("/api/example/files", &json!({"name": name}));
+    assert_eq!(files("csv-data"), json!({"written": ["data/users.csv"], "kept": []}));
+    let users = ui.folder.file("plans/data/users.csv");
+    std::fs::write(&users, "user,password\nown,row\n").expect("the folder can be written");
+    assert_eq!(files("csv-data"), json!({"written": [], "kept": ["data/users.csv"]}));
+    assert!(std::fs::read_to_string(&users).is_ok_and(|text| text.contains("own,row")));
+    assert_eq!(files("grpc"), json!({"written": ["sink.proto"], "kept": []}));
+    assert_eq!(files("open-rate"), json!({"written": [], "kept": []}));
+    ui.post_for(404, "/api/example/files", &json!({"name": "../secret"}));
+    let tried = |text: &str| ui.post("/api/try", &json!({"path": "mine.yaml", "text": text}));
+    let edited = |name: &str| format!("{}# Mine.\n", ui.example(name));
+    for (name, status) in [("csv-data", 200), ("extract-header", 201), ("grpc", 200)] {
+        let tried = tried(&edited(name));
+        let answer = &tried["exchanges"][0]["response"]["status"];
+        assert_eq!((&tried["ok"], answer), (&json!(true), &json!(status)), "{name}: {tried}");
+    }
+    // The variable that the person has set is theirs in plans of theirs.
+    let other = tried(&edited("other-servers"));
+    assert_eq!(other["ok"], true, "{other}");
+    assert!(other.to_string().contains(&sink.endpoint), "{other}");
+    // A line of a plan starts no other server than those of examples.
+    let log = ui.folder.file("log.csv");
+    let wrong = edited("open-rate").replace("plimsoll sink", &format!("plimsoll sink --truth-log {log}"));
+    assert_eq!(tried(&wrong)["ok"], false);
+    assert!(!Path::new(&log).exists());
+}
+
+/// Symptom: a sink that the page had started outlived a server that was killed.
+#[test]
+fn a_server_that_is_killed_leaves_none_of_those_that_it_has_started() {
+    let mut ui = Ui::start();
+    let url = ui.with_sink();
+    let answers = || TcpStream::connect(url.trim_start_matches("http://")).is_ok();
+    assert!(answers());
+    ui.process.signal("KILL");
+    ui.process.wait();
+    let killed = Instant::now();
+    while answers() {
+        assert!(killed.elapsed() < PATIENCE, "it goes on");
+    }
+}
+
 /// Symptom: a script of a page could name any file of the machine.
 #[test]
 fn imports_read_nothing_beside_the_opened_folder() {
@@ -412,7 +531,7 @@ fn a_server_that_is_killed_leaves_its_run_going_and_saved() {
     let store = ui.folder.file("h.db");
     let state = || {
         let listed: Value =
-            serde_json::from_str(&run(&format!("runs -o json --store {store}")).stdout).expect("JSON");
+            serde_json::from_str(&run_beside(&format!("runs -o json --store {store}")).stdout).expect("JSON");
         listed["runs"][0]["state"].as_str().expect("a run").to_owned()
     };
     let Ui { mut process, folder, .. } = ui;
@@ -430,7 +549,7 @@ fn a_server_that_is_killed_leaves_its_run_going_and_saved() {
 #[test]
 fn the_end_says_which_runs_go_on() {
     let mut ui = Ui::start();
-    let url = ui.post("/api/example/start-sink", &json!({}))["url"].as_str().expect("a URL").to_owned();
+    let url = ui.with_sink();
     let sink = Sink::start("");
     let id = ui.run(&plan(&sink, "5s"), &[]);
     let mut events = ui.events(&format!("/api/live/{id}/events"));
@@ -446,8 +565,8 @@ fn the_end_says_which_runs_go_on() {
         said.split("process ").nth(1).and_then(|rest| rest.split([',', ';']).next()).expect("a number");
     assert!(Path::new(&format!("/proc/{process}")).exists());
     let store = ui.folder.file("h.db");
-    while run(&format!("runs -o json --store {store}")).stdout.contains("\"running\"") {}
-    assert!(run(&format!("runs -o json --store {store}")).stdout.contains("\"finished\""));
+    while run_beside(&format!("runs -o json --store {store}")).stdout.contains("\"running\"") {}
+    assert!(run_beside(&format!("runs -o json --store {store}")).stdout.contains("\"finished\""));
 }
 
 #[test]

@@ -121,6 +121,7 @@ impl Server {
             forms: json!({"commands": []}),
             schema: |name| (name == "plan").then(|| json!({"title": "A plan"})),
             lives: |_, _| true,
+            given: Vec::new(),
             version: "1.2.3",
         };
         amend(&mut options);

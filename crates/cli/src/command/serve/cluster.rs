@@ -78,6 +78,8 @@ impl Cluster {
         for id in 0..spec.nodes {
             let mut command = Command::new(&program);
             command.args(flags(spec, id, &data, temporary));
+            // Its nodes end with this process, and not with the one before.
+            command.env_remove(plimsoll_web::ENDS_WITH);
             command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
             let mut child = command.spawn().map_err(|error| cannot_start(&error))?;
             let (stdin, stderr) = (child.stdin.take(), child.stderr.take().expect("it is piped"));
