@@ -31,8 +31,11 @@ export const COUNT: Axis = {
 /** Shares of one from zero. */
 export const SHARE: Axis = fromZero((value) => short(share(value)));
 
-/** Bytes from zero. */
-export const BYTES: Axis = fromZero((value) => short(bytes(value)));
+/** Bytes from zero, in steps of KiB, MiB and so on that are whole. */
+export const BYTES: Axis = {
+  ...fromZero((value) => short(bytes(value))),
+  steps: Array.from({ length: 50 }, (_, power) => 2 ** power),
+};
 
 /** A little more than the values take, on a logarithmic axis, and not less than a factor of four. */
 function aroundLog(low: number, high: number): [number, number] {

@@ -246,12 +246,14 @@ function Sample({ line }: { line: Line }) {
   );
 }
 
-/** Labels without those that would run into the one before, on a narrow screen. */
-function thinned(plot: uPlot, splits: (number | null)[], labels: string[]): string[] {
+/** Labels without those that would run into the one before, on a narrow screen or in a low chart. */
+function thinned(plot: uPlot, splits: (number | null)[], labels: string[], scale: "x" | "y"): string[] {
   let end = -Infinity;
   return labels.map((label, index) => {
-    const middle = plot.valToPos(splits[index] ?? 0, "x");
-    const half = label.length * 3.4;
+    const place = plot.valToPos(splits[index] ?? 0, scale);
+    // Upwards from below.
+    const middle = scale === "x" ? place : -place;
+    const half = scale === "x" ? label.length * 3.4 : 5;
     if (label === "" || middle - half < end + 6) return "";
     end = middle + half;
     return label;
@@ -309,7 +311,7 @@ function optionsOf(
     ticks: { stroke: color("grid"), width: 1, size: 4 },
     values: (plot, splits) => {
       const labels = splits.map((split) => (split === null ? "" : axis.label(split)));
-      return scale === "x" ? thinned(plot, splits, labels) : labels;
+      return thinned(plot, splits, labels, scale);
     },
     ...(axis.steps && { incrs: axis.steps }),
     ...(axis.splits && { splits: (_: uPlot, __: number, low: number, high: number) => axis.splits?.(low, high) ?? [] }),

@@ -32,19 +32,11 @@ export function runLook(run: number): { color: string; dash: number[] | undefine
   return { color: `series-${(run % 6) + 1}`, dash: RUN_DASHES[run % RUN_DASHES.length] };
 }
 
-/** Rate, response times, errors and requests in flight, over time. */
-export function CourseCharts({ runs }: { runs: RunData[] }) {
-  const time = useMemo(() => timeOf(runs), [runs]);
-  const [percentile, setPercentile] = useState(() => usualPercentile(runs));
-  const single = runs.length === 1;
-  const rates = useMemo(() => rateLines(runs, time), [runs, time]);
-  const times = useMemo(
-    () => (single ? percentileLines(time) : eachRun(runs, time, percentile)),
-    [runs, time, percentile],
-  );
-  const errors = useMemo(() => errorLines(runs, time), [runs, time]);
-  const flights = useMemo(() => flightLines(runs, time), [runs, time]);
-  const common = {
+const PER_S = fromZero((value: number) => short(perSecond(value)));
+
+/** The properties that charts of the course have in common. */
+function commonOf(runs: RunData[], time: Time) {
+  return {
     x: time.x,
     xAxis: TIME,
     first: 1,
@@ -53,18 +45,64 @@ export function CourseCharts({ runs }: { runs: RunData[] }) {
     below: (plot: uPlot) => drawSpans(plot, runs),
     above: (plot: uPlot) => drawMarks(plot, runs),
   };
-  const perS = fromZero((value: number) => short(perSecond(value)));
+}
+
+/** Rate and response times over time, with the signs in them: the picture beside the outcome of a run. */
+export function PictureCharts({ runs }: { runs: RunData[] }) {
+  return (
+    <>
+      <RateAndTimes runs={runs} heights={[150, 200]} />
+      <Signs runs={runs} />
+    </>
+  );
+}
+
+/** Everything over time; without rate and response times where the page has those elsewhere. */
+export function CourseCharts({ runs, picture = true }: { runs: RunData[]; picture?: boolean }) {
+  const time = useMemo(() => timeOf(runs), [runs]);
+  const errors = useMemo(() => errorLines(runs, time), [runs, time]);
+  const flights = useMemo(() => flightLines(runs, time), [runs, time]);
+  const common = commonOf(runs, time);
+  return (
+    <>
+      {picture && <Signs runs={runs} />}
+      <p class="key usage">
+        <span>
+          Point at a chart, or focus it and use the arrow keys. Drag or <kbd>+</kbd> zooms, double click or{" "}
+          <kbd>0</kbd> shows the whole range.
+        </span>
+      </p>
+      {picture && <RateAndTimes runs={runs} heights={[190, 240]} />}
+      {errors.length === 0 ? (
+        <p class="empty">No request failed or timed out at any time.</p>
+      ) : (
+        <Chart {...common} title="Errors" lines={errors} yAxis={PER_S} height={150} value={perSecond} />
+      )}
+      <Chart {...common} title="In flight" lines={flights} yAxis={COUNT} height={150} value={count} />
+    </>
+  );
+}
+
+function RateAndTimes({ runs, heights }: { runs: RunData[]; heights: [number, number] }) {
+  const time = useMemo(() => timeOf(runs), [runs]);
+  const [percentile, setPercentile] = useState(() => usualPercentile(runs));
+  const single = runs.length === 1;
+  const rates = useMemo(() => rateLines(runs, time), [runs, time]);
+  const times = useMemo(
+    () => (single ? percentileLines(time) : eachRun(runs, time, percentile)),
+    [runs, time, percentile],
+  );
+  const common = commonOf(runs, time);
   const choices = PERCENTILES.filter((name) => runs.some((_, run) => has(time.of(run, name))));
   return (
     <>
-      <Key runs={runs} />
-      <Chart {...common} title="Rate" lines={rates} yAxis={perS} height={190} value={perSecond} />
+      <Chart {...common} title="Rate" lines={rates} yAxis={PER_S} height={heights[0]} value={perSecond} />
       <Chart
         {...common}
         title={single ? "Response time" : `Response time, ${percentile}`}
         lines={times}
         yAxis={NANOS_LOG}
-        height={240}
+        height={heights[1]}
         value={nanos}
       >
         {!single && (
@@ -77,12 +115,6 @@ export function CourseCharts({ runs }: { runs: RunData[] }) {
           </div>
         )}
       </Chart>
-      {errors.length === 0 ? (
-        <p class="empty">No request failed or timed out at any time.</p>
-      ) : (
-        <Chart {...common} title="Errors" lines={errors} yAxis={perS} height={150} value={perSecond} />
-      )}
-      <Chart {...common} title="In flight" lines={flights} yAxis={COUNT} height={150} value={count} />
     </>
   );
 }
@@ -421,7 +453,7 @@ function hatch(
 }
 
 /** The meanings of the signs that occur in the charts. */
-function Key({ runs }: { runs: RunData[] }) {
+function Signs({ runs }: { runs: RunData[] }) {
   const marked = (kind: Mark["kind"]) => runs.some((run) => run.marks.some((mark) => mark.kind === kind));
   const spanned = (kind: Span["kind"]) =>
     runs.length === 1 && runs.some((run) => run.spans.some((span) => span.kind === kind));
@@ -433,6 +465,7 @@ function Key({ runs }: { runs: RunData[] }) {
     { is: marked("threshold"), sign: "▂", class: "bad", text: "a threshold did not hold" },
     { is: spanned("settling"), sign: "■", class: "doubtful", text: "not yet steady" },
   ].filter(({ is }) => is);
+  if (signs.length === 0) return null;
   return (
     <ul class="key">
       {signs.map(({ sign, class: look, text }) => (
@@ -443,10 +476,6 @@ function Key({ runs }: { runs: RunData[] }) {
           {text}
         </li>
       ))}
-      <li class="usage">
-        Point at a chart, or focus it and use the arrow keys. Drag or <kbd>+</kbd> zooms, double click or{" "}
-        <kbd>0</kbd> shows the whole range.
-      </li>
     </ul>
   );
 }

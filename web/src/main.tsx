@@ -1,7 +1,7 @@
 import { render, type ComponentChildren } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./page.css";
-import { CourseCharts, MachineCharts } from "./course.tsx";
+import { CourseCharts, MachineCharts, PictureCharts } from "./course.tsx";
 import { type ChartData, readData } from "./data.ts";
 import { HeatMaps } from "./heat.tsx";
 import { HistogramChart } from "./histogram.tsx";
@@ -12,7 +12,10 @@ import { followTheme, ThemeChoice } from "./theme.tsx";
 const CHARTS: Record<string, (data: ChartData) => ComponentChildren> = {
   spectrum: (data) => <SpectrumChart runs={data.runs} />,
   histogram: (data) => <HistogramChart runs={data.runs} />,
-  course: (data) => <CourseCharts runs={data.runs} />,
+  picture: (data) => <PictureCharts runs={data.runs} />,
+  course: (data) => (
+    <CourseCharts runs={data.runs} picture={document.querySelector("[data-chart=picture]") === null} />
+  ),
   heat: (data) => <HeatMaps runs={data.runs} />,
   machine: (data) => <MachineCharts runs={data.runs} />,
 };

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { BYTES } from "../src/axes.ts";
 import { bytes, count, nanos, percentile, perSecond, share, short } from "../src/figure.ts";
 
 const written: Record<string, (value: number) => string> = { nanos, count, per_second: perSecond, share, bytes };
@@ -19,6 +20,11 @@ for (const [kind, pairs] of Object.entries(examples)) {
 test("shares of requests are named as percentiles", () => {
   const names = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999].map(percentile);
   expect(names).toEqual(["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99"]);
+});
+
+test("an axis of memory has whole steps of its own units", () => {
+  // Symptom: 9.54, 19.1, 28.6 MiB.
+  for (const step of BYTES.steps ?? []) expect(BYTES.label(step)).toMatch(/^\d+ ([KMGT]i)?B$/);
 });
 
 test("labels of axes have no zeros that say nothing", () => {

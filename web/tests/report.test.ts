@@ -2,7 +2,7 @@ import type { Browser, Locator, Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bytes, count, nanos, perSecond, seconds, share } from "../src/figure.ts";
 import { makePages, type Page, type Pages } from "./runs.ts";
-import { hasBrowser, launch, violations } from "./ui.ts";
+import { expectPicture, hasBrowser, launch, violations } from "./ui.ts";
 
 /** A page that is open, and the errors that must not happen on it. */
 interface Opened {
@@ -97,6 +97,31 @@ describe.skipIf(!hasBrowser())("reports", () => {
       expect(trouble).toEqual([]);
       await tab.context().close();
     }
+  });
+
+  /** Symptom: the first chart began at y = 960 of 800, below the tiles and the warnings, and was no course. */
+  test("rate and response time are in sight beside the outcome, and so is the load", async () => {
+    for (const name of ["faults", "silent", "merged"] as const) {
+      const { tab, trouble } = await open(pages[name]);
+      await expectPicture(tab);
+      const [load] = at(pages[name].results[0], "/model/description") as string[];
+      expect(await tab.locator("header.page").textContent()).toContain(load);
+      // Each chart is on the page once.
+      for (const title of ["Rate", "Response time", "In flight"]) expect(await chart(tab, title).count()).toBe(1);
+      expect(trouble).toEqual([]);
+      await tab.context().close();
+    }
+  });
+
+  test("warnings are one line, which opens", async () => {
+    const { tab } = await open(pages.silent);
+    const warnings = at(pages.silent.results[0], "/verdict/warnings") as { code: string; evidence: string }[];
+    expect(await tab.locator("details.warnings").count()).toBe(warnings.length > 0 ? 1 : 0);
+    for (const { code, evidence } of warnings) {
+      expect(await tab.locator(".warnings > summary").textContent()).toContain(code.replaceAll("_", " "));
+      expect(await tab.getByText(evidence).first().isVisible()).toBe(false);
+    }
+    await tab.context().close();
   });
 
   test("a phone shows the outcome, and whether each threshold holds", async () => {

@@ -8,7 +8,17 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { count, nanos, perSecond } from "../src/figure.ts";
 import type { Result } from "../ui/app/result.ts";
 import { carriedOut, program } from "./program.ts";
-import { hasBrowser, launch, type Opened, open, overflow, serve, type Served, violations } from "./ui.ts";
+import {
+  expectPicture,
+  hasBrowser,
+  launch,
+  type Opened,
+  open,
+  overflow,
+  serve,
+  type Served,
+  violations,
+} from "./ui.ts";
 
 const PLAN = `# A shop that is looked at
 run: {rate: 120/s, duration: 2s}
@@ -156,6 +166,14 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     expect(await rate.getByRole("slider").getAttribute("aria-valuetext")).toContain(
       `achieved ${perSecond(first?.achieved_per_s ?? 0)}`,
     );
+    await close(opened);
+  });
+
+  test("rate and response time are in sight beside the outcome", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    await tab.evaluate((id) => void (location.hash = `#/runs/${id}`), await idOf(tab, "base"));
+    await expectPicture(tab);
     await close(opened);
   });
 
@@ -317,6 +335,7 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     });
     await tab.evaluate((id) => void (location.hash = `#/live/${id}`), id);
     await tab.locator("#outcome .word").waitFor();
+    await expectPicture(tab);
     const canvases = await tab.locator("canvas").elementHandles();
     const session = await context.newCDPSession(tab);
     const nodes = async () => {

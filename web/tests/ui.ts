@@ -182,6 +182,26 @@ export async function violations(tab: Tab): Promise<string[]> {
   });
 }
 
+/** Holds that the outcome, its figures, and rate and response time are in sight of a laptop. */
+export async function expectPicture(tab: Tab): Promise<void> {
+  const height = 800;
+  await tab.setViewportSize({ width: 1280, height });
+  const figures = ["Rate", "Response time"].map((name) =>
+    tab.locator("figure", { has: tab.getByRole("heading", { name, exact: true }) }).locator(".u-over"),
+  );
+  for (const seen of [tab.locator(".verdict .word").first(), tab.locator(".tile").nth(3), ...figures]) {
+    await seen.waitFor();
+    await expect
+      .poll(async () => {
+        const box = await seen.boundingBox();
+        return box === null ? Number.POSITIVE_INFINITY : box.y + box.height;
+      })
+      .toBeLessThanOrEqual(height);
+  }
+  const first = await figures[0]?.boundingBox();
+  expect(first?.y).toBeLessThan(400);
+}
+
 /** The width of the page beyond that of the window. */
 export const overflow = (tab: Tab): Promise<number> =>
   tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);

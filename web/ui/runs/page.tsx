@@ -1,7 +1,7 @@
 /** The page of a saved run: the outcome first, then its evidence. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { CourseCharts, MachineCharts } from "../../src/course.tsx";
+import { CourseCharts, MachineCharts, PictureCharts } from "../../src/course.tsx";
 import type { RunData } from "../../src/data.ts";
 import { HeatMaps } from "../../src/heat.tsx";
 import { HistogramChart } from "../../src/histogram.tsx";
@@ -127,13 +127,15 @@ export function ResultParts(props: {
   const runs = useMemo(() => [report ?? runDataOf(result, "run")], [result, report]);
   return (
     <div class="parts">
-      <VerdictPart result={result} soFar={soFar} />
+      <VerdictPart result={result} soFar={soFar}>
+        <PictureCharts runs={runs} />
+      </VerdictPart>
       <ClusterPart result={result} />
       <AgentsPart result={result} />
       <StreamsPart result={result} />
       <Part id="course" title="Over time">
         <div class="charts">
-          <CourseCharts runs={runs} />
+          <CourseCharts runs={runs} picture={false} />
           {!soFar && <HeatMaps runs={runs} />}
         </div>
         <PaceFacts result={result} />

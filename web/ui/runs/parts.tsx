@@ -41,8 +41,10 @@ export function Part(props: { id: string; title: string; children: ComponentChil
 
 const LOOKS: Partial<Record<BadgeKind, string>> = { good: "✓", bad: "✗", done: "•" };
 
-/** The outcome with its evidence: validity, the limit of the run, figures, thresholds, warnings. */
-export function VerdictPart({ result, soFar = false }: { result: Result; soFar?: boolean }) {
+/** The outcome with its evidence: validity, the limit of the run, figures, thresholds, warnings; `children` is
+ * the picture beside it. */
+export function VerdictPart(props: { result: Result; soFar?: boolean; children?: ComponentChildren }) {
+  const { result, soFar = false, children } = props;
   const { verdict } = result;
   const { word, kind } = OUTCOMES[verdict.outcome] ?? {
     word: spaced(verdict.outcome).toUpperCase(),
@@ -51,25 +53,35 @@ export function VerdictPart({ result, soFar = false }: { result: Result; soFar?:
   const early = soFar ? null : endedEarly(result);
   return (
     <Part id="outcome" title="Outcome" quiet>
-      <div class={`verdict ${kind}`}>
-        <span class={`sign ${kind}`} aria-hidden="true">
-          {LOOKS[kind] ?? "!"}
-        </span>
+      <div class="outcome">
         <div>
-          <p class="word">
-            {word}
-            {soFar && <small> so far</small>}
-          </p>
-          <p class="summary">{verdict.summary}</p>
-          <p class={verdict.valid ? "validity" : "validity bad"}>{validityLine(verdict)}</p>
+          <div class={`verdict ${kind}`}>
+            <span class={`sign ${kind}`} aria-hidden="true">
+              {LOOKS[kind] ?? "!"}
+            </span>
+            <div>
+              <p class="word">
+                {word}
+                {soFar && <small> so far</small>}
+              </p>
+              <p class="summary">{verdict.summary}</p>
+              <p class={verdict.valid ? "validity" : "validity bad"}>{validityLine(verdict)}</p>
+            </div>
+          </div>
+          {early !== null && <p class="notice">{early}</p>}
+          <LimitedBy result={result} />
+          <Tiles result={result} />
         </div>
+        <div class="picture">{children}</div>
       </div>
-      {early !== null && <p class="notice">{early}</p>}
-      <Findings title="Why it is invalid" kind="bad" findings={verdict.evidence} />
-      <LimitedBy result={result} />
-      <Tiles result={result} />
+      {verdict.evidence.length > 0 && (
+        <>
+          <h3>Why it is invalid</h3>
+          <Findings kind="bad" findings={verdict.evidence} />
+        </>
+      )}
       <Thresholds result={result} />
-      <Findings title="Warnings" kind="doubtful" findings={verdict.warnings} />
+      <Warnings warnings={verdict.warnings} />
       {result.notes.length > 0 && (
         <ul class="notes">
           {result.notes.map(({ text }) => (
@@ -81,25 +93,38 @@ export function VerdictPart({ result, soFar = false }: { result: Result; soFar?:
   );
 }
 
-function Findings({ title, kind, findings }: { title: string; kind: BadgeKind; findings: Finding[] }) {
-  if (findings.length === 0) return null;
+function Findings({ kind, findings }: { kind: BadgeKind; findings: Finding[] }) {
   return (
-    <>
-      <h3>{title}</h3>
-      <ul class={`findings ${kind}`}>
-        {findings.map(({ code, evidence, hint }) => (
-          <li>
-            <span class={`sign ${kind}`} aria-hidden="true">
-              {LOOKS[kind] ?? "!"}
-            </span>
-            <div>
-              <strong>{spaced(code)}</strong>: {evidence}
-              {hint !== "" && <p class="hint">Hint: {hint}</p>}
-            </div>
-          </li>
-        ))}
-      </ul>
-    </>
+    <ul class={`findings ${kind}`}>
+      {findings.map(({ code, evidence, hint }) => (
+        <li>
+          <span class={`sign ${kind}`} aria-hidden="true">
+            {LOOKS[kind] ?? "!"}
+          </span>
+          <div>
+            <strong>{spaced(code)}</strong>: {evidence}
+            {hint !== "" && <p class="hint">Hint: {hint}</p>}
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The warnings in one line, which opens. */
+function Warnings({ warnings }: { warnings: Finding[] }) {
+  if (warnings.length === 0) return null;
+  const names = [...new Set(warnings.map(({ code }) => spaced(code)))];
+  return (
+    <details class="warnings">
+      <summary>
+        <span class="sign doubtful" aria-hidden="true">
+          !
+        </span>{" "}
+        <strong>{warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`}</strong>: {names.join(", ")}
+      </summary>
+      <Findings kind="doubtful" findings={warnings} />
+    </details>
   );
 }
 

@@ -56,12 +56,14 @@ struct ShownRun<'a> {
     result: &'a RunResult,
     saved: &'a SavedRun,
     document: Document,
+    /// `true` if no other run is on the page.
+    is_alone: bool,
     /// All steps together; `None` if no histograms were kept.
     total: Option<SavedStep>,
 }
 
 impl<'a> ShownRun<'a> {
-    fn new(named: &NamedRun<'a>) -> Self {
+    fn new(named: &NamedRun<'a>, is_alone: bool) -> Self {
         let saved = named.run;
         let total = saved.has_histograms().then(|| saved.total());
         Self {
@@ -69,6 +71,7 @@ impl<'a> ShownRun<'a> {
             result: &saved.result,
             document: Document::new(&saved.result),
             saved,
+            is_alone,
             total,
         }
     }
@@ -94,7 +97,8 @@ pub fn render(
 
 /// The template with a title and content.
 fn page(runs: &[NamedRun<'_>], comparisons: &[Result<Comparison, Incomparable>]) -> io::Result<String> {
-    let runs: Vec<ShownRun<'_>> = runs.iter().map(ShownRun::new).collect();
+    let is_alone = runs.len() == 1;
+    let runs: Vec<ShownRun<'_>> = runs.iter().map(|run| ShownRun::new(run, is_alone)).collect();
     let mut page = Markup::default();
     match &runs[..] {
         [run] => one(&mut page, run),
@@ -150,6 +154,7 @@ fn one(page: &mut Markup, run: &ShownRun<'_>) {
     page.element("p", "brand", &run.document.tool);
     page.element("h1", "", &heading(run.result));
     run.document.targets.iter().for_each(|target| page.element("p", "target", target));
+    page.element("p", "target", &run.document.model.join(" · "));
     let begun = format!("{}, run {}", run.result.run.started_at, run.document.run_id);
     page.element("p", "target", &begun);
     page.close("header");

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::markup::Markup;
-use super::plot::{Axis, Plot};
+use super::plot::{Axis, Plot, round_ends};
 use super::{comparing, whole};
 use crate::compare::comparison::{Comparison, MetricResult};
 use crate::compare::interleaved::InterleavedResult;
@@ -35,6 +35,13 @@ pub fn render_comparison_page(comparison: &Comparison, out: &mut dyn io::Write) 
     out.write_all(whole(&format!("{title} – Plimsoll"), &content).as_bytes())
 }
 
+/// A change in percent, without zeros at its end.
+fn percent(value: f64) -> String {
+    let text = format!("{:+.2}", value * 100.0);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if matches!(text, "+0" | "-0") { "0".to_owned() } else { text.to_owned() }
+}
+
 /// The interval of a change at each look; empty if there never was one.
 fn chart(run: &InterleavedResult, index: usize, metric: &MetricResult) -> String {
     let known: Vec<[f64; 4]> = run
@@ -54,8 +61,8 @@ fn chart(run: &InterleavedResult, index: usize, metric: &MetricResult) -> String
     let seconds = Axis { title: "seconds", ends: [0.0, last], written: |value| format!("{value:.0}") };
     let change = Axis {
         title: if metric.unit == "share" { "change in percentage points" } else { "change in percent" },
-        ends: [low - room, high + room],
-        written: |value| format!("{:+.2}", value * 100.0),
+        ends: round_ends(low - room, high + room),
+        written: percent,
     };
     let mut plot = Plot::new(&format!("{} from A to B", short(metric)), seconds, change);
     let side = |of: usize| known.iter().map(move |look| (look[0], look[of]));

@@ -24,6 +24,17 @@ impl Axis<'_> {
     }
 }
 
+/// Round ends for values between these, with a round value in the middle, too.
+pub(super) fn round_ends(low: f64, high: f64) -> [f64; 2] {
+    let quarter = ((high - low) / 4.0).max(f64::MIN_POSITIVE);
+    let power = 10f64.powf(quarter.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|step| *step >= quarter);
+    let step = step.unwrap_or(10.0 * power);
+    let (first, last) = ((low / step).floor(), (high / step).ceil());
+    let last = if (last - first) % 2.0 == 0.0 { last } else { last + 1.0 };
+    [first * step, last * step]
+}
+
 /// A section with a chart.
 pub(super) struct Plot<'a> {
     x: Axis<'a>,
@@ -111,5 +122,24 @@ impl<'a> Plot<'a> {
     /// The chart as markup.
     pub(super) fn finish(self) -> String {
         self.svg + "</svg></section>"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Symptom: axes of changes had the ends -18.73 and +18.73.
+    #[test]
+    fn ends_are_round_and_hold_all_values() {
+        for (low, high, ends) in [
+            (-0.1873, 0.1873, [-0.2, 0.2]),
+            (-0.013, 0.094, [-0.05, 0.15]),
+            (-2.5403, 2.5403, [-4.0, 4.0]),
+        ] {
+            let [from, to] = round_ends(low, high);
+            assert!(from <= low && high <= to, "{from} to {to}");
+            assert!((from - ends[0]).abs() < 1e-9 && (to - ends[1]).abs() < 1e-9, "{from} to {to}");
+        }
     }
 }

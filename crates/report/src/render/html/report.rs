@@ -23,13 +23,7 @@ pub(super) struct Part {
 }
 
 pub(super) const PARTS: [Part; 8] = [
-    Part {
-        id: "verdict",
-        name: "Verdict",
-        title: "Verdict",
-        charts: &[],
-        write: |page, run| verdict(page, &run.document),
-    },
+    Part { id: "verdict", name: "Verdict", title: "Verdict", charts: &[], write: verdict },
     Part {
         id: "times",
         name: "Times",
@@ -97,7 +91,28 @@ pub(super) const PARTS: [Part; 8] = [
 ];
 
 /// The outcome of a run, with everything that belongs to it.
-fn verdict(page: &mut Markup, document: &Document) {
+fn verdict(page: &mut Markup, run: &ShownRun<'_>) {
+    let document = &run.document;
+    page.within("div", "outcome", |page| {
+        page.within("div", "", |page| outcome(page, document));
+        // Of several runs there is one picture of all.
+        if run.is_alone {
+            page.open("div", &[("class", "picture"), ("data-chart", "picture")]);
+            page.close("div");
+        }
+    });
+    if !document.reasons.is_empty() {
+        page.element("h3", "", "Why it is invalid");
+        findings(page, Emphasis::Bad, &document.reasons);
+    }
+    thresholds(page, document);
+    page.facts(&document.records);
+    warnings(page, &document.warnings);
+    page.notes(&document.notes);
+}
+
+/// The outcome itself, in words and in its main figures.
+fn outcome(page: &mut Markup, document: &Document) {
     let opening = &document.opening;
     let class = class(Emphasis::of(opening.outcome));
     page.within("div", &format!("verdict {class}"), |page| {
@@ -118,21 +133,31 @@ fn verdict(page: &mut Markup, document: &Document) {
     if !opening.shared.is_empty() {
         page.element("p", "notice", &document::sentence(&opening.shared));
     }
-    findings(page, "Why it is invalid", Emphasis::Bad, &document.reasons);
     limited_by(page, document);
     tiles(page, document);
-    thresholds(page, document);
-    page.facts(&document.records);
-    findings(page, "Warnings", Emphasis::Doubtful, &document.warnings);
-    page.notes(&document.notes);
 }
 
-fn findings(page: &mut Markup, title: &str, emphasis: Emphasis, findings: &[Finding]) {
-    if findings.is_empty() {
+/// The warnings in one line, which opens.
+fn warnings(page: &mut Markup, warnings: &[Finding]) {
+    if warnings.is_empty() {
         return;
     }
+    let mut names: Vec<String> = warnings.iter().map(|warning| warning.code.replace('_', " ")).collect();
+    names.dedup();
+    let number = if warnings.len() == 1 { "1 warning" } else { &format!("{} warnings", warnings.len()) };
+    page.open("details", &[("class", "warnings")]);
+    page.within("summary", "", |page| {
+        mark(page, class(Emphasis::Doubtful));
+        page.text(" ");
+        page.element("strong", "", number);
+        page.text(&format!(": {}", names.join(", ")));
+    });
+    findings(page, Emphasis::Doubtful, warnings);
+    page.close("details");
+}
+
+fn findings(page: &mut Markup, emphasis: Emphasis, findings: &[Finding]) {
     let class = class(emphasis);
-    page.element("h3", "", title);
     page.within("ul", &format!("findings {class}"), |page| {
         for finding in findings {
             page.within("li", "", |page| {
