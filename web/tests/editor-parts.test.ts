@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { FormArgument } from "../ui/app/api.ts";
-import { argumentsOf, filled, groupsOf, labelOf } from "../ui/editor/arguments.ts";
+import { ApiError, type FormArgument } from "../ui/app/api.ts";
+import { exampleOf, fieldError, labelOf } from "../ui/editor/argument-words.tsx";
+import { argumentsOf, filled, groupsOf } from "../ui/editor/arguments.ts";
 import { freeName, isPlanName, nameProblem, planNameFor } from "../ui/editor/drafts.ts";
 import { flagsOf, words } from "../ui/editor/flags.ts";
 import { isVariable, jsonIn, pointerOf, stepCalled, variableFor } from "../ui/editor/jsonpaths.ts";
@@ -255,9 +256,26 @@ describe("forms of commands", () => {
       d: ["y"],
       f: true,
     });
-    expect(labelOf(argument("x", { flag: "--max-rate" }))).toBe("max rate");
+  });
+
+  test("a field has words of a page, and an example of its value", () => {
+    expect(labelOf(argument("x", { flag: "--max-rate" }))).toBe("Max rate");
     // On the command line it may be a file, too.
-    expect(labelOf(argument("urls", { flag: null, value: "PLAN|URL" }))).toBe("url");
+    const urls = argument("urls", { flag: null, value: "PLAN|URL" });
+    expect([labelOf(urls), exampleOf(urls)]).toEqual(["Address", "http://127.0.0.1:8080/"]);
+    expect(exampleOf(argument("timeout", { value: "TIME", help: "Limit [default: 30s]" }))).toBe("30s");
+    expect(exampleOf(argument("seed", { value: "N", help: "Seed" }))).toBe("10");
+  });
+
+  test("a refusal is at the field that it is about", () => {
+    const all = [argument("urls", { flag: null }), argument("rate", { flag: "--rate" })];
+    const at = (message: string) => fieldError(new ApiError(422, { error: message, hint: "" }), all, { urls: ["a b"] })?.id;
+    expect(at("--rate: `x` is not a rate")).toBe("rate");
+    expect(at("invalid value 'x' for '--rate <RATE>': invalid digit")).toBe("rate");
+    expect(at("--rate RATE is missing")).toBe("rate");
+    expect(at("--rate and --users exclude each other")).toBe("rate");
+    expect(at("`a b` is not a host")).toBe("urls");
+    expect([at("--other: no"), at("`c` is not a host"), at("no")]).toEqual([undefined, undefined, undefined]);
   });
 });
 

@@ -64,7 +64,7 @@ interface Case {
 
 /** What a server says of the port that load is put on; others have a port for other purposes, too. */
 const LISTENING = /listening on (?:http:\/\/)?(127\.0\.0\.1:\d+)/;
-const SHORT = { seed: "5", duration: "1s" };
+const SHORT = { Seed: "5", Duration: "1s" };
 const SHORT_FLAGS = ["--seed", "5", "--duration", "1s"];
 const CASES: Case[] = [
   {
@@ -72,14 +72,14 @@ const CASES: Case[] = [
     form: "run",
     title: "Load on a URL",
     server: ["sink"],
-    fields: (address) => ({ url: `http://${address}/a`, rate: "50/s", duration: "1s" }),
+    fields: (address) => ({ Address: `http://${address}/a`, Rate: "50/s", Duration: "1s" }),
     words: (address) => ["run", `http://${address}/a`, "--rate", "50/s", "--duration", "1s"],
   },
   {
     form: "crud",
     title: "A REST resource",
     server: ["target", "crud-node", "--id", "0", "--raft", "127.0.0.1:0", "--data", "node"],
-    fields: (address) => ({ leader: `http://${address}`, total: "40", concurrency: "4", seed: "5" }),
+    fields: (address) => ({ Leader: `http://${address}`, Total: "40", Concurrency: "4", Seed: "5" }),
     words: (address) => {
       const size = ["--total", "40", "--concurrency", "4", "--seed", "5"];
       return ["crud", "--leader", `http://${address}`, ...size];
@@ -89,7 +89,7 @@ const CASES: Case[] = [
     form: "cache",
     title: "A cache",
     server: ["target", "cache", "--http", "off"],
-    fields: (address) => ({ server: address, requests: "40", connections: "2", seed: "5" }),
+    fields: (address) => ({ Server: address, Requests: "40", Connections: "2", Seed: "5" }),
     words: (address) => {
       const size = ["--requests", "40", "--connections", "2", "--seed", "5"];
       return ["cache", "--server", address, ...size];
@@ -99,14 +99,14 @@ const CASES: Case[] = [
     form: "ingest",
     title: "Observability data",
     server: ["target", "ingest"],
-    fields: (address) => ({ kind: "logs", url: `http://${address}`, "batch size": "10", ...SHORT }),
+    fields: (address) => ({ Kind: "logs", Url: `http://${address}`, "Batch size": "10", ...SHORT }),
     words: (address) => ["ingest", "logs", "--url", `http://${address}`, "--batch-size", "10", ...SHORT_FLAGS],
   },
   {
     form: "canister",
     title: "A canister",
     server: ["sink", "--canister"],
-    fields: (address) => ({ url: `http://${address}`, iterations: "20", seed: "5" }),
+    fields: (address) => ({ Address: `http://${address}`, Iterations: "20", Seed: "5" }),
     words: (address) => ["canister", `http://${address}`, "--iterations", "20", "--seed", "5"],
   },
   {
@@ -114,11 +114,11 @@ const CASES: Case[] = [
     title: "A language model",
     server: ["target", "llm", "--ttft", "constant:5ms", "--gap", "constant:1ms"],
     fields: (address) => ({
-      url: `http://${address}`,
-      model: "plimsoll",
-      iterations: "5",
-      seed: "5",
-      "output tokens": "8",
+      Address: `http://${address}`,
+      Model: "plimsoll",
+      Iterations: "5",
+      Seed: "5",
+      "Output tokens": "8",
     }),
     words: (address) => {
       const size = ["--iterations", "5", "--seed", "5", "--output-tokens", "8"];
@@ -172,7 +172,7 @@ describe.skipIf(!hasBrowser())("forms for every workload", () => {
       const command = [...server, "--listen", "127.0.0.1:0"];
       const listens = await listening(command, LISTENING, served.folder);
       servers.push(listens);
-      const opened = await open(browser, served, { place: `#/new?form=${name}`, refusals: true });
+      const opened = await open(browser, served, { place: `#/new?form=${name}` });
       const { tab } = opened;
       const form = tab.getByRole("form", { name: title });
       await form.waitFor();
@@ -230,7 +230,7 @@ describe.skipIf(!hasBrowser())("forms for every workload", () => {
   });
 
   test("a scenario of steps is made by a form", { timeout: 60_000 }, async () => {
-    const opened = await open(browser, served, { place: "#/new?form=scenario", refusals: true });
+    const opened = await open(browser, served, { place: "#/new?form=scenario" });
     const { tab } = opened;
     const form = tab.getByRole("form", { name: "A scenario of steps" });
     await form.getByLabel("Server").fill("");
@@ -251,7 +251,7 @@ describe.skipIf(!hasBrowser())("forms for every workload", () => {
   });
 
   test("a cluster is made by a form, checked, broken and judged", { timeout: 180_000 }, async () => {
-    const opened = await open(browser, served, { place: "#/new?form=cluster", refusals: true });
+    const opened = await open(browser, served, { place: "#/new?form=cluster" });
     const { tab } = opened;
     const form = tab.getByRole("form", { name: "A cluster under test" });
     await form.getByLabel("Duration").fill("5s");
@@ -285,7 +285,7 @@ describe.skipIf(!hasBrowser())("forms for every workload", () => {
 
   test("a mistake in a spec is found at its place", { timeout: 60_000 }, async () => {
     served.write("wrong.yaml", clusterSpec(USUAL_CLUSTER).replace("fault: kill", "fault: kil"));
-    const opened = await open(browser, served, { place: "#/plan/wrong.yaml", refusals: true });
+    const opened = await open(browser, served, { place: "#/plan/wrong.yaml" });
     const { tab } = opened;
     await badge(tab, "1 error");
     const finding = tab.locator(".plan-findings li");
@@ -299,7 +299,7 @@ describe.skipIf(!hasBrowser())("forms for every workload", () => {
   });
 
   test("a setting is swept, and its curve drawn", { timeout: 120_000 }, async () => {
-    const opened = await open(browser, served, { place: "#/find", refusals: true });
+    const opened = await open(browser, served, { place: "#/find" });
     const { tab } = opened;
     await tab.getByLabel("Address").fill(served.sink);
     await tab.getByLabel("What is tried").selectOption("connections");

@@ -81,9 +81,14 @@ pub(crate) fn router(ui: Arc<Ui>) -> Router {
         .with_state(ui)
 }
 
+/// The field of a request whose refusal is wanted with a status of success, and that of the answer with its
+/// own status: browsers show others as errors of the page, on their console.
+const REFUSAL_FIELD: &str = "x-plimsoll-refusal";
+
 /// Lets a request pass if it may, and makes every answer safe for a browser.
 async fn guard(State(ui): State<Arc<Ui>>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
+    let is_quiet = head.headers.contains_key(REFUSAL_FIELD);
     let mut response = match ui.access.admit(&head) {
         Ok(()) => next.run(Request::from_parts(head, body)).await,
         Err(refusal) => refusal.into_response(),
@@ -91,6 +96,10 @@ async fn guard(State(ui): State<Arc<Ui>>, request: Request, next: Next) -> Respo
     // The rest of an unwanted body is not read, so the connection must not be kept.
     if response.status().is_client_error() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        if is_quiet {
+            let status = std::mem::replace(response.status_mut(), StatusCode::OK);
+            response.headers_mut().insert(REFUSAL_FIELD, status.as_u16().into());
+        }
     }
     page::secure(response.headers_mut());
     response

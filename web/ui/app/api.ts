@@ -296,10 +296,17 @@ export function onRefused(heard: () => void): void {
   refused = heard;
 }
 
+/**
+ * The field by which refusals come with a status of success, and their own in a field of the same name: browsers
+ * show any other status as an error of the page on their console, and a rate that was mistyped is none.
+ */
+const REFUSALS = "x-plimsoll-refusal";
+
 async function asked(path: string, how: RequestInit): Promise<Response> {
   let response: Response;
+  const headers = { ...(how.headers as Record<string, string> | undefined), [REFUSALS]: "1" };
   try {
-    response = await fetch(path, { ...how, credentials: "same-origin", cache: "no-store" });
+    response = await fetch(path, { ...how, headers, credentials: "same-origin", cache: "no-store" });
   } catch (error) {
     if (how.signal?.aborted) throw error;
     throw new ApiError(0, {
@@ -307,9 +314,11 @@ async function asked(path: string, how: RequestInit): Promise<Response> {
       hint: "see whether it still runs; it prints its address when it starts",
     });
   }
-  if (response.ok) return response;
-  const error = errorOfResponse(response.status, await response.text());
-  if (response.status === 401) refused();
+  const refusal = response.headers.get(REFUSALS);
+  if (response.ok && refusal === null) return response;
+  const status = refusal === null ? response.status : Number(refusal);
+  const error = errorOfResponse(status, await response.text());
+  if (status === 401) refused();
   throw error;
 }
 

@@ -1,4 +1,5 @@
 import type { FormArgument, FormCommand } from "../app/api.ts";
+import { orderOf } from "./argument-words.tsx";
 
 /** Values of a form by the identities of its arguments: a text, several of them, or true for a switch. */
 export type Values = Record<string, string | string[] | true>;
@@ -64,7 +65,10 @@ const COMMON = new Set([
 /** The groups of a form: positional and common arguments first, then each heading. */
 export function groupsOf({ arguments: all, name }: FormCommand): ArgumentGroup[] {
   const shown = all.filter(({ id }) => !LEFT_OUT.test(id));
-  const first = shown.filter(({ id, flag }) => flag === null || COMMON.has(id.replaceAll("-", "_")));
+  // Goodput is about language models, whose form asks for it.
+  const isCommon = (id: string) => COMMON.has(id) && !(name === "run" && id === "goodput");
+  const first = shown.filter(({ id, flag }) => flag === null || isCommon(id.replaceAll("-", "_")));
+  if (name === "run") first.sort((one, other) => orderOf(one) - orderOf(other));
   const groups = new Map<string, FormArgument[]>();
   for (const argument of shown) {
     if (first.includes(argument)) continue;
@@ -104,16 +108,4 @@ export function filled(values: Values): Values {
     } else if (value.trim() !== "") found[id] = value;
   }
   return found;
-}
-
-/** The words before a field: its flag, or what stands in its place on the command line. */
-export function labelOf({ id, flag, value }: FormArgument): string {
-  // On the command line it may be a file, too.
-  if (id === "urls") return "url";
-  if (flag === null)
-    return (value ?? id)
-      .toLowerCase()
-      .replace(/[[\]<>.]/g, "")
-      .replaceAll("_", " ");
-  return flag.replace(/^--/, "").replaceAll("-", " ");
 }

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Button, ErrorBox, Field } from "../app/controls.tsx";
 import { notify } from "../app/notify.tsx";
@@ -8,9 +9,16 @@ import {
   type ArgumentGroup,
   filled,
   groupsOf,
-  labelOf,
   type Values,
 } from "./arguments.ts";
+import {
+  exampleOf,
+  type FieldError,
+  fieldError,
+  hintOf,
+  labelOf,
+  moreOf,
+} from "./argument-words.tsx";
 import { openAsNew } from "./drafts.ts";
 
 /** A form for a command, that makes a plan of its values. */
@@ -19,25 +27,39 @@ export function CommandForm(props: { command: api.FormCommand; title: string; se
   const values = useSignal<Values>({});
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
+  const wrong = useSignal<FieldError | null>(null);
+  const form = useRef<HTMLFormElement>(null);
+  const known = argumentsOf(command, new Set(settings));
   const make = async () => {
-    busy.value = true;
     failed.value = null;
+    wrong.value = null;
+    if (command.name === "run" && filled(values.peek())["urls"] === undefined) {
+      wrong.value = { id: "urls", said: "an address is needed, such as http://127.0.0.1:8080/" };
+      return;
+    }
+    busy.value = true;
     try {
       const { text, notes } = await api.planOf(command.name, filled(values.peek()));
       notes.forEach((note) => notify(note));
       await openAsNew(`${command.name}.yaml`, text);
     } catch (error) {
-      failed.value = api.errorOf(error);
+      const refusal = api.errorOf(error);
+      wrong.value = fieldError(refusal, known, values.peek());
+      failed.value = wrong.value === null ? refusal : null;
     } finally {
       busy.value = false;
     }
   };
+  useEffect(() => {
+    if (wrong.value !== null) form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [wrong.value]);
   const set = (id: string, value: string | string[] | true | undefined) => {
     const { [id]: _, ...others } = values.peek();
     values.value = value === undefined ? others : { ...others, [id]: value };
   };
   return (
     <form
+      ref={form}
       class="plan-command"
       aria-label={title}
       onSubmit={(event) => {
@@ -46,8 +68,14 @@ export function CommandForm(props: { command: api.FormCommand; title: string; se
       }}
     >
       <h3>{title}</h3>
-      {groupsOf({ ...command, arguments: argumentsOf(command, new Set(settings)) }).map((group) => (
-        <ArgumentGroupView key={group.heading} group={group} values={values.value} set={set} />
+      {groupsOf({ ...command, arguments: known }).map((group) => (
+        <ArgumentGroupView
+          key={group.heading}
+          group={group}
+          values={values.value}
+          wrong={wrong.value}
+          set={set}
+        />
       ))}
       {failed.value !== null && <ErrorBox error={failed.value} />}
       <Button submit kind="primary" busy={busy.value}>
@@ -60,10 +88,11 @@ export function CommandForm(props: { command: api.FormCommand; title: string; se
 interface GroupOf {
   group: ArgumentGroup;
   values: Values;
+  wrong: FieldError | null;
   set: (id: string, value: string | string[] | true | undefined) => void;
 }
 
-function ArgumentGroupView({ group, values, set }: GroupOf) {
+function ArgumentGroupView({ group, values, wrong, set }: GroupOf) {
   const { heading, arguments: all, isFolded } = group;
   const fields = (
     <div class="plan-columns">
@@ -72,6 +101,7 @@ function ArgumentGroupView({ group, values, set }: GroupOf) {
           key={argument.id}
           argument={argument}
           value={values[argument.id]}
+          error={wrong?.id === argument.id ? wrong.said : null}
           set={(value) => set(argument.id, value)}
         />
       ))}
@@ -80,7 +110,7 @@ function ArgumentGroupView({ group, values, set }: GroupOf) {
   if (heading === "") return fields;
   const count = all.filter(({ id }) => values[id] !== undefined).length;
   return (
-    <details class="plan-fold" open={!isFolded}>
+    <details class="plan-fold" open={!isFolded || all.some(({ id }) => id === wrong?.id)}>
       <summary>
         {heading} {count > 0 && <small>{count} set</small>}
       </summary>
@@ -92,26 +122,28 @@ function ArgumentGroupView({ group, values, set }: GroupOf) {
 function ArgumentField(props: {
   argument: api.FormArgument;
   value: string | string[] | true | undefined;
+  error: ComponentChildren;
   set: (value: string | string[] | true | undefined) => void;
 }) {
-  const { argument, value, set } = props;
-  const { help, long_help, possible, multiple } = argument;
+  const { argument, value, error, set } = props;
+  const { possible, multiple } = argument;
   const label = labelOf(argument);
   const preset = argument.default;
+  const more = moreOf(argument);
   const hint: ComponentChildren = (
     <>
-      {help}
-      {long_help !== null && long_help !== help && (
+      {hintOf(argument)}
+      {more !== null && (
         <details class="plan-more">
           <summary>More</summary>
-          <span class="preserved">{long_help}</span>
+          <span class="preserved">{more}</span>
         </details>
       )}
     </>
   );
   if (argument.value === null) {
     return (
-      <Field label={label} hint={hint} class="plan-switch">
+      <Field label={label} hint={hint} error={error} class="plan-switch">
         {(control) => (
           <input
             {...control}
@@ -133,7 +165,7 @@ function ArgumentField(props: {
       set(next.length === 0 ? undefined : next);
     };
     return (
-      <Field label={label} hint={hint}>
+      <Field label={label} hint={hint} error={error}>
         {(control) => (
           <div class="plan-rows">
             {rows.map((text, index) => (
@@ -144,7 +176,7 @@ function ArgumentField(props: {
                 type="text"
                 spellcheck={false}
                 autocomplete="off"
-                placeholder={index === 0 ? (argument.value ?? "") : "another"}
+                placeholder={index === 0 ? exampleOf(argument) : "another"}
                 value={text}
                 onInput={(event) => change(index, event.currentTarget.value)}
               />
@@ -157,7 +189,7 @@ function ArgumentField(props: {
   const text = typeof value === "string" ? value : "";
   if (possible.length > 0) {
     return (
-      <Field label={label} hint={hint}>
+      <Field label={label} hint={hint} error={error}>
         {(control) => (
           <select {...control} value={text} onChange={(event) => set(event.currentTarget.value || undefined)}>
             <option value="">{preset === null ? "not set" : `not set (${preset})`}</option>
@@ -170,14 +202,14 @@ function ArgumentField(props: {
     );
   }
   return (
-    <Field label={label} hint={hint}>
+    <Field label={label} hint={hint} error={error}>
       {(control) => (
         <input
           {...control}
           type="text"
           spellcheck={false}
           autocomplete="off"
-          placeholder={preset ?? argument.value ?? ""}
+          placeholder={exampleOf(argument)}
           value={text}
           onInput={(event) => set(event.currentTarget.value || undefined)}
         />

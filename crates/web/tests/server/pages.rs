@@ -84,3 +84,19 @@ fn a_command_that_fails_is_told() {
         .post(&session, "/api/import", &json!({"name": "a.txt", "text": "hello", "kind": null}))
         .assert_refused(422);
 }
+
+/// Symptom: each mistake in a form was an error of the page on the console of the browser.
+#[test]
+fn a_refusal_has_a_status_of_success_for_who_asks_so_and_its_own_beside() {
+    let server = Server::start();
+    let session = server.session();
+    let quiet = [("host", &*server.address), ("cookie", &session), ("x-plimsoll-refusal", "1")];
+    let refused = server.request("GET /api/schema/none", &quiet, "");
+    assert_eq!((refused.status, refused.field("x-plimsoll-refusal")), (200, Some("404")), "{refused:?}");
+    assert!(refused.json()["error"].is_string() && refused.json()["hint"].is_string());
+    let found = server.request("GET /api/about", &quiet, "");
+    assert_eq!((found.status, found.field("x-plimsoll-refusal")), (200, None));
+    // Without a session, too.
+    let refused = server.request("GET /api/about", &[quiet[0], quiet[2]], "");
+    assert_eq!((refused.status, refused.field("x-plimsoll-refusal")), (200, Some("401")));
+}

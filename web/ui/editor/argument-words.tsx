@@ -1,0 +1,158 @@
+/** Words for the arguments of forms, where those of the command line say nothing to somebody who types none. */
+
+import type { ComponentChildren } from "preact";
+import { ApiError, type FormArgument } from "../app/api.ts";
+
+/** The words of an argument on a form. */
+interface Words {
+  label: string;
+  hint: string;
+  example: string;
+}
+
+const OF_URLS: Words = {
+  label: "Address",
+  hint: "The URL that requests go to. Several URLs have an equal share of the load each.",
+  example: "http://127.0.0.1:8080/",
+};
+
+/** Arguments that mean the same in all forms, in the order in which they are asked for. */
+const WORDS: Record<string, Words> = {
+  urls: OF_URLS,
+  rate: {
+    label: "Rate",
+    hint: "Requests that begin per second, however long the answers take (open model). Without a rate there are users, who wait for each answer (closed model).",
+    example: "100/s",
+  },
+  duration: { label: "Duration", hint: "How long the load goes on.", example: "10s" },
+  users: {
+    label: "Users",
+    hint: "Users who ask again as soon as they have an answer, in the place of a rate. Usually one for each connection.",
+    example: "20",
+  },
+  connections: {
+    label: "Connections",
+    hint: "Usually 64; with a rate as many as it needs.",
+    example: "64",
+  },
+  method: { label: "Method", hint: "Usually GET, and POST if there is a body.", example: "GET" },
+  body: {
+    label: "Body",
+    hint: "The text that is sent. ${uuid}, ${random_int(1,9)} and the like are other values each time.",
+    example: '{"item": 7}',
+  },
+  headers: { label: "Header fields", hint: "One a line, name and value.", example: "accept: application/json" },
+  thresholds: {
+    label: "Thresholds",
+    hint: "What has to hold for the run to pass.",
+    example: "p99<250ms",
+  },
+};
+
+/** Examples of values, by the words for them on the command line. */
+const EXAMPLES: Record<string, string> = {
+  N: "10",
+  RATE: "100/s",
+  TIME: "10s",
+  SIZE: "64KiB",
+  PERCENT: "5",
+  STAGES: "30s@100,1m@500",
+  HEADER: "accept: application/json",
+  THRESHOLD: "p99<250ms",
+  BOUNDS: "ttft<500ms & tpot<50ms",
+  FILE: "a file of the folder",
+  TEXT: "",
+};
+
+/** The words of an argument of a form, if there are some; those of a plan's URLs are words of `run` alone. */
+function wordsOf({ id, value }: FormArgument): Words | undefined {
+  if (id === "urls" && value !== "PLAN|URL") return { ...OF_URLS, hint: "The server that requests go to." };
+  return WORDS[id];
+}
+
+/** The place of an argument among those that are asked for first. */
+export function orderOf({ id }: FormArgument): number {
+  const place = Object.keys(WORDS).indexOf(id);
+  return place === -1 ? Number.POSITIVE_INFINITY : place;
+}
+
+/** The label of a field. */
+export function labelOf(argument: FormArgument): string {
+  const own = wordsOf(argument)?.label;
+  if (own !== undefined) return own;
+  const { id, flag, value } = argument;
+  const words =
+    flag === null
+      ? (value ?? id).toLowerCase().replace(/[[\]<>.]/g, "").replaceAll("_", " ")
+      : flag.replace(/^--/, "").replaceAll("-", " ");
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
+}
+
+/** A value as it may be written, in an empty field. */
+export function exampleOf(argument: FormArgument): string {
+  const { default: preset, value, help } = argument;
+  const usual = preset ?? /\[default: ([^\s\],;]+)\]/.exec(help ?? "")?.[1];
+  return usual ?? wordsOf(argument)?.example ?? EXAMPLES[value ?? ""] ?? value?.toLowerCase().replaceAll("_", " ") ?? "";
+}
+
+/** What a field is for. */
+export function hintOf(argument: FormArgument): ComponentChildren {
+  return wordsOf(argument)?.hint ?? inWords(argument.help);
+}
+
+/** More about a field, if its words leave something out. */
+export function moreOf(argument: FormArgument): ComponentChildren {
+  const { help, long_help } = argument;
+  const isMore = long_help !== null && long_help !== help && wordsOf(argument) === undefined;
+  return isMore ? inWords(long_help.replace(help ?? "", "").trim()) : null;
+}
+
+/** Words of the command line for a page: flags are fields there, and nothing comes from another process. */
+export function inWords(text: string | null): ComponentChildren {
+  const here = (text ?? "").replace(/ \(@- reads stdin\)/g, "").replace(/ \(exit code \d+\)/g, "");
+  return here.split(/(`[^`]*`|--[a-z][\w.-]*\w)/).map((part) => {
+    if (part.startsWith("`")) return <code>{part.slice(1, -1)}</code>;
+    if (part.startsWith("--")) return <em>{part.slice(2).replaceAll("-", " ")}</em>;
+    return part;
+  });
+}
+
+/** A refusal that is about one field. */
+export interface FieldError {
+  id: string;
+  said: ComponentChildren;
+}
+
+/** The field that a refusal is about; null if it is about none, or about several. */
+export function fieldError(
+  { message, hint }: ApiError,
+  all: readonly FormArgument[],
+  values: Readonly<Record<string, string | string[] | true>>,
+): FieldError | null {
+  // As it is written by the reader of flags.
+  const unread = /^invalid value '(.*)' for '(--[a-z][\w.-]*\w)[^']*': (.*)$/s.exec(message);
+  if (unread !== null) {
+    const [, value = "", flag = "", why = ""] = unread;
+    return fieldError(new ApiError(422, { error: `${flag}: \`${value}\` is not taken: ${why}` }), all, values);
+  }
+  const flag = /^(--[a-z][\w.-]*\w)(: )?/.exec(message);
+  const typed = /`([^`]+)`/.exec(message)?.[1];
+  const isTyped = ({ id }: FormArgument) => {
+    const value = values[id];
+    return typed !== undefined && (Array.isArray(value) ? value : [value]).some((one) => one === typed);
+  };
+  const argument = flag === null ? all.find(isTyped) : all.find((argument) => argument.flag === flag[1]);
+  if (argument === undefined) return null;
+  const rest = flag?.[2] === undefined ? message : message.slice(flag[0].length);
+  // Advice for a terminal is none here.
+  const advice = hint === null || /command line|plimsoll |`-/.test(hint) ? null : hint;
+  return {
+    id: argument.id,
+    said: (
+      <>
+        {inWords(rest)}
+        {advice !== null && <>: {inWords(advice)}</>}
+      </>
+    ),
+  };
+}
