@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
 
   /** Does something on a page of its own, on which nothing may go wrong. */
   async function on(place: string, act: (tab: Tab, opened: Opened) => Promise<void>): Promise<void> {
-    const opened = await open(browser, ui, { place, refusals: true, still: true });
+    const opened = await open(browser, ui, { place, still: true });
     await act(opened.tab, opened);
     await opened.end();
   }
@@ -307,12 +307,34 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
   test("a plan is made by a form, which says what is wrong", async () => {
     await on("#/new?form=run", async (tab) => {
       const form = tab.getByRole("form", { name: "Load on a URL" });
-      await form.getByLabel(/^rate$/).fill("fast");
-      await form.getByRole("textbox").first().fill("http://127.0.0.1:9/here");
+      // In words of a page: nothing of a terminal, and examples in the place of names of values.
+      await form.getByLabel("Address", { exact: true }).waitFor();
+      const asked = (await form.locator("input").evaluateAll((all: HTMLInputElement[]) =>
+        all.flatMap((input) => [input.labels?.[0]?.textContent ?? "", input.getAttribute("placeholder") ?? ""]),
+      )) as string[];
+      expect(asked.slice(0, 6)).toEqual(["Address", "http://127.0.0.1:8080/", "Rate", "100/s", "Duration", "10s"]);
+      expect(asked.filter((text) => /^(N|RATE|TIME|SIZE|PLAN\|URL|THRESHOLD|BOUNDS)$/.test(text))).toEqual([]);
+      expect(await form.textContent()).not.toMatch(/stdin|exit code|`/);
+      const problem = (name: string) =>
+        form.locator(".field", { has: tab.getByLabel(name, { exact: true }) }).locator(".field-error");
       await button(tab, "Make plan").click();
-      await form.getByRole("alert").waitFor();
-      expect(await form.getByRole("alert").textContent()).toContain("fast");
-      await form.getByLabel(/^rate$/).fill("50/s");
+      expect(await problem("Address").textContent()).toContain("an address is needed");
+      await form.getByLabel("Address", { exact: true }).fill("http://127.0.0.1:9/here");
+      for (const [name, value, said] of [
+        ["Rate", "fast", "fast is not a rate: write 5000 (per second)"],
+        ["Address", "h ttp", "h ttp is not a host"],
+        ["Header fields", "none", "no : between name and value"],
+        ["Thresholds", "p99<", "the limit is missing"],
+      ] as const) {
+        const field = form.getByLabel(name, { exact: true });
+        const before = await field.inputValue();
+        await field.fill(value);
+        await button(tab, "Make plan").click();
+        await expect.poll(() => problem(name).textContent()).toContain(said);
+        expect(await form.getByRole("alert").count()).toBe(0);
+        await field.fill(before);
+      }
+      await form.getByLabel("Rate", { exact: true }).fill("50/s");
       await button(tab, "Make plan").click();
       await badge(tab, "new, not saved");
       await badge(tab, "no errors");
@@ -325,7 +347,7 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       await form.locator("summary", { hasText: "Mix" }).click();
       await form.getByRole("textbox", { name: "create pct" }).fill("many");
       await button(tab, "Make plan").click();
-      await form.getByRole("alert").waitFor();
+      await form.locator(".field-error").waitFor();
       await form.getByRole("textbox", { name: "create pct" }).fill("100");
       await form.getByRole("textbox", { name: "total" }).fill("20");
       await button(tab, "Make plan").click();
@@ -337,7 +359,7 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
   test("a replica is named by its URL, and a search is a form like the others", async () => {
     await on("#/new?form=canister", async (tab) => {
       const form = tab.getByRole("form", { name: "A canister" });
-      await form.getByRole("textbox", { name: /url/i }).first().fill("http://127.0.0.1:9");
+      await form.getByRole("textbox", { name: "Address" }).first().fill("http://127.0.0.1:9");
       await button(tab, "Make plan").click();
       await badge(tab, "new, not saved");
       expect(await textOf(tab)).toContain("http://127.0.0.1:9");
@@ -405,6 +427,13 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       await write(tab, `${PHASES}# more\n`);
       await tab.getByRole("link", { name: "Runs", exact: true }).click();
       const question = tab.getByRole("dialog", { name: "Leave without saving?" });
+      await question.waitFor();
+      // The address is that of what is seen, and Back is a no.
+      expect(tab.url()).toContain("#/plan/phases.yaml");
+      await tab.goBack();
+      await question.waitFor({ state: "detached" });
+      expect(tab.url()).toContain("#/plan/phases.yaml");
+      await tab.getByRole("link", { name: "Runs", exact: true }).click();
       await question.getByRole("button", { name: "Cancel" }).click();
       expect(tab.url()).toContain("#/plan/phases.yaml");
       await expectText(tab, `${PHASES}# more\n`);
@@ -541,7 +570,7 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
         { timeout: 240_000 },
         async () => {
           ui.write("wrong.yaml", PHASES.replace("rate", "ratte"));
-          const { tab, trouble, end } = await open(browser, ui, { width, dark, refusals: true, still: true });
+          const { tab, trouble, end } = await open(browser, ui, { width, dark, still: true });
           for (const [name, place, act] of places) {
             // From elsewhere, so that the same place is drawn anew.
             await tab.evaluate(() => void (location.hash = "#/runs"));

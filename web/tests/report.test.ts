@@ -124,6 +124,19 @@ describe.skipIf(!hasBrowser())("reports", () => {
     await tab.context().close();
   });
 
+  test("tables of a run fit a laptop, words over words", async () => {
+    const { tab } = await open(pages.faults, { width: 1280 });
+    const wide = await tab.locator(".table").evaluateAll((all) =>
+      all.flatMap((one) => (one.scrollWidth > one.clientWidth + 1 ? [one.getAttribute("aria-label")] : [])),
+    );
+    expect(wide).toEqual([]);
+    const aligned = await tab.locator("#verdict .table :is(th, td)").evaluateAll((all) =>
+      all.map((one) => getComputedStyle(one).textAlign),
+    );
+    expect(new Set(aligned)).toEqual(new Set(["left"]));
+    await tab.context().close();
+  });
+
   test("a phone shows the outcome, and whether each threshold holds", async () => {
     for (const name of ["faults", "silent"] as const) {
       const { tab } = await open(pages[name], { width: 400 });

@@ -12,7 +12,7 @@ import {
   valueText,
 } from "../ui/compare/contract.ts";
 import { findFlags } from "../ui/find/plan.ts";
-import { levelsOf, lineOf, nanosOf, trialOf } from "../ui/live/capacity.ts";
+import { levelsOf, limitsOf, lineOf, nanosOf, trialOf } from "../ui/live/capacity.ts";
 import { heardAfter, MOST_MESSAGES, NOTHING_HEARD } from "../ui/live/stream.ts";
 import { loadFlags, planPath } from "../ui/runs/again.tsx";
 import { dataOfReport, extremes, planOfReport } from "../ui/runs/chart-data.ts";
@@ -194,7 +194,7 @@ describe("words about a result", () => {
     expect([plural(1, "run"), plural(1200, "run")]).toEqual(["1 run", "1,200 runs"]);
     const now = new Date(2026, 10, 25, 23, 10);
     const at = (...parts: [number, number, number, number, number]) => new Date(...parts).getTime() / 1000;
-    expect(whenText(at(2026, 10, 25, 4, 5), now)).toBe("04:05");
+    expect(whenText(at(2026, 10, 25, 4, 5), now)).toBe("today 04:05");
     expect(whenText(at(2026, 10, 24, 4, 5), now)).toBe("11-24 04:05");
     expect(whenText(at(2025, 10, 25, 4, 5), now)).toBe("2025-11-25");
   });
@@ -437,4 +437,12 @@ describe("a run that goes on", () => {
       "--sweep=connections=1,2,4",
     ]);
   });
+});
+
+test("objectives that are limits of times are lines on the load line", () => {
+  expect(limitsOf(["p99<40ms", "p99.9 <= 1.5s", "errors<1%", "max<500us", "goodput>99%"])).toEqual([
+    { text: "p99<40ms", ns: 40e6 },
+    { text: "p99.9 <= 1.5s", ns: 1.5e9 },
+    { text: "max<500us", ns: 500e3 },
+  ]);
 });

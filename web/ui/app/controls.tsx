@@ -450,15 +450,21 @@ export function Menu({ label, children }: { label: string; children: ComponentCh
 
 /** An error, and what to do about it. */
 export function ErrorBox({ error, again }: { error: ApiError; again?: () => void }) {
+  // The first of several problems is the message, too, and is said once.
+  const isListed = error.problems.some(({ message }) => message === error.message);
   return (
     <div class="error-box" role="alert">
-      <p>
-        <span class="sign bad" aria-hidden="true">
-          ✗
-        </span>{" "}
-        <span class="preserved">{error.message}</span>
-      </p>
-      {error.hint !== null && <p class="hint preserved">{error.hint}</p>}
+      {!isListed && (
+        <>
+          <p>
+            <span class="sign bad" aria-hidden="true">
+              ✗
+            </span>{" "}
+            <span class="preserved">{error.message}</span>
+          </p>
+          {error.hint !== null && <p class="hint preserved">{error.hint}</p>}
+        </>
+      )}
       {error.problems.length > 0 && <Problems problems={error.problems} />}
       {again !== undefined && <Button onClick={again}>Try again</Button>}
     </div>

@@ -1,6 +1,7 @@
 /** Short messages at the edge of the page, and questions before something that cannot be undone. */
 
 import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { errorOf } from "./api.ts";
 import { Button, Dialog } from "./controls.tsx";
@@ -92,6 +93,12 @@ export function ask(question: Question): Promise<boolean> {
 
 export function Questions() {
   const now = asked.value;
+  useEffect(() => {
+    // Back is "no", too.
+    const onBack = () => asked.peek()?.answer(false);
+    addEventListener("popstate", onBack);
+    return () => removeEventListener("popstate", onBack);
+  }, []);
   return (
     <Dialog
       title={now?.title ?? ""}

@@ -52,7 +52,8 @@ export function link(name: RouteName, of = "", query: Record<string, string> = {
 /** The place that is seen now. */
 export const route = signal<Route>(parseRoute(globalThis.location?.hash ?? ""));
 
-/** Asked before the page leaves a place; the answer "false" keeps it there. */
+/** Asked before the page leaves a place; the answer "false" keeps it there. Where nothing is to be asked it is true at
+ * once. */
 export type Guard = () => boolean | Promise<boolean>;
 let guard: Guard | null = null;
 
@@ -80,12 +81,8 @@ export function tokenOf(hash: string): string | null {
 
 /** Starts to follow the address; `token` is called where it is one that the program printed. */
 export function followAddress(token: () => void): void {
-  let undoing = false;
+  let isSure = false;
   addEventListener("hashchange", async () => {
-    if (undoing) {
-      undoing = false;
-      return;
-    }
     const to = location.hash;
     if (tokenOf(to) !== null) {
       token();
@@ -94,11 +91,18 @@ export function followAddress(token: () => void): void {
     // Within a place only questions change: nothing is left.
     const before = parseRoute(here);
     const after = parseRoute(to);
-    if (guard !== null && (before.name !== after.name || before.of !== after.of) && !(await guard())) {
-      undoing = here !== location.hash;
-      location.hash = here;
-      return;
+    if (!isSure && guard !== null && (before.name !== after.name || before.of !== after.of)) {
+      const answer = guard();
+      if (answer !== true) {
+        // The address is that of what is seen while the question is asked.
+        history.replaceState(null, "", here);
+        if (!(await answer)) return;
+        isSure = true;
+        location.hash = to;
+        return;
+      }
     }
+    isSure = false;
     here = location.hash;
     route.value = parseRoute(here);
   });

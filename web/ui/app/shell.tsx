@@ -134,7 +134,8 @@ export function Shell() {
       <main id="main" ref={main} tabIndex={-1}>
         {!connected.value && isOpen && (
           <p class="notice" role="status">
-            The program does not answer at the moment; the page tries again.
+            The program does not answer at the moment; the page tries again. If it has ended, start{" "}
+            <code>plimsoll ui</code> again, and open the address that it prints: it is another one.
           </p>
         )}
         {isOpen ? <Part route={now} key={place} /> : <NoSession />}

@@ -78,8 +78,7 @@ export function PlanPage({ route }: { route: Route }) {
     let isLeaving = false;
     addEventListener("keydown", onKeyDown);
     addEventListener("beforeunload", onUnload);
-    guardLeaving(async () => {
-      if (!model.isChanged.peek() || state.peek() !== "open" || isLeaving) return true;
+    const askToLeave = async () => {
       const isSure = await ask({
         title: "Leave without saving?",
         text: <p>The changes in {path} are not saved, and would be lost.</p>,
@@ -88,6 +87,10 @@ export function PlanPage({ route }: { route: Route }) {
       });
       if (isSure) dropDraft(path);
       return isSure;
+    };
+    guardLeaving(() => {
+      const isLost = model.isChanged.peek() && state.peek() === "open" && !isLeaving;
+      return isLost ? askToLeave() : true;
     });
     leaves.current = () => {
       // The text is there again after a return from the run.

@@ -129,7 +129,7 @@ export function SearchForm({ plan }: { plan: string | null }) {
             value={search.sweep}
             onChange={(sweep) => set({ sweep, objectives: sweep === "" ? search.objectives : "" })}
             options={[
-              { value: "", label: "rates, until the highest that holds is found" },
+              { value: "", label: "rates: the highest that holds" },
               ...SWEEPS.map((value) => ({ value, label: `each of these numbers of ${value}` })),
             ]}
           />

@@ -110,6 +110,21 @@ export function nanosOf(text: string): number | null {
   return value === undefined || factor === undefined ? null : Number(value) * factor;
 }
 
+/** An objective that is a limit of a percentile: a line on the chart of response times. */
+export interface Limit {
+  text: string;
+  ns: number;
+}
+
+/** The limits among objectives such as `p99<40ms`. */
+export function limitsOf(objectives: string[]): Limit[] {
+  return objectives.flatMap((text) => {
+    const [, value = "", unit = ""] = /^(?:p[\d.]+|mean|max)<=?([\d.]+)(ns|us|µs|ms|s)$/.exec(text.replaceAll(" ", "")) ?? [];
+    const factor = UNITS[unit === "us" ? "µs" : unit];
+    return factor === undefined ? [] : [{ text, ns: Number(value) * factor }];
+  });
+}
+
 /** One rate, by the last trial at it, with the finding of all of them. */
 export interface Level {
   rate_per_s: number;

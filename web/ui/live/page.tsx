@@ -19,6 +19,7 @@ import { link, type Route } from "../app/router.ts";
 import { liveRuns } from "../app/state.ts";
 import { ResultParts } from "../runs/page.tsx";
 import { titleOf } from "../runs/words.ts";
+import { trialOf } from "./capacity.ts";
 import { SearchParts } from "./search.tsx";
 import { SeriesParts } from "./series.tsx";
 import { type End, type Heard, useStream } from "./stream.ts";
@@ -82,7 +83,8 @@ export function LivePage({ route }: { route: Route }) {
       ) : (
         end === null && <Loading what="Waiting for the first figures" />
       )}
-      <Messages messages={heard.messages} />
+      {/* The trials of a search are in its table. */}
+      <Messages messages={isSearch ? heard.messages.filter((one) => trialOf(one) === null) : heard.messages} />
     </>
   );
 }

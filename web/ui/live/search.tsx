@@ -15,6 +15,8 @@ import {
   isSweep,
   type Level,
   levelsOf,
+  type Limit,
+  limitsOf,
   lineOf,
   type Trial,
   trialOf,
@@ -30,8 +32,13 @@ const RATES: Axis = {
   label: (value) => short(perSecond(value)),
 };
 
-/** Room above the lines for the findings. */
-const TIMES: Axis = { ...NANOS_LOG, range: (low, high) => (low > 0 ? [low / 1.5, high * 5] : [1e6, 1e9]) };
+/** An axis of times with these limits on it, and room above the lines for the findings. */
+function timesWith(limits: Limit[]): Axis {
+  const all = limits.map(({ ns }) => ns);
+  const range = (low: number, high: number): [number, number] =>
+    low > 0 ? [Math.min(low, ...all) / 1.5, Math.max(high, ...all) * 5] : [1e6, 1e9];
+  return { ...NANOS_LOG, range };
+}
 
 const FINDINGS: Record<string, { word: string; kind: BadgeKind; sign: string; color: string }> = {
   holds: { word: "holds", kind: "good", sign: "✓", color: "good" },
@@ -102,7 +109,7 @@ function CapacityParts({ heard, capacity }: { heard: Heard; capacity: Capacity |
             </ul>
           </>
         )}
-        <LoadLine levels={levels} low={low} high={high} />
+        <LoadLine levels={levels} low={low} high={high} objectives={capacity?.search.slo ?? []} />
       </Part>
       <Part id="trials" title="Trials">
         <Trials trials={trials} />
@@ -112,7 +119,9 @@ function CapacityParts({ heard, capacity }: { heard: Heard; capacity: Capacity |
 }
 
 /** Load against response time, with the line between rates that hold and rates that break. */
-function LoadLine({ levels, low, high }: { levels: Level[]; low: number | null; high: number | null }) {
+function LoadLine(props: { levels: Level[]; low: number | null; high: number | null; objectives: string[] }) {
+  const { levels, low, high, objectives } = props;
+  const limits = limitsOf(objectives);
   const x = useMemo(() => levels.map(({ rate_per_s }) => rate_per_s), [levels]);
   const lines = useMemo((): Line[] => {
     const line = (label: "p50" | "p99", look: Partial<Line>): Line => ({
@@ -131,7 +140,7 @@ function LoadLine({ levels, low, high }: { levels: Level[]; low: number | null; 
         x={x}
         lines={lines}
         xAxis={RATES}
-        yAxis={TIMES}
+        yAxis={timesWith(limits)}
         height={300}
         at={(index) => {
           const level = levels[index];
@@ -141,7 +150,10 @@ function LoadLine({ levels, low, high }: { levels: Level[]; low: number | null; 
         }}
         value={nanos}
         below={(plot) => drawBetween(plot, low, high)}
-        above={(plot) => drawFindings(plot, levels)}
+        above={(plot) => {
+          drawLimits(plot, limits);
+          drawFindings(plot, levels);
+        }}
       />
       <ul class="key">
         {["holds", "breaks", "unclear", "not_applied"].map((finding) => (
@@ -150,6 +162,7 @@ function LoadLine({ levels, low, high }: { levels: Level[]; low: number | null; 
           </li>
         ))}
         <li>shaded: between the rate that holds and the one that breaks</li>
+        {limits.length > 0 && <li>dashed across: the objective, {limits.map(({ text }) => text).join(", ")}</li>}
       </ul>
     </>
   );
@@ -173,6 +186,28 @@ function drawBetween(plot: uPlot, low: number | null, high: number | null): void
     ctx.moveTo(at(rate), bbox.top);
     ctx.lineTo(at(rate), bbox.top + bbox.height);
     ctx.stroke();
+  }
+}
+
+/** A line across for each objective, with its words. */
+function drawLimits(plot: uPlot, limits: Limit[]): void {
+  const { ctx, bbox } = plot;
+  const ratio = devicePixelRatio;
+  ctx.font = `${12 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "bottom";
+  ctx.lineWidth = 1.5 * ratio;
+  ctx.strokeStyle = color("ink");
+  ctx.fillStyle = color("ink");
+  for (const { text, ns } of limits) {
+    const y = plot.valToPos(ns, "y", true);
+    ctx.setLineDash([6 * ratio, 4 * ratio]);
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    ctx.fillText(text, bbox.left + 6 * ratio, y - 3 * ratio);
   }
 }
 

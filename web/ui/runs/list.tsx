@@ -182,6 +182,8 @@ function Rows({ rows }: { rows: RunRow[] }) {
     ...rows.filter(({ unfinished }) => unfinished),
     ...rows.filter(({ unfinished }) => !unfinished),
   ];
+  // One without a name is called by its target already.
+  const hasTargets = rows.some(({ name, target }) => name !== null && target !== null);
   const hasSparklines = rows.some(({ sparkline }) => sparkline !== null && sparkline.length > 1);
   return (
     <table class="runs" aria-label="Saved runs">
@@ -193,6 +195,11 @@ function Rows({ rows }: { rows: RunRow[] }) {
           <th scope="col" class="text">
             run
           </th>
+          {hasTargets && (
+            <th scope="col" class="text wide">
+              target
+            </th>
+          )}
           <th scope="col" class="text">
             outcome
           </th>
@@ -211,7 +218,7 @@ function Rows({ rows }: { rows: RunRow[] }) {
           </th>
           {hasSparklines && (
             <th scope="col" class="far">
-              course
+              rate over time
             </th>
           )}
           <th scope="col" class="far">
@@ -224,14 +231,15 @@ function Rows({ rows }: { rows: RunRow[] }) {
       </thead>
       <tbody>
         {sorted.map((row) => (
-          <Row key={row.id} row={row} hasSparklines={hasSparklines} />
+          <Row key={row.id} row={row} hasTargets={hasTargets} hasSparklines={hasSparklines} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function Row({ row, hasSparklines }: { row: RunRow; hasSparklines: boolean }) {
+function Row(props: { row: RunRow; hasTargets: boolean; hasSparklines: boolean }) {
+  const { row, hasTargets, hasSparklines } = props;
   const { id } = row;
   const name = row.name ?? row.target ?? id.slice(0, 8);
   const isChosen = chosen.value.has(id);
@@ -258,9 +266,10 @@ function Row({ row, hasSparklines }: { row: RunRow; hasSparklines: boolean }) {
           {whenText(row.started_unix_s)} · {secondsText(row.duration_s)}
         </small>
       </th>
+      {hasTargets && <td class="text wide">{row.name === null ? "" : row.target}</td>}
       <td class="text">
         {row.unfinished ? <Badge kind="doubtful">unfinished</Badge> : <OutcomeBadge outcome={row.outcome} />}
-        {row.valid === false && <small class="invalid"> invalid</small>}
+        {row.valid === false && row.outcome !== "no_verdict" && <small class="invalid"> invalid</small>}
       </td>
       <td class="rate">{rateText(row.rate_per_s)}</td>
       <td class="far">{time(row.p50_s)}</td>
@@ -272,7 +281,11 @@ function Row({ row, hasSparklines }: { row: RunRow; hasSparklines: boolean }) {
         {whenText(row.started_unix_s)}
       </td>
       <td class="far">
-        <Button label={`Delete ${name}, ${whenFull(row.started_unix_s)}`} onClick={() => void remove(row)}>
+        <Button
+          class="faint"
+          label={`Delete ${name}, ${whenFull(row.started_unix_s)}`}
+          onClick={() => void remove(row)}
+        >
           ✕
         </Button>
       </td>

@@ -69,8 +69,8 @@ export function VerdictPart(props: { result: Result; soFar?: boolean; children?:
             </div>
           </div>
           {early !== null && <p class="notice">{early}</p>}
-          <LimitedBy result={result} />
           <Tiles result={result} />
+          <LimitedBy result={result} />
         </div>
         <div class="picture">{children}</div>
       </div>
@@ -538,7 +538,8 @@ export function Steps({ result }: { result: Result }) {
   const several = new Set(result.by_step.map(({ scenario }) => scenario)).size > 1;
   const figures = ["50", "90", "99", "max"].map((p) => ({
     key: p,
-    title: p === "max" ? p : `${name} p${p}`,
+    // The caption says of what.
+    title: p === "max" ? p : `p${p}`,
     cell: (step: Step) => figureOf(time(step), p),
   }));
   const said = ({ error_examples = {} }: Step) =>
@@ -547,8 +548,8 @@ export function Steps({ result }: { result: Result }) {
       .join(", ");
   // An empty column only takes room.
   const texts: TableColumn<Step>[] = [
-    { key: "statuses", title: "statuses", cell: ({ statuses }) => listed(statuses), text: true },
-    { key: "errors", title: "errors", cell: ({ errors }) => listed(errors), text: true },
+    { key: "statuses", title: "statuses", cell: ({ statuses }) => listed(statuses), text: true, class: "breaks short" },
+    { key: "errors", title: "errors", cell: ({ errors }) => listed(errors), text: true, class: "breaks short" },
     { key: "said", title: "the first said", cell: said, text: true, class: "breaks" },
   ];
   return (

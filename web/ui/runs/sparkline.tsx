@@ -27,6 +27,7 @@ export function Sparkline({ values }: { values: number[] }) {
       aria-hidden="true"
       focusable="false"
     >
+      <line class="zero" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
       <polyline points={sparkPoints(values)} />
     </svg>
   );

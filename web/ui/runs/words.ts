@@ -152,7 +152,7 @@ export function whenText(unix_s: number, now: Date = new Date()): string {
   const at = new Date(unix_s * 1000);
   const two = (value: number) => String(value).padStart(2, "0");
   const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
-  if (at.toDateString() === now.toDateString()) return clock;
+  if (at.toDateString() === now.toDateString()) return `today ${clock}`;
   const day = `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
   return at.getFullYear() === now.getFullYear() ? `${day} ${clock}` : `${at.getFullYear()}-${day}`;
 }

@@ -24,7 +24,7 @@ pub(super) fn comparison(page: &mut Markup, comparison: &Result<Comparison, Inco
 /// Writes a comparison that could be made.
 pub(super) fn judged(page: &mut Markup, comparison: &Comparison) {
     let (class, word) = match (&comparison.refused, comparison.broken(), comparison.verdict) {
-        (Some(_), _, _) => ("bad", "Not judged"),
+        (Some(_), _, _) => ("doubtful", "Not judged"),
         (None, Some(_), _) => ("bad", "Fail"),
         (None, None, Word::Better) => ("good", "Better"),
         (None, None, Word::Worse) => ("bad", "Worse"),

@@ -132,11 +132,9 @@ mod tests {
     /// Symptom: axes of changes had the ends -18.73 and +18.73.
     #[test]
     fn ends_are_round_and_hold_all_values() {
-        for (low, high, ends) in [
-            (-0.1873, 0.1873, [-0.2, 0.2]),
-            (-0.013, 0.094, [-0.05, 0.15]),
-            (-2.5403, 2.5403, [-4.0, 4.0]),
-        ] {
+        for (low, high, ends) in
+            [(-0.1873, 0.1873, [-0.2, 0.2]), (-0.013, 0.094, [-0.05, 0.15]), (-2.5403, 2.5403, [-4.0, 4.0])]
+        {
             let [from, to] = round_ends(low, high);
             assert!(from <= low && high <= to, "{from} to {to}");
             assert!((from - ends[0]).abs() < 1e-9 && (to - ends[1]).abs() < 1e-9, "{from} to {to}");

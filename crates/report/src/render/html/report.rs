@@ -133,8 +133,8 @@ fn outcome(page: &mut Markup, document: &Document) {
     if !opening.shared.is_empty() {
         page.element("p", "notice", &document::sentence(&opening.shared));
     }
-    limited_by(page, document);
     tiles(page, document);
+    limited_by(page, document);
 }
 
 /// The warnings in one line, which opens.
