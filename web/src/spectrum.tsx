@@ -36,7 +36,7 @@ export function SpectrumChart({ runs }: { runs: RunData[] }) {
         x={x}
         lines={lines}
         xAxis={SLOWER}
-        yAxis={NANOS_LOG}
+        yAxis={timesOf(drawn)}
         height={300}
         at={(index) => at(x[index] ?? 1)}
         value={(value, line, index) => {
@@ -68,6 +68,17 @@ export function SpectrumChart({ runs }: { runs: RunData[] }) {
       </ul>
     </>
   );
+}
+
+/** An axis of times on which the ends of all intervals are, too: a bar that is cut says less than there is. */
+function timesOf(drawn: Drawn[]): Axis {
+  const ends = drawn.flatMap(({ spectrum }) => spectrum.intervals.flatMap(([, low, high]) => [low, high]));
+  const known = ends.filter((end) => end !== null && end > 0) as number[];
+  const range = (low: number, high: number): [number, number] => {
+    const usual = NANOS_LOG.range?.(low, high) ?? [low, high];
+    return [Math.min(usual[0], ...known), Math.max(usual[1], ...known.map((end) => end * 1.1))];
+  };
+  return { ...NANOS_LOG, range };
 }
 
 function bothTimes(runs: RunData[]): Drawn[] {

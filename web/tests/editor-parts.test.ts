@@ -269,7 +269,8 @@ describe("forms of commands", () => {
 
   test("a refusal is at the field that it is about", () => {
     const all = [argument("urls", { flag: null }), argument("rate", { flag: "--rate" })];
-    const at = (message: string) => fieldError(new ApiError(422, { error: message, hint: "" }), all, { urls: ["a b"] })?.id;
+    const refusal = (message: string) => new ApiError(422, { error: message, hint: "" });
+    const at = (message: string) => fieldError(refusal(message), all, { urls: ["a b"] })?.id;
     expect(at("--rate: `x` is not a rate")).toBe("rate");
     expect(at("invalid value 'x' for '--rate <RATE>': invalid digit")).toBe("rate");
     expect(at("--rate RATE is missing")).toBe("rate");

@@ -42,8 +42,8 @@ const CERTIFICATE: [&str; 2] = ["cert.pem", "key.pem"];
 /// Variables that examples read. Who has set one himself means it for plans of his own.
 pub const EXAMPLE_VARIABLES: [&str; 3] = [TARGET, SECOND, TOKEN];
 
-/// The servers of examples. They are in the process group of the page's server, so that a terminal that ends it
-/// ends them, too; and they end with it however it ends.
+/// The servers of examples. They are in the process group of the page's server, so that a terminal that ends
+/// it ends them, too; and they end with it however it ends.
 pub(crate) struct ExampleServers {
     program: Arc<Program>,
     starter: ChildStarter,
@@ -96,8 +96,8 @@ impl ExampleServers {
         self.address(SINK, 0).map(|address| format!("http://{address}"))
     }
 
-    /// The variables of a plan that is made of an example, as far as its servers run: those that are set in the
-    /// environment have the values that they have on a command line.
+    /// The variables of a plan that is made of an example, as far as its servers run: those that are set in
+    /// the environment have the values that they have on a command line.
     pub(crate) fn known(&self, text: &str) -> Variables {
         let Some(words) = server_of(text) else { return Vec::new() };
         let named = addresses_in(text).enumerate().filter(|(_, variable)| !self.given.contains(variable));

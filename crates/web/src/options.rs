@@ -87,7 +87,7 @@ pub struct Options {
     /// Returns `true` if the process that makes a run, in the words of the history, still exists; the instant
     /// is when it was last heard of.
     pub lives: fn(&str, Nanos) -> bool,
-    /// Variables of examples that are set in the environment, of [`EXAMPLE_VARIABLES`](crate::EXAMPLE_VARIABLES).
+    /// Variables that are set in the environment, of those that [examples](crate::EXAMPLE_VARIABLES) read.
     pub given: Vec<&'static str>,
     /// Version of the program.
     pub version: &'static str,

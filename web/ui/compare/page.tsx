@@ -185,7 +185,8 @@ export function WordBadge({ word }: { word: Word | null }) {
 
 function Verdict({ comparison }: { comparison: Comparison }) {
   const { refused, verdict, metrics, notes } = comparison;
-  const { kind, sign } = refused !== null ? { kind: "bad", sign: "✗" } : WORDS[verdict];
+  // What is not judged has not failed.
+  const { kind, sign } = refused !== null ? { kind: "doubtful", sign: "!" } : WORDS[verdict];
   const named = (word: Word) => metrics.filter((metric) => metric.verdict === word).map(shortName);
   const said = (["worse", "better", "undecided"] as const).filter((word) => named(word).length > 0);
   return (

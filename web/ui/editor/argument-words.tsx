@@ -21,13 +21,17 @@ const WORDS: Record<string, Words> = {
   urls: OF_URLS,
   rate: {
     label: "Rate",
-    hint: "Requests that begin per second, however long the answers take (open model). Without a rate there are users, who wait for each answer (closed model).",
+    hint:
+      "Requests that begin per second, however long the answers take (open model). " +
+      "Without a rate there are users, who wait for each answer (closed model).",
     example: "100/s",
   },
   duration: { label: "Duration", hint: "How long the load goes on.", example: "10s" },
   users: {
     label: "Users",
-    hint: "Users who ask again as soon as they have an answer, in the place of a rate. Usually one for each connection.",
+    hint:
+      "Users who ask again as soon as they have an answer, in the place of a rate. " +
+      "Usually one for each connection.",
     example: "20",
   },
   connections: {
@@ -92,7 +96,8 @@ export function labelOf(argument: FormArgument): string {
 export function exampleOf(argument: FormArgument): string {
   const { default: preset, value, help } = argument;
   const usual = preset ?? /\[default: ([^\s\],;]+)\]/.exec(help ?? "")?.[1];
-  return usual ?? wordsOf(argument)?.example ?? EXAMPLES[value ?? ""] ?? value?.toLowerCase().replaceAll("_", " ") ?? "";
+  const word = value?.toLowerCase().replaceAll("_", " ");
+  return usual ?? wordsOf(argument)?.example ?? EXAMPLES[value ?? ""] ?? word ?? "";
 }
 
 /** What a field is for. */

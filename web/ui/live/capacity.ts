@@ -116,10 +116,13 @@ export interface Limit {
   ns: number;
 }
 
+const LIMIT = /^(?:p[\d.]+|mean|max)<=?([\d.]+)(ns|us|µs|ms|s)$/;
+
 /** The limits among objectives such as `p99<40ms`. */
 export function limitsOf(objectives: string[]): Limit[] {
   return objectives.flatMap((text) => {
-    const [, value = "", unit = ""] = /^(?:p[\d.]+|mean|max)<=?([\d.]+)(ns|us|µs|ms|s)$/.exec(text.replaceAll(" ", "")) ?? [];
+    const found = LIMIT.exec(text.replaceAll(" ", ""));
+    const [, value = "", unit = ""] = found ?? [];
     const factor = UNITS[unit === "us" ? "µs" : unit];
     return factor === undefined ? [] : [{ text, ns: Number(value) * factor }];
   });

@@ -548,8 +548,20 @@ export function Steps({ result }: { result: Result }) {
       .join(", ");
   // An empty column only takes room.
   const texts: TableColumn<Step>[] = [
-    { key: "statuses", title: "statuses", cell: ({ statuses }) => listed(statuses), text: true, class: "breaks short" },
-    { key: "errors", title: "errors", cell: ({ errors }) => listed(errors), text: true, class: "breaks short" },
+    {
+      key: "statuses",
+      title: "statuses",
+      cell: ({ statuses }) => listed(statuses),
+      text: true,
+      class: "breaks short",
+    },
+    {
+      key: "errors",
+      title: "errors",
+      cell: ({ errors }) => listed(errors),
+      text: true,
+      class: "breaks short",
+    },
     { key: "said", title: "the first said", cell: said, text: true, class: "breaks" },
   ];
   return (
