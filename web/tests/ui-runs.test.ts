@@ -405,6 +405,38 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await close(opened);
   });
 
+  test("an undecided comparison has its next step: more runs of both sides, in turns", async () => {
+    const plan = (path: string) => `run: {connections: 1, iterations: 40}
+targets: {shop: "\${env(TARGET)}"}
+scenarios: [{steps: [{get: ${path}}]}]
+`;
+    for (const side of ["left", "right"]) {
+      served.write(`${side}.yaml`, plan(`/${side}`));
+      await served.save(`${side}.yaml`, "--name", side);
+    }
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    const ids = [await idOf(tab, "left"), await idOf(tab, "right")];
+    await tab.evaluate(([a, b]) => void (location.hash = `#/compare?a=${a}&b=${b}`), ids);
+    const more = tab.getByRole("button", { name: "Make 5 runs each, in turns" });
+    await more.click();
+    await tab.waitForURL(/compare\?a=(\w+,){4}\w+&b=(\w+,){4}\w+$/, { timeout: 60_000 });
+    await tab.locator("#judgement .word").waitFor();
+    // In turns, and then there are enough.
+    const made = (await saved(tab)).filter(({ name }) => name === "left" || name === "right");
+    const order = made.map(({ name }) => name).reverse();
+    expect(order).toEqual(Array.from({ length: 6 }, () => ["left", "right"]).flat());
+    expect(await more.count()).toBe(0);
+    expect(await violations(tab)).toEqual([]);
+    // One load on one address twice is no comparison.
+    const [one, again] = made.filter(({ name }) => name === "left").map(({ id }) => id);
+    await tab.evaluate(([a, b]) => void (location.hash = `#/compare?a=${a}&b=${b}`), [one ?? "", again ?? ""]);
+    await more.click();
+    await tab.locator(".note", { hasText: "one load on one address" }).waitFor();
+    for (const { id } of made) await removeRun(tab, id);
+    await close(opened);
+  });
+
   test("a run is deleted, but not without an answer", async () => {
     const opened = await open(browser, served);
     const { tab } = opened;

@@ -1,5 +1,6 @@
 /** Two groups of runs: better, worse, the same, or undecided; and their charts over each other. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { CourseCharts } from "../../src/course.tsx";
 import type { RunData } from "../../src/data.ts";
@@ -27,6 +28,7 @@ import {
   type Word,
   WORDS,
 } from "./contract.ts";
+import { ENOUGH, Turns } from "./turns.tsx";
 
 /** Runs that are drawn over each other at most: more colours cannot be told apart. */
 const MOST_DRAWN = 6;
@@ -77,7 +79,13 @@ export function ComparePage({ route }: { route: Route }) {
         </>
       )}
       {!lacks && comparison === null && refusal === null && <Loading what="Comparing" />}
-      {comparison !== null && <Verdict comparison={comparison} />}
+      {comparison !== null && (
+        <Verdict comparison={comparison}>
+          {comparison.verdict === "undecided" && Math.min(a.length, b.length) < ENOUGH && (
+            <Turns a={a[0] ?? ""} b={b[0] ?? ""} />
+          )}
+        </Verdict>
+      )}
       {members !== null && members.length > 0 && <Beside members={members} />}
     </>
   );
@@ -183,7 +191,8 @@ export function WordBadge({ word }: { word: Word | null }) {
   );
 }
 
-function Verdict({ comparison }: { comparison: Comparison }) {
+/** What the comparison says; `children` are what to do next. */
+function Verdict({ comparison, children }: { comparison: Comparison; children: ComponentChildren }) {
   const { refused, verdict, metrics, notes } = comparison;
   // What is not judged has not failed.
   const { kind, sign } = refused !== null ? { kind: "doubtful", sign: "!" } : WORDS[verdict];
@@ -204,6 +213,7 @@ function Verdict({ comparison }: { comparison: Comparison }) {
           </p>
         </div>
       </div>
+      {children}
       {notes.map(({ text }) => (
         <p class="notice">{text}</p>
       ))}

@@ -7,6 +7,7 @@ import { notifyError } from "../app/notify.tsx";
 import type { Result } from "../app/result.ts";
 import { go, link } from "../app/router.ts";
 import { about } from "../app/state.ts";
+import { planOfReport } from "./chart-data.ts";
 import { openAsNew } from "../editor/drafts.ts";
 import { FLEET_FLAGS, fleetIn } from "../fleet/broker.ts";
 
@@ -65,25 +66,53 @@ async function fileOf(name: string | null, plan: string | null, files: string[])
   return (await api.file(path)).text === plan ? path : null;
 }
 
+/** The file of a run's plan, if there still is one. */
+async function pathOf(result: Result, plan: string | null): Promise<string | null> {
+  const files = (await api.files()).files.map(({ path }) => path);
+  return planPath(result.run.args, files) ?? (await fileOf(result.run.name ?? null, plan, files));
+}
+
+/** The start of the same load as that of a run; null if its plan is not there any more. */
+function startOf(result: Result, plan: string | null, path: string | null): api.Start | null {
+  const { args } = result.run;
+  const isCluster = args[1] === "cluster";
+  // The plan of a cluster's load is nothing without its nodes.
+  if (path === null && (plan === null || isCluster)) return null;
+  const argument = args.find((one) => one.replace(/^\.\//, "") === path) ?? null;
+  const flags = args.slice(isCluster ? 3 : args[1] === "run" ? 2 : 1);
+  return {
+    path,
+    text: path === null ? plan : null,
+    command: isCluster ? "cluster" : "run",
+    flags: loadFlags(flags, argument),
+    name: result.run.name ?? null,
+    ...fleetIn(flags, about.peek()?.folder ?? ""),
+  };
+}
+
+/** The start of the same load as that of a saved run; null if its plan is not there any more. */
+export async function sameLoad(id: string): Promise<api.Start | null> {
+  const [result, html] = await Promise.all([api.run(id), api.exported(id, "html")]);
+  const plan = planOfReport(html);
+  return startOf(result, plan, await pathOf(result, plan));
+}
+
 export function RunAgain({ result, plan }: { result: Result; plan: string | null }) {
   const [path, setPath] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
-  const { args } = result.run;
   const name = result.run.name ?? null;
   useEffect(() => {
     let over = false;
     const look = async () => {
-      const files = (await api.files()).files.map(({ path }) => path);
-      const found = planPath(args, files) ?? (await fileOf(name, plan, files));
+      const found = await pathOf(result, plan);
       if (!over) setPath(found);
     };
     // Without the list there is no plan to open, which needs no message.
     look().catch(() => {});
     return () => void (over = true);
-  }, [args, name, plan]);
-  const isCluster = args[1] === "cluster";
-  // The plan of a cluster's load is nothing without its nodes.
-  if (path === null && (plan === null || isCluster)) return null;
+  }, [result, plan]);
+  const start = startOf(result, plan, path);
+  if (start === null) return null;
   const attempt = async (what: () => Promise<void>) => {
     setBusy(true);
     try {
@@ -96,16 +125,7 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
   };
   const again = () =>
     attempt(async () => {
-      const argument = args.find((one) => one.replace(/^\.\//, "") === path) ?? null;
-      const flags = args.slice(isCluster ? 3 : args[1] === "run" ? 2 : 1);
-      const { id } = await api.start({
-        path,
-        text: path === null ? plan : null,
-        command: isCluster ? "cluster" : "run",
-        flags: loadFlags(flags, argument),
-        name,
-        ...fleetIn(flags, about.value?.folder ?? ""),
-      });
+      const { id } = await api.start(start);
       go(link("live", id));
     });
   const open = () =>
