@@ -180,6 +180,14 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     const { tab } = opened;
     await tab.evaluate((id) => void (location.hash = `#/runs/${id}`), await idOf(tab, "base"));
     await expectPicture(tab);
+    // A wide screen has two columns, and all of it is used.
+    await tab.setViewportSize({ width: 1920, height: 1080 });
+    const places = await Promise.all(
+      ["#course", "#times"].map(async (part) => (await tab.locator(part).boundingBox())?.x ?? 0),
+    );
+    expect(places[1]).toBeGreaterThan((places[0] ?? 0) + 800);
+    expect(await overflow(tab)).toBeLessThanOrEqual(0);
+    await tab.setViewportSize({ width: 1280, height: 800 });
     // Tables fit.
     const wide = await tab.locator(".table").evaluateAll((all) =>
       all.flatMap((one) => (one.scrollWidth > one.clientWidth + 1 ? [one.getAttribute("aria-label")] : [])),

@@ -126,7 +126,7 @@ export function ResultParts(props: {
   const { result, report, plan, soFar = false } = props;
   const runs = useMemo(() => [report ?? runDataOf(result, "run")], [result, report]);
   return (
-    <div class="parts">
+    <div class={soFar ? "parts" : "parts still"}>
       <VerdictPart result={result} soFar={soFar}>
         <PictureCharts runs={runs} />
       </VerdictPart>
