@@ -90,7 +90,7 @@ export function Turns({ a, b }: { a: string; b: string }) {
         </>
       )}
       {goingOn.value === null && (
-        <span class="hint">A few runs do not tell a difference from chance; this tab stays open meanwhile.</span>
+        <span class="hint">A few runs do not tell a difference from chance. Leave this tab open meanwhile.</span>
       )}
     </div>
   );

@@ -48,7 +48,7 @@ export function NewPage({ route }: { route: Route }) {
                   aria-current={name === wanted ? "true" : undefined}
                 >
                   <strong>{TITLES[name] ?? name}</strong>
-                  <small>{summary}</small>
+                  <small>{SUMMARIES[name] ?? summary}</small>
                 </a>
               </li>
             ))}
@@ -81,6 +81,11 @@ const made = (name: string, summary: string): api.FormCommand => ({ name, summar
 const OF_SCENARIO = made("scenario", "Requests one after the other, as a user makes them");
 const OF_CLUSTER = made("cluster", "Servers that are started, broken under load, and checked");
 
+/** Words for kinds whose own are those of a terminal. */
+const SUMMARIES: Record<string, string> = {
+  run: "Requests to one address or to several, at a rate or from users",
+};
+
 const TITLES: Record<string, string> = {
   run: "Load on a URL",
   scenario: "A scenario of steps",
@@ -109,8 +114,8 @@ function Examples({ examples }: { examples: api.Example[] }) {
     <section aria-labelledby="new-examples">
       <h2 id="new-examples">From an example</h2>
       <p class="hint">
-        <em>Run</em> starts the built-in server that the example is for, and a run of a few seconds against it.
-        <em>Edit</em> opens the example as a new file of the folder.
+        <em>Run</em> starts the built-in server that the example is for, and a run of a few seconds against
+        it. <em>Edit</em> opens the example as a new file of the folder.
       </p>
       <TextField
         label="Search in examples"
