@@ -35,7 +35,7 @@ def navigation(pages):
     for row in (pages / DOCUMENTS).read_text().splitlines():
         cells = re.match(r"\| \*\*(.+?)\*\* \| (.+) \|$", row)
         if cells:
-            nav.append({cells[1]: [entry(*link.groups()) for link in LINK.finditer(cells[2])]})
+            nav.append({cells[1]: entries(cells[2])})
     if len(nav) < 5:
         raise SystemExit(f"{DOCUMENTS} has no table of documents any more: {nav}")
     listed = set(re.findall(r"'(docs/[^']+)'", repr(nav)))
@@ -51,10 +51,19 @@ def navigation(pages):
     return nav
 
 
+def entries(cell):
+    """The links of a cell; those behind `*Name*:` are a group of that name."""
+    first, *groups = re.split(r"\*([^*]+)\*: ", cell)
+    found = [entry(*link.groups()) for link in LINK.finditer(first)]
+    for name, links in zip(groups[::2], groups[1::2]):
+        found.append({name: [entry(*link.groups()) for link in LINK.finditer(links)]})
+    return found
+
+
 def entry(title, link):
-    """A link of the table as an entry: a title and a page."""
+    """A link of the table as an entry: a title, which is plain text in a menu, and a page."""
     path = posixpath.normpath(posixpath.join("docs", link))
-    return {title: EXAMPLES if path == "examples" else path}
+    return {title.replace("`", ""): EXAMPLES if path == "examples" else path}
 
 
 def project(pages):
