@@ -13,6 +13,7 @@ pub mod probe;
 pub mod reconciliation;
 pub mod records;
 pub mod result;
+pub mod searched;
 pub mod slices;
 pub mod slow;
 pub(crate) mod slowest;

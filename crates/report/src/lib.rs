@@ -27,21 +27,20 @@ pub use contract::calibration::{
     self, CALIBRATION_SCHEMA_VERSION, Calibration, CalibrationCell, CalibrationUse, LoadKind,
     schema_calibration,
 };
-pub use contract::capacity::{
-    self, CAPACITY_SCHEMA_VERSION, CapacityResult, render_capacity, schema_capacity,
-};
+pub use contract::capacity::{self, CAPACITY_SCHEMA_VERSION, CapacityResult, schema_capacity};
 pub use contract::context::{self, Host, ModelContext, OnceResult, Preflight, RunContext, TargetContext};
 pub use contract::result::{self, RunResult};
+pub use contract::searched::{self, Searched};
 pub use contract::suite::{self, SUITE_SCHEMA_VERSION, SuiteResult, SuiteRun, render_suite, schema_suite};
 pub use contract::summary::{self, Summary};
-pub use contract::sweep::{self, SWEEP_SCHEMA_VERSION, SweepResult, render_sweep, schema_sweep};
+pub use contract::sweep::{self, SWEEP_SCHEMA_VERSION, SweepResult, schema_sweep};
 pub use contract::timestamp::rfc3339;
 pub use contract::trial::{self, TrialFigures};
 pub use contract::{
     SCHEMA_VERSION, agent, event_streams, example, interval, machine, phase, probe, reconciliation, records,
     schema_result, slices, slow, traffic, watched,
 };
-pub use render::format::{Format, NoHistograms, TableFormat};
+pub use render::format::{Format, NoHistograms, NotOfSearches, TableFormat};
 pub use render::html;
 pub use render::ndjson::schema_ndjson;
 pub use render::{Style, render, render_saved};

@@ -6,7 +6,7 @@ pub(crate) mod format;
 mod hgrm;
 mod hlog;
 pub mod html;
-mod junit;
+pub(crate) mod junit;
 mod k6;
 pub(crate) mod layout;
 pub(crate) mod markdown;

@@ -14,6 +14,7 @@ use crate::args::fleet_command::{AgentArgs, FleetArgs};
 use crate::args::help::ROOT_HELP;
 use crate::args::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
 use crate::args::import::ImportArgs;
+use crate::args::output::of_searches;
 use crate::args::record::RecordArgs;
 use crate::args::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::args::report::ReportArgs;
@@ -80,6 +81,7 @@ pub(crate) enum Command {
     /// lower end is tried once more, and again right after an overload. A rate that the generator cannot put
     /// on the server is not blamed on the server; after three such trials in a row the search ends.
     #[command(after_long_help = FIND_HELP)]
+    #[command(mut_arg("output", of_searches), mut_arg("long", |flag| flag.hide(true)))]
     Find(Box<FindArgs>),
     /// Measure how much load this machine can generate, against the built-in server, and save it
     ///

@@ -1,6 +1,6 @@
 //! The flags of `plimsoll find`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Nanos;
@@ -8,7 +8,7 @@ use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue};
 use plimsoll_schedule::{parse_duration, parse_rate};
 
 use crate::args::fleet::FleetRunArgs;
-use crate::args::output::TableOutputArgs;
+use crate::args::output::OutputArgs;
 use crate::args::plan::PlanArgs;
 use crate::args::share::parse_percent;
 use crate::args::watch::WatchArgs;
@@ -30,13 +30,16 @@ pub(crate) struct FindArgs {
     search: SearchArgs,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
+    /// Write the report as a page of HTML, too: the objective on the load line, or charts of the sweep
+    #[arg(long, visible_alias = "html", value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) fleet: FleetRunArgs,
     /// Print the plan that the flags make, and exit
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) print_plan: bool,
     #[command(flatten)]
-    pub(crate) output: TableOutputArgs,
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
@@ -54,9 +57,6 @@ struct SearchArgs {
     /// Scalability Law that fits it. Levels of a rate are open runs, the others closed ones.
     #[arg(long, value_name = "SETTING=N,N,…", conflicts_with_all = ["from", "to", "precision", "max_time"])]
     sweep: Option<String>,
-    /// Write a page with charts of the sweep: of streams of tokens, throughput against the speed of one user
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    html: Option<PathBuf>,
     /// First rate to try, in iterations per second [default: 100]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     from: Option<String>,
@@ -166,11 +166,6 @@ impl FindArgs {
                 Nanos::ZERO
             })
         });
-        // The parser forgets the requirement beside a flag that excludes --sweep.
-        if search.html.is_some() && search.sweep.is_none() {
-            let problem = Problem::new("--html is a page about a sweep, and there is no --sweep");
-            problems.push(problem.with_hint("add --sweep connections=1,2,4,8, or leave it out"));
-        }
         let to = to.unwrap_or(f64::INFINITY);
         if problems.is_empty() && to < from {
             let hint = "give --from a lower rate, or --to a higher one";
@@ -194,11 +189,6 @@ impl FindArgs {
             ("--max-time", search.max_time.is_some()),
             ("--watch-pid", self.watch.descriptors() > 0),
         ]
-    }
-
-    /// The file of the page with charts of a sweep.
-    pub(crate) fn html(&self) -> Option<&Path> {
-        self.search.html.as_deref()
     }
 
     /// The sweep that was asked for instead of a search.

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Arg, Args, ValueEnum};
 use plimsoll_report::{Format, TableFormat};
 
 /// Flags for the formats and files of a run's output.
@@ -75,6 +76,14 @@ impl From<OutputFormat> for Format {
     }
 }
 
+/// The flag of the format on stdout for a search or a sweep, which has fewer formats than a run.
+pub(crate) fn of_searches(flag: Arg) -> Arg {
+    let formats = OutputFormat::value_variants().iter().filter(|format| format.is_of_searches());
+    let formats = PossibleValuesParser::new(formats.filter_map(OutputFormat::to_possible_value));
+    let read = |name: String| OutputFormat::from_str(&name, false);
+    flag.value_parser(formats.try_map(read)).default_value("text")
+}
+
 impl OutputArgs {
     /// The format on stdout.
     pub(crate) const fn format(&self) -> OutputFormat {
@@ -83,6 +92,11 @@ impl OutputArgs {
 }
 
 impl OutputFormat {
+    /// Returns true for the formats of searches; the short report is the whole one there.
+    fn is_of_searches(self) -> bool {
+        self != Self::Summary && Format::from(self).is_of_searches()
+    }
+
     /// Returns true for the formats that people read, and programs do not.
     pub(crate) const fn is_for_people(self) -> bool {
         matches!(self, Self::Summary | Self::Text)

@@ -18,6 +18,13 @@ pub(crate) fn command(args: &ReportArgs) -> Result<Exit, Failure> {
     }
     let names: Vec<&str> = args.runs.iter().map(String::as_str).collect();
     let mut history = History::at(&args.place)?;
+    if let [word] = names.as_slice()
+        && let Some(searched) = history.search(word)?
+    {
+        let usual = || PathBuf::from(format!("report-{}.html", searched.circumstances().id));
+        page::write(searched.page().as_bytes(), &args.file.clone().unwrap_or_else(usual), args.quiet)?;
+        return Ok(Exit::Success);
+    }
     let read = result_files::read_runs(&names, &mut history).map_err(Failure::usage)?;
     let group = |(name, runs): (&&str, Vec<NamedRun>)| Runs { name: page::short(name), runs };
     let groups: Vec<Runs> = names.iter().zip(read).map(group).collect();

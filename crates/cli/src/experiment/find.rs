@@ -6,16 +6,17 @@ use plimsoll_engine::Progress;
 use plimsoll_metrics::{Objective, figure};
 use plimsoll_plan::{Disk, Files, Plan, Problem, TrialLoad};
 use plimsoll_report::capacity::{Capacity, CapacityResult, LevelResult, ShareResult, TrialResult};
-use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Style, TableFormat, render_capacity};
+use plimsoll_report::result::OutcomeResult;
+use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Searched, Style};
 use plimsoll_statistics::{
-    Answer, End, Finding, Level, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
+    End, Finding, Level, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
 };
 
 use crate::args::control::ControlSpec;
 use crate::args::find::{FindArgs, SearchSpec};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::{files, messages};
+use crate::base::messages;
 use crate::experiment::campaign;
 use crate::experiment::search::{Begun, finding_name, objectives};
 use crate::experiment::trials::{FleetTrials, TrialRun, Trials};
@@ -23,6 +24,7 @@ use crate::experiment::{fleet_run, sweep};
 use crate::session::describe;
 use crate::session::fleet::parcel::{Parcel, RecordedFiles};
 use crate::session::request::PlanRequest;
+use crate::session::searched::Destinations;
 
 /// Shortest lead-in of a trial: time to open further connections and to fill caches.
 const SHORTEST_LEAD: Nanos = Nanos::from_secs(1);
@@ -60,9 +62,9 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
     };
     check_time(&plan, &spec).map_err(Failure::usage)?;
     let objectives = objectives(&plan).map_err(Failure::usage)?;
-    let json = files::json_file(args.output.json.as_ref())?;
+    let destinations = Destinations::of(&args.output, args.report.as_deref())?;
     let quiet = args.output.quiet;
-    let (result, exit) = if let Some(fleet) = fleet {
+    let (result, interrupted) = if let Some(fleet) = fleet {
         fleet_run::admit_search(args, &fleet, &plan).map_err(Failure::usage)?;
         let parcel = Parcel::new(&patch, &recorded, &ControlSpec::default()).map_err(Failure::usage)?;
         let threads = patch.threads.is_some().then_some(plan.threads);
@@ -74,11 +76,8 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
         let mut trials = campaign::watching(&args.watch, &mut plan, quiet)?.keeping_connections();
         Finder::new(plan, &mut trials, objectives, &spec, quiet).find()?
     };
-    files::write_table(
-        json.as_ref(),
-        |out| render_capacity(&result, args.output.output.into(), style, out),
-        |out| render_capacity(&result, TableFormat::Json, style, out),
-    )?;
+    let exit = interrupted.map_or_else(|| exit_of(result.capacity.outcome()), Exit::Interrupted);
+    destinations.write(&Searched::Capacity(result), style)?;
     Ok(exit)
 }
 
@@ -156,8 +155,8 @@ impl<'a, T: Trials> Finder<'a, T> {
         }
     }
 
-    /// Carries the search out, to its end or as far as it may go.
-    fn find(mut self) -> Result<(CapacityResult, Exit), Failure> {
+    /// Carries the search out, to its end or as far as it may go. Returns the signal that ended it, too.
+    fn find(mut self) -> Result<(CapacityResult, Option<i32>), Failure> {
         while let Some(trial) = self.search.next() {
             let begun = clock::monotonic();
             let length = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
@@ -184,12 +183,8 @@ impl<'a, T: Trials> Finder<'a, T> {
             let finding = self.search.note(&trial, carried_out, outcome);
             self.add_trial(&trial, begun, &measured, finding);
         }
-        let result = self.result(self.carrier.interrupted().is_some());
-        let exit = match self.carrier.interrupted() {
-            Some(signal) => Exit::Interrupted(signal),
-            None => exit_of(&self.search.answer(false)),
-        };
-        Ok((result, exit))
+        let interrupted = self.carrier.interrupted();
+        Ok((self.result(interrupted.is_some()), interrupted))
     }
 
     /// Time reserved for the confirmation and its lead-ins: at most a third of `--max-time`.
@@ -484,45 +479,11 @@ const fn name_of(end: End) -> &'static str {
     }
 }
 
-/// The exit code of an answer: that no rate holds is an outcome where all of them were tried, and none where
-/// the search ended before.
-const fn exit_of(answer: &Answer) -> Exit {
-    match answer.end {
-        End::Generator => Exit::Invalid,
-        End::Lowest => Exit::Thresholds,
-        End::Narrow | End::Unclear | End::Stopped if answer.low.is_some() && answer.high.is_some() => {
-            Exit::Success
-        }
-        End::Highest if answer.low.is_some() => Exit::Success,
-        End::Narrow | End::Unclear | End::Stopped | End::Highest => Exit::Invalid,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Symptom: a search whose time was over before any rate was shown to hold ended with 99, "no rate
-    /// holds".
-    #[test]
-    fn a_search_that_ran_out_of_time_has_not_shown_that_no_rate_holds() {
-        let answer = |end, low, high| Answer { low, high, end, confirmed: false, from_above: None };
-        let exit = |end, low, high| exit_of(&answer(end, low, high)).code();
-        let some = Some(1_000.0);
-        assert_eq!(exit(End::Lowest, None, some), Exit::Thresholds.code());
-        for (end, low, high) in [
-            (End::Unclear, None, some),
-            (End::Stopped, None, some),
-            (End::Stopped, some, None),
-            (End::Generator, None, some),
-            (End::Generator, some, some),
-        ] {
-            assert_eq!(exit(end, low, high), Exit::Invalid.code(), "{end:?} {low:?} {high:?}");
-        }
-        for (end, low, high) in
-            [(End::Narrow, some, some), (End::Unclear, some, some), (End::Highest, some, None)]
-        {
-            assert_eq!(exit(end, low, high), Exit::Success.code(), "{end:?} {low:?} {high:?}");
-        }
+/// The exit code of a search with this outcome.
+const fn exit_of(outcome: OutcomeResult) -> Exit {
+    match outcome {
+        OutcomeResult::Pass | OutcomeResult::Done => Exit::Success,
+        OutcomeResult::Fail => Exit::Thresholds,
+        OutcomeResult::NoVerdict => Exit::Invalid,
     }
 }

@@ -1,7 +1,5 @@
 //! `plimsoll run`: one run, or several of the same plan.
 
-use std::path::Path;
-
 use plimsoll_plan::{Disk, Files, Plan, PlanPatch, Problem, Problems, Source, StartTime};
 use plimsoll_report::{SavedRun, Style};
 
@@ -12,7 +10,6 @@ use crate::args::run::RunArgs;
 use crate::base::color::Theme;
 use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
-use crate::base::files::EndFile;
 use crate::base::messages;
 use crate::base::stdout::to_stdout;
 use crate::base::streams;
@@ -221,10 +218,7 @@ pub(crate) fn carry_out(
     let evidence_file = (args.evidence.evidence.as_deref())
         .map(|file| EvidenceFile::new(file, args.evidence.evidence_key.as_deref()))
         .transpose()?;
-    if let Some(file) = args.report.as_deref().filter(|file| *file != Path::new("-")) {
-        // Days of load are not to end with a folder that does not exist.
-        EndFile::new("--report", file)?;
-    }
+    page::admit_file(args.report.as_deref())?;
     let Ready { plan, live, control, before, fleet } = ready(request, workload, look)?;
     if let Some(runs) = args.repeat {
         if evidence_file.is_some() {

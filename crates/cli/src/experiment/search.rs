@@ -38,7 +38,9 @@ impl Begun {
         trial: Nanos,
     ) -> SearchResult {
         SearchResult {
-            id: format!("{:x}", clock::unix().0),
+            id: describe::run_id(clock::unix()),
+            name: None,
+            targets: describe::targets(plan).into_iter().flat_map(|target| target.urls).collect(),
             seed: plan.seed,
             started_at: self.text.clone(),
             duration_s: (clock::monotonic() - self.at).as_secs_f64(),

@@ -1,14 +1,11 @@
 //! `plimsoll find --sweep`: a run at each level of a setting, and the law of scalability that fits.
 
-use std::path::{Path, PathBuf};
-
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{LimitedBy, Objective, RunRecord};
 use plimsoll_plan::{Disk, Files, Load, Plan, Problem, TrialLoad};
-use plimsoll_report::html::render_sweep_page;
 use plimsoll_report::records::RecordsResult;
 use plimsoll_report::sweep::{StreamLevel, SweepLevel, SweepResult, UslResult};
-use plimsoll_report::{SWEEP_SCHEMA_VERSION, Style, TableFormat, render_sweep};
+use plimsoll_report::{SWEEP_SCHEMA_VERSION, Searched, Style};
 use plimsoll_statistics::{Finding, Search, Settings, SliceCount, usl};
 
 use crate::args::control::ControlSpec;
@@ -17,13 +14,13 @@ use crate::args::fleet::FleetSpec;
 use crate::args::watch::WatchArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::files::{self, EndFile};
 use crate::base::messages;
 use crate::experiment::search::{Begun, finding_name, objectives};
 use crate::experiment::trials::{FleetTrials, TrialRun, Trials};
 use crate::experiment::{campaign, fleet_run};
 use crate::session::fleet::parcel::{Parcel, RecordedFiles};
 use crate::session::request::PlanRequest;
+use crate::session::searched::Destinations;
 use crate::session::{backend, describe};
 
 /// Lead-in of a level, where the plan has none.
@@ -82,9 +79,9 @@ pub(crate) fn command(
         is_scaling: true,
         watch: &args.watch,
         quiet: args.output.quiet,
-        html: args.html(),
+        destinations: Destinations::of(&args.output, args.report.as_deref())?,
     };
-    sweep.write(levels, fleet, args.output.output.into(), args.output.json.as_ref(), style)
+    sweep.write(levels, fleet, style)
 }
 
 /// One level of a sweep.
@@ -153,8 +150,8 @@ pub(crate) struct Sweep<'a> {
     pub(crate) watch: &'a WatchArgs,
     /// Nothing but results and errors is written.
     pub(crate) quiet: bool,
-    /// File of a page with charts.
-    pub(crate) html: Option<&'a Path>,
+    /// Where the result goes.
+    pub(crate) destinations: Destinations,
 }
 
 impl Sweep<'_> {
@@ -163,8 +160,6 @@ impl Sweep<'_> {
         &self,
         levels: Vec<Level>,
         fleet: Option<SweptFleet>,
-        format: TableFormat,
-        json: Option<&PathBuf>,
         style: &Style,
     ) -> Result<Exit, Failure> {
         let Some(first) = levels.first().map(|level| level.plan.clone()) else {
@@ -174,8 +169,6 @@ impl Sweep<'_> {
             true => Vec::new(),
             false => objectives(&first).map_err(Failure::usage)?,
         };
-        let json = files::json_file(json)?;
-        let html = self.html.map(|path| EndFile::new("--html", path)).transpose()?;
         let levels = levels.into_iter().map(Level::with_lead_in);
         let mut levels: Vec<Level> = levels.collect::<Result<_, Failure>>()?;
         let (result, interrupted) = if let Some(SweptFleet { fleet, parcel, threads }) = fleet {
@@ -192,18 +185,7 @@ impl Sweep<'_> {
             levels.iter_mut().for_each(|level| trials.give(&mut level.plan));
             sweep(&first, &levels, &mut trials, &objectives, self)?
         };
-        if let Some(file) = &html {
-            let mut page = Vec::new();
-            render_sweep_page(&result, &mut page).map_err(|error| {
-                Failure::environment(Problem::new(format!("cannot make the page: {error}")))
-            })?;
-            file.write(&page).map_err(Failure::environment)?;
-        }
-        files::write_table(
-            json.as_ref(),
-            |out| render_sweep(&result, format, style, out),
-            |out| render_sweep(&result, TableFormat::Json, style, out),
-        )?;
+        self.destinations.write(&Searched::Sweep(result), style)?;
         Ok(interrupted.map_or(Exit::Success, Exit::Interrupted))
     }
 }

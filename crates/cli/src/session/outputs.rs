@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use plimsoll_plan::Problem;
-use plimsoll_report::Style;
+use plimsoll_plan::{Problem, Problems};
+use plimsoll_report::{Format, NotOfSearches, Style};
 
 use crate::args::output::{OutputArgs, OutputFormat};
 use crate::base::exit::Exit;
@@ -63,6 +63,19 @@ impl Outputs {
         }
     }
 
+    /// Refuses formats that the results of searches and sweeps do not have.
+    ///
+    /// # Errors
+    /// Each of these formats.
+    pub(crate) fn admit_searches(&self) -> Result<(), Failure> {
+        let formats = [self.stdout].into_iter().chain(self.files.iter().map(|(format, _)| *format));
+        let mut problems = Problems::default();
+        for format in formats.map(Format::from).filter(|format| !format.is_of_searches()) {
+            problems.push(of_runs_only(format));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(Failure::usage(problems)) }
+    }
+
     /// Writes the result to stdout, then to each file. What cannot be written keeps none of the others from
     /// being written.
     ///
@@ -80,6 +93,13 @@ impl Outputs {
         });
         together(stdout, written)
     }
+}
+
+/// The problem that a search or a sweep does not have this format.
+pub(crate) fn of_runs_only(format: Format) -> Problem {
+    let hint =
+        "take text, json, csv, markdown or junit, or a page of HTML: `plimsoll report`, `find --report`";
+    Problem::new(NotOfSearches(format).to_string()).with_hint(hint)
 }
 
 /// Joins two failures: if one is bad usage, so are both.

@@ -7,7 +7,7 @@ use plimsoll_report::comparison::{Comparison, Group, Incomparable, Member, Quest
 use plimsoll_report::{SavedRun, html};
 
 use crate::base::failure::Failure;
-use crate::base::files;
+use crate::base::files::{self, EndFile};
 use crate::base::messages::say;
 use crate::base::stdout::content_to_stdout;
 use crate::base::streams::Content;
@@ -34,6 +34,15 @@ pub(crate) fn admit(runs: usize) -> Result<(), Problems> {
     let message = format!("{runs} runs on one page, of which at most {MOST_RUNS} can be distinguished");
     let hint = "name fewer; `plimsoll compare` takes groups of any size";
     Err(Problem::new(message).with_hint(hint).into())
+}
+
+/// Tries the file of a page before the load: days of it are not to end with a folder that does not exist.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn admit_file(report: Option<&Path>) -> Result<(), Failure> {
+    let file = report.filter(|file| *file != Path::new("-"));
+    file.map_or(Ok(()), |file| EndFile::new("--report", file).map(drop))
 }
 
 /// Writes the page of runs that were made just now, in groups with names.

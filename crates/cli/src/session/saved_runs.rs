@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_plan::Problem;
-use plimsoll_report::{RunResult, SavedRun, results_from_json};
+use plimsoll_report::{ReadError, RunResult, SavedRun, Searched, results_from_json};
 use plimsoll_store::{Filter, Row, State, Store, Tag};
 
 use crate::args::save::PlaceArgs;
@@ -140,6 +140,16 @@ impl History {
             .with_hint("`plimsoll runs` lists the runs; their ids, their names and `latest` name them")
     }
 
+    /// The search or the sweep that a word means: a file that `find --json` wrote; `None` if the word means
+    /// something else, or nothing.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn search(&mut self, word: &str) -> Result<Option<Searched>, Failure> {
+        let path = Path::new(word);
+        if path.is_file() { search_of_file(path).map_err(Failure::usage) } else { Ok(None) }
+    }
+
     /// The run that a word means: a file that `run --json` or `export` wrote, or a run of the history.
     ///
     /// # Errors
@@ -175,17 +185,8 @@ pub(crate) fn label(row: &Row) -> String {
 /// The file cannot be read, or has no run.
 pub(crate) fn of_file(file: &Path) -> Result<Vec<NamedRun>, Problem> {
     let name = file.display();
-    let bytes = files::read_within(file, LARGEST_FILE).map_err(|error| {
-        Problem::new(format!("cannot read {name}: {error}")).with_hint(
-            "name a file that `plimsoll run --json FILE` wrote, a folder of these, a pattern, or a run of the history",
-        )
-    })?;
-    let bytes = bytes.ok_or_else(|| {
-        Problem::new(format!("{name} has more than {} MiB: it is not a run", LARGEST_FILE >> 20))
-            .with_hint("name a file that `plimsoll run --json FILE` or `plimsoll export` wrote")
-    })?;
-    let bad =
-        |error: plimsoll_report::ReadError| Problem::new(format!("{name}: {error}")).with_hint(error.hint());
+    let bytes = bytes_of(file)?;
+    let bad = |error| unreadable(file, &error);
     if evidence::is_evidence(&bytes) {
         let named = |problem: Problem| Problem { message: format!("{name}: {}", problem.message), ..problem };
         let run = evidence::of_bytes(&bytes).map_err(named)?.evidence.to_saved().map_err(bad)?;
@@ -206,6 +207,35 @@ pub(crate) fn of_file(file: &Path) -> Result<Vec<NamedRun>, Problem> {
         run: SavedRun::of_result(result),
     };
     Ok((1..).zip(results).map(named).collect())
+}
+
+/// Reads a file as a whole, unless it is too large to be a result.
+fn bytes_of(file: &Path) -> Result<Vec<u8>, Problem> {
+    let name = file.display();
+    let bytes = files::read_within(file, LARGEST_FILE).map_err(|error| {
+        Problem::new(format!("cannot read {name}: {error}")).with_hint(
+            "name a file that `plimsoll run --json FILE` wrote, a folder of these, a pattern, or a run of the history",
+        )
+    })?;
+    bytes.ok_or_else(|| {
+        Problem::new(format!("{name} has more than {} MiB: it is not a run", LARGEST_FILE >> 20))
+            .with_hint("name a file that `plimsoll run --json FILE` or `plimsoll export` wrote")
+    })
+}
+
+/// The search or the sweep whose result a file has; `None` if it has something else.
+fn search_of_file(file: &Path) -> Result<Option<Searched>, Problem> {
+    let bytes = bytes_of(file)?;
+    match Searched::from_json(&bytes) {
+        Ok(searched) => Ok(searched),
+        // It may be a run, in another form.
+        Err(ReadError::NotJson(_)) => Ok(None),
+        Err(error) => Err(unreadable(file, &error)),
+    }
+}
+
+fn unreadable(file: &Path, error: &ReadError) -> Problem {
+    Problem::new(format!("{}: {error}", file.display())).with_hint(error.hint())
 }
 
 /// Parses `latest` and `latest~N` to the number of runs to go back; `None` for any other word.

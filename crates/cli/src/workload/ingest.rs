@@ -4,12 +4,11 @@ use plimsoll_core::{SequenceAllocator, Shard};
 use plimsoll_driver::clock;
 use plimsoll_metrics::figure;
 use plimsoll_plan::{Plan, PlanPatch, Problem, RawValue};
-use plimsoll_report::{RunResult, SavedRun, Style, TableFormat};
+use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_scenario::{Bodies, SuppliedBody};
 use plimsoll_synth::Compression;
 use plimsoll_workloads::ingest::{IngestLoad, advice};
 
-use crate::args::output::OutputFormat;
 use crate::args::workload::ingest::{IngestArgs, InsteadOfLoad, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
@@ -20,6 +19,7 @@ use crate::experiment::run::{self, RunRequest, Workload};
 use crate::experiment::sweep::{Level, Sweep};
 use crate::session::live::progress::Preparing;
 use crate::session::request::PlanRequest;
+use crate::session::searched::Destinations;
 use crate::session::side_runs::SideRuns;
 use crate::workload::auxiliary_request::transport;
 use crate::workload::ingest_demo;
@@ -131,15 +131,7 @@ fn explain(result: &RunResult, say: &Notify) {
 
 /// A run with batches of each size.
 fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> Result<Exit, Failure> {
-    let format = match args.run.output.format() {
-        OutputFormat::Summary | OutputFormat::Text => TableFormat::Text,
-        OutputFormat::Json => TableFormat::Json,
-        OutputFormat::Csv => TableFormat::Csv,
-        _ => {
-            let problem = Problem::new("--sweep: there is no table of levels in this format");
-            return Err(Failure::usage(problem.with_hint("take -o text, json or csv")));
-        }
-    };
+    let destinations = Destinations::of(&args.run.output, args.run.report.as_deref())?;
     let quiet = args.run.output.quiet;
     let mut plans = Vec::new();
     for &size in sizes {
@@ -162,9 +154,9 @@ fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> 
         }
         plans.push(Level::here(size.to_string(), resolved.plan));
     }
-    let levels =
-        Sweep { setting: "batch-size", is_scaling: false, watch: &args.run.live.watch, quiet, html: None };
-    levels.write(plans, None, format, args.run.output.json.as_ref(), style)
+    let watch = &args.run.live.watch;
+    let levels = Sweep { setting: "batch-size", is_scaling: false, watch, quiet, destinations };
+    levels.write(plans, None, style)
 }
 
 /// The token of the store, among the flags of a run.

@@ -148,13 +148,11 @@ fn what_makes_no_sense_is_refused() {
         (vec![url, "--slo", "p99<10ms", "-n", "5"], "--iterations has no place here"),
         (vec![url, "--slo", "p99<10ms", "--from", "5", "--to", "4"], "--to is below --from"),
         (vec![url, "--slo", "p99<10ms", "--precision", "99"], "not a share from 0.5% to 50%"),
-        // Symptoms: a search that had time for no trial said what these had shown, and no page was written.
+        // Symptom: a search that had time for no trial said what these had shown.
         (vec![url, "--slo", "p99<10ms", "--max-time", "3s"], "leave no room for 3 trials of 2.00 s"),
-        (vec![url, "--slo", "p99<10ms", "--html", "x.html"], "--html is a page about a sweep"),
-        (
-            vec![url, "--slo", "p99<10ms", "--html", "x.html", "--max-time", "1m"],
-            "--html is a page about a sweep",
-        ),
+        (vec![url, "--slo", "p99<10ms", "-o", "k6"], "text, json, csv, markdown, junit"),
+        (vec![url, "--slo", "p99<10ms", "--out", "hgrm=x"], "hgrm is of a single run"),
+        (vec![url, "--sweep", "connections=1,2", "--out", "ndjson=x"], "ndjson is of a single run"),
         (vec![url, "--slo", "p99<60s"], "times out before"),
         (vec![url, "--slo", "error_rate<0%"], "cannot be searched for"),
         (vec![url, "--sweep", "connections"], "has no levels"),
@@ -173,6 +171,54 @@ fn what_makes_no_sense_is_refused() {
 fn a_target_that_is_not_there_is_said_at_once() {
     let output = find(&["http://127.0.0.1:1/", "--slo", "p99<10ms"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+}
+
+/// Symptom: a search was text, JSON and CSV alone, and its JSON could be read by no other command.
+#[test]
+fn a_search_and_a_sweep_are_documents() {
+    let sink = Sink::start(&[]);
+    let folder = std::env::temp_dir().join(format!("plimsoll-documents-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("it can be made");
+    let file = |name: &str| folder.join(name).to_str().expect("it is UTF-8").to_owned();
+    let search = ["--slo", "p50<200ms", "--from", "1k", "--to", "1500", "-d", "300ms"];
+    let sweep = ["--sweep", "connections=1,2", "-d", "300ms", "--slo", "p50<200ms"];
+    for (args, title) in [(&search[..], "Capacity of"), (&sweep, "Sweep of connections on")] {
+        let outs = ["json", "csv", "markdown", "junit"].map(|format| format!("{format}={}", file(format)));
+        let mut command = plimsoll(&["find", &sink.url, "--report", &file("page")]);
+        let output = command.args(outs.iter().flat_map(|out| ["--out", out])).args(args).output();
+        let output = output.expect("the binary was built");
+        assert!(verdict::ran(output.status.code()), "{}", stderr(&output));
+        assert!(stderr(&output).contains("wrote "), "{}", stderr(&output));
+        let read = |name: &str| std::fs::read_to_string(file(name)).expect("it was written");
+        let json = file("json");
+        // What was written at the end is what the JSON becomes later.
+        for format in ["json", "csv", "markdown", "junit"] {
+            let shown = plimsoll(&["show", &json, "-o", format]).output().expect("the binary was built");
+            assert_eq!(String::from_utf8_lossy(&shown.stdout), read(format), "{format} of {args:?}");
+        }
+        let report = ["report", &json, "--file", "-"];
+        let page = String::from_utf8(plimsoll(&report).output().expect("the binary was built").stdout);
+        assert_eq!(page.expect("a page is text"), read("page"), "{args:?}");
+        let heading = format!("<h1>{title} {}</h1>", sink.url);
+        assert!(read("page").contains(&heading) && read("markdown").contains(title), "{}", read("markdown"));
+        assert!(read("page").contains("--slo &#39;p50&lt;200ms&#39;"), "the command can be pasted");
+        let shown = plimsoll(&["show", &json]).output().expect("the binary was built").stdout;
+        assert_eq!(String::from_utf8_lossy(&shown), String::from_utf8_lossy(&output.stdout), "{args:?}");
+        // Elsewhere a run is wanted, and the message says what to do.
+        for words in [
+            &["show", &json, "-o", "hlog"][..],
+            &["compare", &json, &json],
+            &["history", &json],
+            &["export", &json, "-o", "k6"],
+            &["report", &json, &json],
+        ] {
+            let refused = plimsoll(words).output().expect("the binary was built");
+            let said = stderr(&refused);
+            assert_eq!(refused.status.code(), Some(2), "{words:?}: {said}");
+            assert!(said.contains("a search or a sweep") && said.contains("hint: "), "{words:?}: {said}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("it was made");
 }
 
 /// One reply after the other: the rate stays the same with more users, which is the target's doing.

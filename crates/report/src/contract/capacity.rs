@@ -1,15 +1,12 @@
 //! The result of a capacity search: an interval, its evidence, and every trial.
 
-use std::io;
-
+use plimsoll_metrics::figure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::context::Host;
-use crate::contract::result::Tool;
+use crate::contract::result::{OutcomeResult, Tool, shell_line};
 use crate::contract::trial::TrialFigures;
-use crate::render::text::capacity as text;
-use crate::{Style, TableFormat};
 
 /// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
 pub const CAPACITY_SCHEMA_VERSION: u32 = 1;
@@ -36,6 +33,12 @@ pub struct CapacityResult {
 pub struct SearchResult {
     /// Identity of the search.
     pub id: String,
+    /// Its name, if it was given one; omitted without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The URLs of its targets, without user and password; missing in older results.
+    #[serde(default)]
+    pub targets: Vec<String>,
     /// Seed of every random choice; trials take the numbers that follow it.
     pub seed: u64,
     /// When it started: RFC 3339, UTC.
@@ -131,36 +134,71 @@ pub struct TrialResult {
     pub finding: String,
 }
 
-/// Writes a result. There are intervals in no search: as CSV it is the table of its trials.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn render_capacity(
-    result: &CapacityResult,
-    format: TableFormat,
-    style: &Style,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
-    match format {
-        TableFormat::Text => out.write_all(text::page(result, style).as_bytes()),
-        TableFormat::Json => {
-            serde_json::to_writer_pretty(&mut *out, result)?;
-            out.write_all(b"\n")
+impl SearchResult {
+    /// The command line as a shell takes it: pasted there, it is the same command.
+    pub fn command_line(&self) -> String {
+        shell_line(&self.args)
+    }
+
+    /// The targets in one line; that of the load where no target is known.
+    pub fn target(&self) -> String {
+        if self.targets.is_empty() { self.load.clone() } else { self.targets.join(", ") }
+    }
+}
+
+impl Capacity {
+    /// The outcome in the words of a run: that no rate holds is one where all of them were tried, and none
+    /// where the search ended before.
+    pub fn outcome(&self) -> OutcomeResult {
+        let (low, high) = (self.low_per_s.is_some(), self.high_per_s.is_some());
+        match self.end.as_str() {
+            "lowest" => OutcomeResult::Fail,
+            "narrow" | "unclear" | "stopped" if low && high => OutcomeResult::Done,
+            "highest" if low => OutcomeResult::Pass,
+            _ => OutcomeResult::NoVerdict,
         }
-        TableFormat::Csv => out.write_all(table(result).as_bytes()),
+    }
+
+    /// The interval in words: `800/s to 835/s`, or its known part.
+    pub fn interval(&self) -> String {
+        let plain = |value: f64| match self.requests_per_iteration {
+            Some(1.0) => figure::per_second(value),
+            _ => figure::per_second_of("iterations", value),
+        };
+        match (self.low_per_s, self.high_per_s) {
+            (Some(low), Some(high)) => format!("{} to {}", plain(low), plain(high)),
+            (Some(low), None) => format!("at least {}", plain(low)),
+            (None, Some(high)) => format!("less than {}", plain(high)),
+            (None, None) => "unknown".to_owned(),
+        }
+    }
+}
+
+impl CapacityResult {
+    /// The trial that says most about a level: the longest at its rate that no overload went before.
+    pub(crate) fn longest_at(&self, level: &LevelResult) -> Option<&TrialResult> {
+        let of_level =
+            |trial: &&TrialResult| trial.rate_per_s == level.rate_per_s && trial.after_per_s.is_none();
+        // A trial that the generator spoiled says something about the generator only.
+        let rank = |trial: &TrialResult| (trial.finding != "not_applied", trial.figures.measured_s);
+        self.trials.iter().filter(of_level).max_by(|a, b| {
+            let ((a_applied, a), (b_applied, b)) = (rank(a), rank(b));
+            a_applied.cmp(&b_applied).then(a.total_cmp(&b))
+        })
+    }
+
+    /// The trials as CSV.
+    pub(crate) fn table(&self) -> String {
+        let mut csv = format!("purpose,rate_per_s,after_per_s,at_s,{},finding\n", TrialFigures::CSV_HEADS);
+        for TrialResult { purpose, rate_per_s, after_per_s, at_s, figures, finding } in &self.trials {
+            let after = after_per_s.map(|rate| rate.to_string()).unwrap_or_default();
+            csv.push_str(&format!("{purpose},{rate_per_s},{after},{at_s},{},{finding}\n", figures.csv()));
+        }
+        csv
     }
 }
 
 /// The JSON Schema of [`CapacityResult`].
 pub fn schema_capacity() -> serde_json::Value {
     crate::contract::schema_of_written::<CapacityResult>()
-}
-
-fn table(result: &CapacityResult) -> String {
-    let mut csv = format!("purpose,rate_per_s,after_per_s,at_s,{},finding\n", TrialFigures::CSV_HEADS);
-    for TrialResult { purpose, rate_per_s, after_per_s, at_s, figures, finding } in &result.trials {
-        let after = after_per_s.map(|rate| rate.to_string()).unwrap_or_default();
-        csv.push_str(&format!("{purpose},{rate_per_s},{after},{at_s},{},{finding}\n", figures.csv()));
-    }
-    csv
 }

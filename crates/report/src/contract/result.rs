@@ -301,10 +301,14 @@ pub struct Run {
 impl Run {
     /// The command line as a shell takes it: pasted there, it is the same command.
     pub fn command_line(&self) -> String {
-        let args = || self.args.iter().map(String::as_str);
-        // Arguments of a process have no NUL, the only thing that cannot be quoted.
-        shlex::try_join(args()).unwrap_or_else(|_| self.args.join(" "))
+        shell_line(&self.args)
     }
+}
+
+/// Arguments as a shell takes them.
+pub(crate) fn shell_line(args: &[String]) -> String {
+    // Arguments of a process have no NUL, the only thing that cannot be quoted.
+    shlex::try_join(args.iter().map(String::as_str)).unwrap_or_else(|_| args.join(" "))
 }
 
 /// A server under load.

@@ -1,7 +1,5 @@
 //! The result of a sweep: the figures of a server at several levels of one setting, and the law that fits.
 
-use std::io;
-
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{RunRecord, figure};
 use schemars::JsonSchema;
@@ -9,10 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::capacity::SearchResult;
 use crate::contract::event_streams::EventStreamsResult;
-use crate::contract::result::Tool;
+use crate::contract::result::{OutcomeResult, Tool};
 use crate::contract::trial::TrialFigures;
-use crate::render::layout::{Page, Row};
-use crate::{Style, TableFormat};
 
 /// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
 pub const SWEEP_SCHEMA_VERSION: u32 = 1;
@@ -140,132 +136,43 @@ pub struct UslResult {
     pub extrapolated: bool,
 }
 
-/// Writes a sweep; as CSV it is the table of its levels.
-///
-/// # Errors
-/// Errors of the writer.
-pub fn render_sweep(
-    result: &SweepResult,
-    format: TableFormat,
-    style: &Style,
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
-    match format {
-        TableFormat::Text => out.write_all(page(result, style).as_bytes()),
-        TableFormat::Json => crate::render::write_json(result, out),
-        TableFormat::Csv => out.write_all(table(result).as_bytes()),
-    }
-}
-
 /// The JSON Schema of [`SweepResult`].
 pub fn schema_sweep() -> serde_json::Value {
     crate::contract::schema_of_written::<SweepResult>()
 }
 
-fn page(result: &SweepResult, style: &Style) -> String {
-    let mut page = Page::new(style);
-    let sweep = &result.sweep;
-    page.heading(&format!("{} {} · sweep {}", result.tool.name, result.tool.version, sweep.id));
-    if !sweep.slo.is_empty() {
-        page.field("slo", &sweep.slo.join(" and "));
+impl SweepResult {
+    /// The outcome in the words of a run: nothing is judged as a whole, unless the generator spoiled all of it.
+    pub fn outcome(&self) -> OutcomeResult {
+        let is_spoiled = |level: &SweepLevel| level.finding.as_deref() == Some("not_applied");
+        match self.levels.iter().all(is_spoiled) {
+            true => OutcomeResult::NoVerdict,
+            false => OutcomeResult::Done,
+        }
     }
-    page.field("load", &sweep.load);
-    let circumstances = format!(
-        "{}, seed {}, {:.0} s, on {} ({} CPUs, {})",
-        sweep.started_at,
-        sweep.seed,
-        sweep.duration_s,
-        sweep.host.hostname,
-        sweep.host.cpus,
-        sweep.host.kernel
-    );
-    page.field("sweep", &circumstances);
-    page.blank();
-    levels(&mut page, result);
-    page.blank();
-    match (&result.usl, &result.usl_missing) {
-        (Some(usl), _) => law(&mut page, usl),
-        (None, Some(why)) => page.field("scaling", &format!("no law: {why}")),
-        (None, None) => {}
+
+    /// What was tried, and its largest throughput: `6 levels of connections, 12,400/s at most`.
+    pub fn headline(&self) -> String {
+        let most = self.levels.iter().map(|level| level.figures.achieved_per_s).reduce(f64::max);
+        let most = most.map(|most| format!(", {} at most", figure::per_second(most))).unwrap_or_default();
+        let levels = if self.levels.len() == 1 { "level" } else { "levels" };
+        format!("{} {levels} of {}{most}", self.levels.len(), self.setting)
     }
-    page.finish()
-}
 
-/// The table of the levels alone, as text.
-pub(crate) fn levels_table(result: &SweepResult, style: &Style) -> String {
-    let mut page = Page::new(style);
-    levels(&mut page, result);
-    page.finish()
-}
-
-fn levels(page: &mut Page<'_>, result: &SweepResult) {
-    let rows: Vec<Row> = result.levels.iter().map(row).collect();
-    let setting = result.setting.as_str();
-    let mut heads: Vec<&str> = [setting].into_iter().chain(TrialFigures::HEADS).collect();
-    if result.levels.iter().any(|level| level.records_per_s.is_some()) {
-        heads.push("records");
+    /// The levels as CSV.
+    pub(crate) fn table(&self) -> String {
+        let mut csv = format!(
+            "{},{},finding,records_per_s,tokens_per_s,\
+             tokens_per_s_per_user,ttft_p50_ns,ttft_p99_ns,itl_p99_ns\n",
+            self.setting,
+            TrialFigures::CSV_HEADS
+        );
+        for SweepLevel { value, figures, records_per_s, event_streams, finding } in &self.levels {
+            let streams = StreamLevel::csv(event_streams.as_ref());
+            let records = records_per_s.map(|rate| format!("{rate:.3}")).unwrap_or_default();
+            let finding = finding.as_deref().unwrap_or_default();
+            csv.push_str(&format!("{value},{},{finding},{records},{streams}\n", figures.csv()));
+        }
+        csv
     }
-    if result.levels.iter().any(|level| level.event_streams.is_some()) {
-        heads.extend(StreamLevel::HEADS);
-    }
-    heads.push("limited by");
-    page.table(&heads, &rows);
-}
-
-fn row(level: &SweepLevel) -> Row {
-    let mut cells = vec![level.value.to_string()];
-    cells.extend(level.figures.cells());
-    cells.extend(level.records_per_s.map(figure::per_second));
-    cells.extend(level.event_streams.iter().flat_map(StreamLevel::cells));
-    cells.push(level.figures.limited_by.replace('_', " "));
-    let is_spoiled = level.finding.as_deref() == Some("not_applied");
-    let note = level.figures.cause().filter(|_| is_spoiled).map(|found| found.evidence.clone());
-    let label = level.finding.clone().unwrap_or_default().replace('_', " ");
-    Row { label, cells, note: note.unwrap_or_default() }
-}
-
-fn law(page: &mut Page<'_>, usl: &UslResult) {
-    let line = format!(
-        "{} alone; {} of the work is done one at a time, and each pair costs {:.4} % (off by {})",
-        figure::per_second(usl.lambda_per_s),
-        figure::share(usl.alpha),
-        usl.beta * 100.0,
-        figure::share(usl.error),
-    );
-    page.field("scaling", &line);
-    let ends = |low: Option<f64>, high: Option<f64>, show: fn(f64) -> String| match (low, high) {
-        (Some(low), Some(high)) => format!(" [{}, {}]", show(low), show(high)),
-        (Some(low), None) => format!(" (at least {})", show(low)),
-        (None, Some(high)) => format!(" (at most {})", show(high)),
-        (None, None) => String::new(),
-    };
-    let Some((concurrency, rate)) = usl.peak_concurrency.zip(usl.peak_per_s) else {
-        return page.field("", "by this law throughput never falls");
-    };
-    let number: fn(f64) -> String = |value| format!("{value:.1}");
-    let line = format!(
-        "largest throughput {}{} at {}{} in flight{}",
-        figure::per_second(rate),
-        ends(usl.peak_per_s_low, usl.peak_per_s_high, figure::per_second),
-        number(concurrency),
-        ends(usl.peak_concurrency_low, usl.peak_concurrency_high, number),
-        if usl.extrapolated { ": extrapolated, beyond what was measured" } else { "" },
-    );
-    page.field("", &line);
-}
-
-fn table(result: &SweepResult) -> String {
-    let mut csv = format!(
-        "{},{},finding,records_per_s,tokens_per_s,\
-         tokens_per_s_per_user,ttft_p50_ns,ttft_p99_ns,itl_p99_ns\n",
-        result.setting,
-        TrialFigures::CSV_HEADS
-    );
-    for SweepLevel { value, figures, records_per_s, event_streams, finding } in &result.levels {
-        let streams = StreamLevel::csv(event_streams.as_ref());
-        let records = records_per_s.map(|rate| format!("{rate:.3}")).unwrap_or_default();
-        let finding = finding.as_deref().unwrap_or_default();
-        csv.push_str(&format!("{value},{},{finding},{records},{streams}\n", figures.csv()));
-    }
-    csv
 }

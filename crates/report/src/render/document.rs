@@ -10,6 +10,7 @@ mod beside;
 mod generator;
 mod origin;
 pub(crate) mod records;
+pub(crate) mod searched;
 mod slowest;
 mod steps;
 pub(crate) mod streams;
@@ -150,6 +151,8 @@ pub(crate) enum Shown {
     Text,
     Markdown,
     Page,
+    /// Empty in this result.
+    Nowhere,
 }
 
 /// A format that shows parts of the document.
@@ -169,6 +172,7 @@ impl Shown {
             Self::Text => matches!(target, Target::Text),
             Self::Markdown => matches!(target, Target::Markdown),
             Self::Page => matches!(target, Target::Page),
+            Self::Nowhere => false,
         }
     }
 }

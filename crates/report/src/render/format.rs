@@ -59,20 +59,25 @@ impl Format {
         }
     }
 
+    /// Returns `true` if the results of searches and sweeps have it, too: see [`NotOfSearches`].
+    pub const fn is_of_searches(self) -> bool {
+        !matches!(self, Self::Ndjson | Self::Hgrm | Self::Hlog | Self::K6)
+    }
+
     /// Returns `true` if it is made of histograms, which a result does not have: see [`NoHistograms`].
     pub const fn needs_histograms(self) -> bool {
         matches!(self, Self::Hgrm | Self::Hlog)
     }
 }
 
-/// Formats of all else that has figures: searches, sweeps, repeated runs, histories.
+/// Formats of repeated runs, histories, suites and calibrations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFormat {
     /// One screen for people.
     Text,
     /// Its contract, as one object.
     Json,
-    /// Its table: one header line, one row per trial, level, interval or run.
+    /// Its table: one header line, one row per interval or run.
     Csv,
 }
 
@@ -91,6 +96,25 @@ impl std::error::Error for NoHistograms {}
 
 impl From<NoHistograms> for std::io::Error {
     fn from(error: NoHistograms) -> Self {
+        Self::new(std::io::ErrorKind::Unsupported, error)
+    }
+}
+
+/// A format of single runs was asked for, and the result of a search or a sweep is there. As an
+/// [`io::Error`](std::io::Error) its kind is `Unsupported`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotOfSearches(pub Format);
+
+impl fmt::Display for NotOfSearches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is of a single run, and this is a search or a sweep", self.0.name())
+    }
+}
+
+impl std::error::Error for NotOfSearches {}
+
+impl From<NotOfSearches> for std::io::Error {
+    fn from(error: NotOfSearches) -> Self {
         Self::new(std::io::ErrorKind::Unsupported, error)
     }
 }

@@ -11,13 +11,13 @@ mod interleaved;
 mod markup;
 mod plot;
 mod report;
-mod sweep;
+mod searched;
 mod time_series;
 
 use std::io;
 
 pub use interleaved::render_comparison_page;
-pub use sweep::render_sweep_page;
+pub(crate) use searched::page as searched;
 
 use chart::ChartData;
 use markup::{Markup, escaped, json_in_script, visible};

@@ -10,7 +10,11 @@
 //! case for each of its tables, and so are the findings of each check of a cluster. The report for people is
 //! the output of the suite.
 
+mod searched;
+
 use std::fmt::Write as _;
+
+pub(crate) use searched::report as searched;
 
 use crate::Style;
 use crate::build::headline::Standing;
@@ -35,41 +39,86 @@ pub(crate) fn report(result: &RunResult) -> String {
     let findings = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.findings);
     let inconsistent = checks.iter().filter(|check| !check.is_consistent()).count()
         + findings.iter().filter(|finding| !finding.passed).count();
-    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
-    // Without its milliseconds and zone: the schema knows neither.
-    let started = result.run.started_at.get(..19).unwrap_or(&result.run.started_at);
-    let host = &result.run.host.hostname;
-    let attributes = [
-        ("package", CLASS.to_owned()),
-        ("id", "0".to_owned()),
-        ("name", suite(result)),
-        ("timestamp", started.to_owned()),
-        ("hostname", if host.is_empty() { "unknown".to_owned() } else { host.clone() }),
-        (
-            "tests",
-            (result.thresholds.len() + checks.len() + findings.len() + served.iter().count() + 1).to_string(),
-        ),
-        ("failures", (failed + inconsistent + served.iter().filter(|served| !**served).count()).to_string()),
-        ("errors", (undecided + usize::from(is_error(&result.verdict))).to_string()),
-        ("skipped", skipped.to_string()),
-        ("time", format!("{:.3}", result.duration_s)),
-    ];
-    line(&mut out, 1, &open("testsuite", &attributes));
-    properties(&mut out, result);
-    measurement(&mut out, result);
-    if let Some(served) = served {
-        succeeded(&mut out, result, served);
+    let suite = Suite {
+        name: suite(result),
+        started_at: &result.run.started_at,
+        host: &result.run.host.hostname,
+        counts: Counts {
+            tests: result.thresholds.len() + checks.len() + findings.len() + served.iter().count() + 1,
+            failures: failed + inconsistent + served.iter().filter(|served| !**served).count(),
+            errors: undecided + usize::from(is_error(&result.verdict)),
+            skipped,
+        },
+        seconds: result.duration_s,
+        properties: properties(result),
+        output: text::page(result, &Style { unicode: true, ..Style::PLAIN }),
+    };
+    suite.written(|out| {
+        measurement(out, result);
+        if let Some(served) = served {
+            succeeded(out, result, served);
+        }
+        result.thresholds.iter().for_each(|threshold| case(out, threshold, result.verdict.valid));
+        checks.iter().for_each(|check| stored(out, check));
+        findings.iter().for_each(|finding| found(out, finding));
+    })
+}
+
+/// A suite but for its test cases.
+struct Suite<'a> {
+    name: String,
+    /// RFC 3339.
+    started_at: &'a str,
+    host: &'a str,
+    counts: Counts,
+    seconds: f64,
+    properties: Vec<(&'static str, String)>,
+    /// The report for people.
+    output: String,
+}
+
+/// Numbers of test cases, in all and of each kind that did not pass.
+struct Counts {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+impl Suite<'_> {
+    /// The report of one suite, whose test cases `cases` writes.
+    fn written(&self, cases: impl FnOnce(&mut String)) -> String {
+        let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+        let Counts { tests, failures, errors, skipped } = self.counts;
+        // Without its milliseconds and zone: the schema knows neither.
+        let started = self.started_at.get(..19).unwrap_or(self.started_at);
+        let attributes = [
+            ("package", CLASS.to_owned()),
+            ("id", "0".to_owned()),
+            ("name", self.name.clone()),
+            ("timestamp", started.to_owned()),
+            ("hostname", if self.host.is_empty() { "unknown" } else { self.host }.to_owned()),
+            ("tests", tests.to_string()),
+            ("failures", failures.to_string()),
+            ("errors", errors.to_string()),
+            ("skipped", skipped.to_string()),
+            ("time", format!("{:.3}", self.seconds)),
+        ];
+        line(&mut out, 1, &open("testsuite", &attributes));
+        line(&mut out, 2, "<properties>");
+        for (name, value) in &self.properties {
+            let attributes = [("name", (*name).to_owned()), ("value", value.clone())];
+            line(&mut out, 3, &empty("property", &attributes));
+        }
+        line(&mut out, 2, "</properties>");
+        cases(&mut out);
+        line(&mut out, 2, &format!("<system-out>{}</system-out>", data(&self.output)));
+        // The schema of Ant's reports wants both.
+        line(&mut out, 2, "<system-err></system-err>");
+        line(&mut out, 1, "</testsuite>");
+        out.push_str("</testsuites>\n");
+        out
     }
-    result.thresholds.iter().for_each(|threshold| case(&mut out, threshold, result.verdict.valid));
-    checks.iter().for_each(|check| stored(&mut out, check));
-    findings.iter().for_each(|finding| found(&mut out, finding));
-    let page = text::page(result, &Style { unicode: true, ..Style::PLAIN });
-    line(&mut out, 2, &format!("<system-out>{}</system-out>", data(&page)));
-    // The schema of Ant's reports wants both.
-    line(&mut out, 2, "<system-err></system-err>");
-    line(&mut out, 1, "</testsuite>");
-    out.push_str("</testsuites>\n");
-    out
 }
 
 /// Returns the name of the suite: the URLs of the targets, else their authorities.
@@ -81,27 +130,18 @@ fn suite(result: &RunResult) -> String {
     if names.is_empty() { CLASS.to_owned() } else { names.join(", ") }
 }
 
-fn properties(out: &mut String, result: &RunResult) {
-    let run = &result.run;
-    let version = format!("{} {}", result.tool.name, result.tool.version);
-    let model = result.model.description.join("; ");
-    let verdict = &result.verdict;
-    let all = [
+fn properties(result: &RunResult) -> Vec<(&'static str, String)> {
+    let (run, verdict) = (&result.run, &result.verdict);
+    vec![
         ("outcome", verdict.headline()),
         ("measurement", verdict.validity()),
-        ("tool", version),
+        ("tool", format!("{} {}", result.tool.name, result.tool.version)),
         ("run", run.id.clone()),
         ("seed", run.seed.to_string()),
         ("plan", run.plan_hash.clone()),
-        ("model", model),
+        ("model", result.model.description.join("; ")),
         ("command", run.command_line()),
-    ];
-    line(out, 2, "<properties>");
-    for (name, value) in all {
-        let attributes = [("name", name.to_owned()), ("value", value)];
-        line(out, 3, &empty("property", &attributes));
-    }
-    line(out, 2, "</properties>");
+    ]
 }
 
 /// Returns `true` if the run shows nothing about the target. Anything that an invalid measurement does show

@@ -2,10 +2,12 @@
 
 pub(crate) mod comparison;
 mod run;
+mod searched;
 
 use std::fmt::Write as _;
 
 pub(crate) use run::run;
+pub(crate) use searched::page as searched;
 
 /// Text without markup: every character is shown as it is, and a line break does not end a row of a table.
 pub(crate) fn escaped(text: &str) -> String {

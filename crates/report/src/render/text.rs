@@ -1,9 +1,9 @@
 //! The report for people in full, from the outcome of the run down to its cost, and the [short one](brief()).
 
 mod brief;
-pub(crate) mod capacity;
 pub(crate) mod comparison;
 pub(crate) mod repeated;
+mod searched;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
@@ -22,6 +22,7 @@ const BAR: usize = 40;
 const INTERVAL_WIDTH: usize = 76;
 
 pub(crate) use brief::page as brief;
+pub(crate) use searched::page as searched;
 
 /// The whole report.
 pub(crate) fn page(result: &RunResult, style: &Style) -> String {

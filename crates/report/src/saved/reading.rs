@@ -21,6 +21,8 @@ pub enum ReadError {
         /// The latest version that is known here.
         known: u32,
     },
+    /// It is of a search or a sweep, which has trials and no run.
+    OfSearch,
     /// It has the version of a result, but not its fields.
     Broken(serde_json::Error),
 }
@@ -30,6 +32,7 @@ impl ReadError {
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::NotJson(_) | Self::NotAResult => "a result is what `plimsoll run --json FILE` writes",
+            Self::OfSearch => "`plimsoll show` and `plimsoll report` take it, one at a time",
             Self::TooNew { .. } => "read it with the version of plimsoll that wrote it, or a later one",
             Self::Broken(_) => "it was cut short or changed: make the run again",
         }
@@ -41,6 +44,7 @@ impl fmt::Display for ReadError {
         match self {
             Self::NotJson(error) => write!(f, "no JSON object: {error}"),
             Self::NotAResult => f.write_str("JSON, but no result of a run"),
+            Self::OfSearch => f.write_str("the result of a search or a sweep, and a run is wanted"),
             Self::TooNew { found, known } => {
                 write!(f, "a result of version {found}, and this program knows versions up to {known} only")
             }
@@ -63,8 +67,11 @@ impl RunResult {
         struct Mark {
             schema_version: Option<u32>,
             run: Option<serde::de::IgnoredAny>,
+            search: Option<serde::de::IgnoredAny>,
+            sweep: Option<serde::de::IgnoredAny>,
         }
-        let Mark { schema_version, run } = serde_json::from_slice(text).map_err(ReadError::NotJson)?;
+        let Mark { schema_version, run, search, sweep } =
+            serde_json::from_slice(text).map_err(ReadError::NotJson)?;
         match (schema_version, run) {
             (Some(found), Some(_)) if found > SCHEMA_VERSION => {
                 Err(ReadError::TooNew { found, known: SCHEMA_VERSION })
@@ -72,6 +79,7 @@ impl RunResult {
             (Some(_), Some(_)) => {
                 serde_json::from_slice(text).map(Self::with_headline).map_err(ReadError::Broken)
             }
+            (Some(_), None) if search.is_some() || sweep.is_some() => Err(ReadError::OfSearch),
             _ => Err(ReadError::NotAResult),
         }
     }

@@ -10,6 +10,7 @@ mod interleaved;
 mod long;
 mod repeated;
 mod saved;
+mod searched;
 mod slices;
 
 use plimsoll_metrics::{Model, Peer, Reason, ReasonCode, RunRecord};

@@ -3,6 +3,7 @@
 use plimsoll_metrics::figure;
 
 use super::{Fact, Section, Shown, line, words};
+use crate::contract::context::Host;
 use crate::contract::result::{Run, RunResult, Target};
 
 /// `URLs at address, protocol, TLS`.
@@ -49,7 +50,7 @@ pub(super) fn sections(result: &RunResult) -> Vec<Section> {
 }
 
 fn origin(result: &RunResult) -> Vec<Fact> {
-    let (run, host) = (&result.run, &result.run.host);
+    let run = &result.run;
     let identity = line![
         words(&run.id, "/run/id"),
         ", ",
@@ -57,6 +58,16 @@ fn origin(result: &RunResult) -> Vec<Fact> {
         format!(", seed {}, plan ", run.seed),
         words(&run.plan_hash, "/run/plan_hash"),
     ];
+    let mut facts = vec![Fact::new("run", identity)];
+    if let Some(checksum) = &run.load_checksum {
+        facts.push(Fact::new("load", words(checksum, "/run/load_checksum")).on(Shown::Page));
+    }
+    facts.extend(machine(&run.host, &format!("{} {}", result.tool.name, result.tool.version)));
+    facts
+}
+
+/// The machine that generated the load, and the program.
+pub(super) fn machine(host: &Host, tool: &str) -> Vec<Fact> {
     let mut machine = format!("{}, {} × {}", host.hostname, host.cpus, host.cpu_model);
     if host.memory_bytes > 0 {
         machine.push_str(&format!(", {}", figure::bytes(host.memory_bytes)));
@@ -65,14 +76,9 @@ fn origin(result: &RunResult) -> Vec<Fact> {
         machine.push_str(&format!(", {virtualisation}"));
     }
     let governor = host.governor.as_deref().unwrap_or("unknown");
-    let mut facts = vec![Fact::new("run", identity)];
-    if let Some(checksum) = &run.load_checksum {
-        facts.push(Fact::new("load", words(checksum, "/run/load_checksum")).on(Shown::Page));
-    }
-    facts.extend([
+    vec![
         Fact::new("machine", machine),
         Fact::new("system", format!("{}, governor {governor}", host.kernel)),
-        Fact::new("tool", format!("{} {}", result.tool.name, result.tool.version)),
-    ]);
-    facts
+        Fact::new("tool", tool),
+    ]
 }

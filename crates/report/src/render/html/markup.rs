@@ -70,6 +70,12 @@ impl Markup {
         self.out.push('\n');
     }
 
+    /// A drawing, which is markup already.
+    pub(super) fn drawn(&mut self, drawing: &str) {
+        self.out.push_str(drawing);
+        self.out.push('\n');
+    }
+
     /// A table of the document, with the remark below it; nothing without rows.
     pub(super) fn table(&mut self, table: &Table) {
         if !table.is_empty() {

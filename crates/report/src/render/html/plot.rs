@@ -97,6 +97,15 @@ impl<'a> Plot<'a> {
         ));
     }
 
+    /// A line that is a limit, and no curve.
+    pub(super) fn rule(&mut self, points: impl IntoIterator<Item = (f64, f64)>) {
+        let places = self.places(points);
+        self.svg.push_str(&format!(
+            "<polyline points=\"{places}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\" \
+             stroke-dasharray=\"6 4\"/>"
+        ));
+    }
+
     /// The area between points.
     pub(super) fn area(&mut self, points: impl IntoIterator<Item = (f64, f64)>) {
         let places = self.places(points);
@@ -116,6 +125,15 @@ impl<'a> Plot<'a> {
         let ((x, y), words) = (self.at(point), escaped(words));
         self.svg.push_str(&format!(
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{words}</title></circle>"
+        ));
+    }
+
+    /// A dot that is hollow, and so another kind of point.
+    pub(super) fn ring(&mut self, point: (f64, f64), words: &str) {
+        let ((x, y), words) = (self.at(point), escaped(words));
+        self.svg.push_str(&format!(
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"none\" stroke=\"currentColor\" \
+             stroke-width=\"1.5\"><title>{words}</title></circle>"
         ));
     }
 

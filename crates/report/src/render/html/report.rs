@@ -137,8 +137,8 @@ fn outcome(page: &mut Markup, document: &Document) {
     limited_by(page, document);
 }
 
-/// The warnings in one line, which opens.
-fn warnings(page: &mut Markup, warnings: &[Finding]) {
+/// The warnings in one line, which opens; nothing without any.
+pub(super) fn warnings(page: &mut Markup, warnings: &[Finding]) {
     if warnings.is_empty() {
         return;
     }
@@ -300,7 +300,7 @@ fn origin(page: &mut Markup, document: &Document, plan: Option<&str>) {
     }
 }
 
-fn preformatted(page: &mut Markup, text: &str) {
+pub(super) fn preformatted(page: &mut Markup, text: &str) {
     page.open("pre", &[("tabindex", "0")]);
     page.text(text);
     page.close("pre");

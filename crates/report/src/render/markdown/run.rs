@@ -47,10 +47,7 @@ fn verdict(out: &mut String, document: &Document) {
     if !opening.shared.is_empty() {
         add!(out, "{}\n\n", escaped(&document::sentence(&opening.shared)));
     }
-    for (_, kind, Finding { code: name, evidence, hint }) in document.findings() {
-        let hint = if hint.is_empty() { String::new() } else { format!(" ({})", escaped(hint)) };
-        add!(out, "- **{kind}**, {}: {}{hint}\n", code(name), escaped(evidence));
-    }
+    findings(out, document.findings().map(|(_, kind, finding)| (kind, finding)));
     if !document.hint.is_empty() {
         add!(out, "- **hint**: {}\n", escaped(&document.hint));
     }
@@ -58,6 +55,14 @@ fn verdict(out: &mut String, document: &Document) {
         add!(out, "- {}\n", escaped(note));
     });
     out.push('\n');
+}
+
+/// Findings, each with the name of its kind.
+pub(super) fn findings<'a>(out: &mut String, findings: impl Iterator<Item = (&'static str, &'a Finding)>) {
+    for (kind, Finding { code: name, evidence, hint }) in findings {
+        let hint = if hint.is_empty() { String::new() } else { format!(" ({})", escaped(hint)) };
+        add!(out, "- **{kind}**, {}: {}{hint}\n", code(name), escaped(evidence));
+    }
 }
 
 fn thresholds(out: &mut String, document: &Document) {
@@ -78,7 +83,7 @@ fn thresholds(out: &mut String, document: &Document) {
 }
 
 /// Facts as a table of two columns. A sum stands beside the name of its whole.
-fn facts<'a>(facts: impl Iterator<Item = &'a Fact>) -> String {
+pub(super) fn facts<'a>(facts: impl Iterator<Item = &'a Fact>) -> String {
     let mut table = Table::of_text(&["", ""]);
     for fact in facts.filter(|fact| fact.shown.on(Target::Markdown)) {
         match &fact.value {
@@ -105,11 +110,12 @@ fn cell(line: &Line) -> String {
 
 /// A table with its names in the type of code if they are those of the plan, and the other columns flush
 /// right if they are figures; nothing without rows.
-fn table(table: &document::Table, is_code: bool, are_figures: bool) -> String {
+pub(super) fn table(table: &document::Table, is_code: bool, are_figures: bool) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let titles = table.titles(Target::Markdown);
+    let titles: Vec<String> = table.titles(Target::Markdown).into_iter().map(escaped).collect();
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut out = if are_figures { Table::new(&titles) } else { Table::of_text(&titles) };
     for cells in table.rows(Target::Markdown) {
         let cells = cells.iter().enumerate().map(|(column, line)| {

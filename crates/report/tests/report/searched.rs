@@ -1,0 +1,313 @@
+//! Searches and sweeps in every format, as users see them.
+
+use plimsoll_report::capacity::{
+    Capacity, CapacityResult, LevelResult, SearchResult, ShareResult, TrialResult,
+};
+use plimsoll_report::result::{Finding, OutcomeResult, Tool};
+use plimsoll_report::sweep::{StreamLevel, SweepLevel, SweepResult};
+use plimsoll_report::{
+    CAPACITY_SCHEMA_VERSION, Format, NotOfSearches, RunResult, SWEEP_SCHEMA_VERSION, Searched, Style,
+    TrialFigures, results_from_json,
+};
+
+use crate::{TERMINAL, fixture};
+
+const ALL: [fn() -> Searched; 5] = [found, lowest, ended_by_time, sweep, streams];
+
+fn written(searched: &Searched, format: Format, style: &Style) -> String {
+    let mut out = Vec::new();
+    searched.render(format, style, &mut out).expect("writing to memory does not fail");
+    String::from_utf8(out).expect("every format is UTF-8")
+}
+
+fn circumstances(slo: &[&str]) -> SearchResult {
+    let context = fixture::context(&[]);
+    SearchResult {
+        id: "17abcdef".to_owned(),
+        name: None,
+        targets: vec!["http://127.0.0.1:8080/".to_owned()],
+        seed: 42,
+        started_at: "2026-03-01T12:00:00.000Z".to_owned(),
+        duration_s: 54.0,
+        args: ["plimsoll", "find", "http://127.0.0.1:8080/", "--slo", "p99<25ms"].map(str::to_owned).to_vec(),
+        plan_hash: context.plan_hash,
+        host: context.host,
+        load: "open: 100/s Poisson for 2 s".to_owned(),
+        slo: slo.iter().map(|slo| (*slo).to_owned()).collect(),
+        confidence: 0.95,
+        precision: 0.05,
+        trial_s: 2.0,
+    }
+}
+
+fn figures(rate: f64, p99_ms: u64, lag: bool) -> TrialFigures {
+    let finding = || Finding {
+        code: "start_lag".to_owned(),
+        evidence: format!("start lag p99 is 6.93 ms at {rate}/s"),
+        hint: "stop other work".to_owned(),
+    };
+    TrialFigures {
+        measured_s: 2.0,
+        achieved_per_s: rate,
+        in_flight: rate / 100.0,
+        p50: Some(p99_ms * 200_000),
+        p90: Some(p99_ms * 500_000),
+        p99: Some(p99_ms * 1_000_000),
+        p99_9: None,
+        error_rate: 0.0,
+        connections_opened: 64,
+        connections_kept: 0,
+        limited_by: "none".to_owned(),
+        findings: lag.then(finding).into_iter().collect(),
+        watched: Vec::new(),
+    }
+}
+
+/// A search with these rates, their p99 in milliseconds and their findings.
+fn capacity(rates: &[(f64, u64, &str)], capacity: Capacity) -> CapacityResult {
+    let slo = ["p99<25ms", "error_rate<1%"];
+    let share = |slo: &str, share: f64| ShareResult {
+        slo: slo.to_owned(),
+        limit: 0.01,
+        share,
+        low: Some(share / 2.0),
+        high: Some(share * 2.0),
+        variance_inflation: Some(1.5),
+    };
+    let level = |&(rate, p99_ms, finding): &(f64, u64, &str)| LevelResult {
+        rate_per_s: rate,
+        finding: finding.to_owned(),
+        measured_s: 2.0,
+        shares: vec![
+            share(slo[0], if p99_ms > 25 { 0.06 } else { 0.004 }),
+            share(slo[1], if p99_ms > 900 { 0.2 } else { 0.0 }),
+        ],
+    };
+    let trial = |(number, &(rate, p99_ms, finding)): (u32, &(f64, u64, &str))| TrialResult {
+        purpose: if number == 0 { "ramp" } else { "bisection" }.to_owned(),
+        rate_per_s: rate,
+        after_per_s: None,
+        at_s: f64::from(number) * 3.0,
+        figures: figures(rate, p99_ms, number % 2 == 1),
+        finding: finding.to_owned(),
+    };
+    CapacityResult {
+        schema_version: CAPACITY_SCHEMA_VERSION,
+        tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
+        search: circumstances(&slo),
+        capacity,
+        levels: rates.iter().map(level).collect(),
+        trials: (0..).zip(rates).map(trial).collect(),
+    }
+}
+
+fn found() -> Searched {
+    let rates = [
+        (100.0, 4, "holds"),
+        (400.0, 9, "holds"),
+        (820.0, 21, "holds"),
+        (860.0, 31, "breaks"),
+        (1600.0, 2100, "breaks"),
+    ];
+    Searched::Capacity(capacity(
+        &rates,
+        Capacity {
+            low_per_s: Some(820.0),
+            high_per_s: Some(860.0),
+            requests_per_iteration: Some(1.0),
+            confirmed: true,
+            after_overload_per_s: Some(780.0),
+            end: "narrow".to_owned(),
+            statement: "the lower rate meets the objectives, the upper one does not".to_owned(),
+            notes: vec!["right after an overload it holds 780/s only: it recovers slowly".to_owned()],
+        },
+    ))
+}
+
+fn lowest() -> Searched {
+    Searched::Capacity(capacity(
+        &[(100.0, 2_100, "breaks")],
+        Capacity {
+            high_per_s: Some(100.0),
+            requests_per_iteration: Some(1.0),
+            end: "lowest".to_owned(),
+            statement: "no rate that was tried meets the objectives".to_owned(),
+            ..Capacity::default()
+        },
+    ))
+}
+
+fn ended_by_time() -> Searched {
+    Searched::Capacity(capacity(
+        &[(100.0, 20, "unclear")],
+        Capacity {
+            requests_per_iteration: Some(3.0),
+            end: "unclear".to_owned(),
+            statement: "rates beside it were tried for 6.00 s and stayed unclear".to_owned(),
+            ..Capacity::default()
+        },
+    ))
+}
+
+fn of_levels(levels: Vec<SweepLevel>, slo: &[&str], missing: &str) -> Searched {
+    Searched::Sweep(SweepResult {
+        schema_version: SWEEP_SCHEMA_VERSION,
+        tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
+        sweep: circumstances(slo),
+        setting: "connections".to_owned(),
+        levels,
+        usl: None,
+        usl_missing: Some(missing.to_owned()),
+    })
+}
+
+fn sweep() -> Searched {
+    let level = |(value, finding): (f64, &str)| SweepLevel {
+        value,
+        figures: figures(value * 500.0, value as u64, finding == "not_applied"),
+        records_per_s: None,
+        event_streams: None,
+        finding: Some(finding.to_owned()),
+    };
+    let levels = [(1.0, "holds"), (4.0, "unclear"), (32.0, "breaks"), (64.0, "not_applied")];
+    of_levels(levels.map(level).to_vec(), &["p99<25ms"], "it takes 6 levels")
+}
+
+fn streams() -> Searched {
+    let level = |value: f64| SweepLevel {
+        value,
+        figures: figures(value, 900, false),
+        records_per_s: None,
+        event_streams: Some(StreamLevel {
+            tokens_per_s: Some(value * 30.0),
+            tokens_per_s_per_user: Some(30.0),
+            ttft_p50: Some(200_000_000),
+            ttft_p99: None,
+            itl_p99: Some(40_000_000),
+        }),
+        finding: None,
+    };
+    of_levels([1.0, 2.0].map(level).to_vec(), &[], "it takes 6 levels")
+}
+
+#[test]
+fn a_capacity_in_text_and_markdown() {
+    insta::assert_snapshot!("text_of_a_capacity", written(&found(), Format::Text, &TERMINAL));
+    insta::assert_snapshot!("markdown_of_a_capacity", written(&found(), Format::Markdown, &TERMINAL));
+    insta::assert_snapshot!("junit_of_a_capacity", written(&found(), Format::Junit, &TERMINAL));
+}
+
+#[test]
+fn a_sweep_in_text_and_markdown() {
+    insta::assert_snapshot!("text_of_a_sweep", written(&sweep(), Format::Text, &TERMINAL));
+    insta::assert_snapshot!("markdown_of_streams", written(&streams(), Format::Markdown, &TERMINAL));
+}
+
+/// The page without its template: style sheet and script.
+fn content(page: &str) -> &str {
+    let from = page.find("<header class=\"page\">").expect("a header");
+    let to = page.find("</main>").expect("a page has an end");
+    &page[from..to]
+}
+
+#[test]
+fn a_capacity_as_a_page() {
+    insta::assert_snapshot!("page_of_a_capacity", content(&found().page()));
+}
+
+/// Outcome, and the numbers of test cases: of all, of failures, errors, and those that were skipped.
+#[test]
+fn outcomes_and_test_cases() {
+    let table = [
+        (OutcomeResult::Done, [3, 0, 0, 0]),
+        (OutcomeResult::Fail, [3, 2, 0, 0]),
+        (OutcomeResult::NoVerdict, [3, 0, 1, 2]),
+        (OutcomeResult::Done, [4, 1, 2, 0]),
+        (OutcomeResult::Done, [2, 0, 0, 0]),
+    ];
+    for (make, (outcome, counts)) in ALL.iter().zip(table) {
+        let searched = make();
+        let xml = written(&searched, Format::Junit, &Style::PLAIN);
+        let report =
+            junit_parser::from_reader(xml.as_bytes()).unwrap_or_else(|error| panic!("{error}: {xml}"));
+        let suite = &report.suites[0];
+        assert_eq!([suite.tests, suite.failures, suite.errors, suite.skipped], counts, "{xml}");
+        assert_eq!(suite.cases.len() as u64, suite.tests, "{xml}");
+        assert_eq!(searched.outcome(), outcome, "{xml}");
+        assert!(suite.system_out.as_ref().is_some_and(|page| page.contains("17abcdef")), "{xml}");
+    }
+}
+
+/// That no rate holds is an outcome where all of them were tried, and none where the search ended before.
+/// Symptom: a search whose time was over before any rate was shown to hold ended with 99, "no rate holds".
+#[test]
+fn a_search_that_ran_out_of_time_has_not_shown_that_no_rate_holds() {
+    let some = Some(1_000.0);
+    for (end, low, high, outcome) in [
+        ("lowest", None, some, OutcomeResult::Fail),
+        ("unclear", None, some, OutcomeResult::NoVerdict),
+        ("stopped", None, some, OutcomeResult::NoVerdict),
+        ("stopped", some, None, OutcomeResult::NoVerdict),
+        ("generator", None, some, OutcomeResult::NoVerdict),
+        ("generator", some, some, OutcomeResult::NoVerdict),
+        ("narrow", some, some, OutcomeResult::Done),
+        ("unclear", some, some, OutcomeResult::Done),
+        ("highest", some, None, OutcomeResult::Pass),
+    ] {
+        let capacity =
+            Capacity { end: end.to_owned(), low_per_s: low, high_per_s: high, ..Capacity::default() };
+        assert_eq!(capacity.outcome(), outcome, "{end} {low:?} {high:?}");
+    }
+}
+
+#[test]
+fn what_was_written_as_json_is_read_again() {
+    for make in ALL {
+        let searched = make();
+        let json = written(&searched, Format::Json, &Style::PLAIN);
+        assert_eq!(Searched::from_json(json.as_bytes()).unwrap(), Some(searched));
+        let error = results_from_json(json.as_bytes()).expect_err("it is no run");
+        assert!(error.to_string().contains("of a search or a sweep, and a run is wanted"), "{error}");
+        let later = json.replacen("\"schema_version\": 1", "\"schema_version\": 99", 1);
+        let error = Searched::from_json(later.as_bytes()).expect_err("it is of a later version");
+        assert!(error.to_string().contains("version 99"), "{error}");
+    }
+    let run = serde_json::to_vec(&fixture::open()).unwrap();
+    assert_eq!(Searched::from_json(&run).unwrap(), None);
+    assert!(RunResult::from_json(&run).is_ok());
+}
+
+#[test]
+fn formats_of_runs_alone_are_refused() {
+    for format in Format::ALL {
+        for make in ALL {
+            let mut out = Vec::new();
+            let rendered = make().render(format, &Style::PLAIN, &mut out);
+            assert_eq!(rendered.is_ok(), format.is_of_searches(), "{format:?}");
+            if let Err(error) = rendered {
+                assert_eq!(error.to_string(), NotOfSearches(format).to_string());
+            }
+        }
+    }
+}
+
+/// Whatever is in a result is text on a page, and the command can be pasted into a shell.
+#[test]
+fn a_page_shows_what_it_was_given_as_text() {
+    let evil = "</script><script>alert(1)</script><img src=x>";
+    for make in ALL {
+        let harmless = make().page();
+        let mut searched = make();
+        let circumstances = match &mut searched {
+            Searched::Capacity(result) => &mut result.search,
+            Searched::Sweep(result) => &mut result.sweep,
+        };
+        circumstances.targets = vec![evil.to_owned()];
+        circumstances.load = evil.to_owned();
+        circumstances.args = ["plimsoll", "find", "--slo", "p99<25ms", evil].map(str::to_owned).to_vec();
+        let page = searched.page();
+        assert!(!page.contains("<script>alert") && !page.contains("<img"), "{}", content(&page));
+        assert_eq!(page.matches("<script").count(), harmless.matches("<script").count());
+        assert!(content(&page).contains("--slo &#39;p99&lt;25ms&#39;"), "{}", content(&page));
+    }
+}
