@@ -5,6 +5,8 @@
 //! all that it had written; [`Store::settle`] makes a run of that. Several processes may do so at once.
 //! Nothing here reads a clock or asks whether a process lives: those are arguments.
 //!
+//! The result of a search or a sweep is kept as a whole when it is over ([`Store::keep`]).
+//!
 //! The figures by which runs are looked for are columns, so that SQL can ask for them; everything is in the
 //! bytes of the [`SavedRun`](plimsoll_report::SavedRun).
 #![forbid(unsafe_code)]
@@ -26,7 +28,7 @@ use rusqlite::Connection;
 pub use error::StoreError;
 pub use opening::Origin;
 pub use overview::{Glance, Outline, Page};
-pub use reading::{Filter, Row, State};
+pub use reading::{Filter, Kind, Row, State};
 pub use schema::{APPLICATION_ID, VERSION};
 pub use tag::{BadName, Tag, check_name};
 pub use writing::{Labels, Ongoing};

@@ -46,7 +46,7 @@ pub struct Glance {
 }
 
 impl Store {
-    /// A page of the runs in which every one of these words occurs: in the name, the id, the URL or a tag.
+    /// A page of the runs, without searches and sweeps, in which every one of these words occurs: in the name, the id, the URL or a tag.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -56,7 +56,7 @@ impl Store {
                       iif(value = '', tag, tag || '=' || value) LIKE ?1 ESCAPE '\\'))";
         let conditions: Vec<String> =
             (1..=words.len()).map(|n| occurs.replace("?1", &format!("?{n}"))).collect();
-        let conditions = if words.is_empty() { "TRUE".to_owned() } else { conditions.join(" AND ") };
+        let conditions = [vec!["kind = 'run'".to_owned()], conditions].concat().join(" AND ");
         let values: Vec<Value> = words.iter().map(|word| pattern(word).into()).collect();
         let bounded = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let (limit, offset) = (bounded(limit), bounded(offset));
@@ -77,12 +77,14 @@ impl Store {
     /// If the store cannot be read.
     pub fn glance(&self, limit: u64) -> Result<Glance, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let sql =
-            format!("SELECT number, id, name, state, started_unix_ns FROM runs {LATEST_FIRST} LIMIT {limit}");
+        let sql = format!(
+            "SELECT number, id, name, state, started_unix_ns FROM runs WHERE kind = 'run' {LATEST_FIRST} LIMIT {limit}"
+        );
         let glance = (|| {
             let mut statement = self.db.prepare(&sql)?;
             let latest = statement.query_map([], outline)?.collect::<rusqlite::Result<_>>()?;
-            let total: i64 = self.db.query_row("SELECT count(*) FROM runs", [], |row| row.get(0))?;
+            let total: i64 =
+                self.db.query_row("SELECT count(*) FROM runs WHERE kind = 'run'", [], |row| row.get(0))?;
             Ok(Glance { latest, total: total.cast_unsigned() })
         })();
         glance.map_err(|error| self.failed(error))
@@ -108,7 +110,7 @@ impl Store {
     /// # Errors
     /// If the store cannot be read.
     pub fn outline(&self, id: &str) -> Result<Option<Outline>, StoreError> {
-        let sql = "SELECT number, id, name, state, started_unix_ns FROM runs WHERE id = ?1";
+        let sql = "SELECT number, id, name, state, started_unix_ns FROM runs WHERE id = ?1 AND kind = 'run'";
         self.db.query_row(sql, [id], outline).optional().map_err(|error| self.failed(error))
     }
 }

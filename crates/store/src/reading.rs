@@ -2,8 +2,8 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::Slice;
-use plimsoll_report::SavedRun;
 use plimsoll_report::saved::{Cut, PartKind, tallies_from_bytes};
+use plimsoll_report::{SavedRun, Searched};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params, params_from_iter};
 
@@ -31,6 +31,30 @@ impl State {
     }
 }
 
+/// What was saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A run.
+    Run,
+    /// A search for a capacity.
+    Search,
+    /// A sweep over the levels of a setting.
+    Sweep,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Run, Self::Search, Self::Sweep];
+
+    /// Its name in the store and in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Search => "search",
+            Self::Sweep => "sweep",
+        }
+    }
+}
+
 /// One run in a list. Its figures are those of its result; `None` where it has none yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -38,6 +62,8 @@ pub struct Row {
     pub number: i64,
     /// Its id, which no other run has.
     pub id: String,
+    /// What it is.
+    pub kind: Kind,
     /// Its name.
     pub name: Option<String>,
     /// Its tags, by their words.
@@ -78,6 +104,8 @@ pub struct Row {
     pub thresholds: Option<String>,
     /// Its outcome: `pass`, `fail`, `done` or `no_verdict`; `None` for runs of earlier versions.
     pub outcome: Option<String>,
+    /// The answer of a search or a sweep in a few words.
+    pub answer: Option<String>,
 }
 
 /// Which runs are meant. The default is all of them.
@@ -95,11 +123,11 @@ pub struct Filter {
     pub limit: Option<u64>,
 }
 
-pub(crate) const COLUMNS: &str = "number, id, name, state, started_at, started_unix_ns, plan_hash, model, target, duration_s, \
+pub(crate) const COLUMNS: &str = "number, id, kind, name, state, started_at, started_unix_ns, plan_hash, model, target, duration_s, \
     target_per_s, achieved_per_s, started, failed + timed_out AS errors, \
     iif(model = 'open', response_time_p50_ns, service_time_p50_ns) AS p50_ns, \
     iif(model = 'open', response_time_p99_ns, service_time_p99_ns) AS p99_ns, valid, invalid_reasons, \
-    thresholds, result ->> '$.verdict.outcome' AS outcome";
+    thresholds, coalesce(result ->> '$.verdict.outcome', outcome) AS outcome, answer";
 
 /// Which of several runs is the latest: two may have begun within one nanosecond.
 pub(crate) const LATEST_FIRST: &str = "ORDER BY started_unix_ns DESC, number DESC";
@@ -191,6 +219,19 @@ impl Store {
         found.map(read).transpose()
     }
 
+    /// Reads a search or a sweep, by its number; `None` if it is not there, or a run.
+    ///
+    /// # Errors
+    /// If the store or the result cannot be read.
+    pub fn read_search(&self, number: i64) -> Result<Option<Searched>, StoreError> {
+        let sql = "SELECT id, result FROM runs WHERE number = ?1 AND kind != 'run' AND result IS NOT NULL";
+        let found =
+            self.db.query_row(sql, [number], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
+        let found = found.optional().map_err(|error| self.failed(error))?;
+        let Some((id, result)) = found else { return Ok(None) };
+        Searched::from_json(result.as_bytes()).map_err(|reason| StoreError::of_run(&id, reason))
+    }
+
     pub(crate) fn rows(&self, sql: &str, values: Vec<Value>) -> rusqlite::Result<Vec<Row>> {
         let mut statement = self.db.prepare(sql)?;
         let rows =
@@ -228,9 +269,12 @@ fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     let model: String = row.get("model")?;
     let reasons: Option<String> = row.get("invalid_reasons")?;
     let state: String = row.get("state")?;
+    let kind: String = row.get("kind")?;
     Ok(Row {
         number: row.get("number")?,
         id: row.get("id")?,
+        // The table holds no other one.
+        kind: Kind::ALL.into_iter().find(|known| known.name() == kind).unwrap_or(Kind::Run),
         name: row.get("name")?,
         tags: Vec::new(),
         state: state_of(&state),
@@ -251,6 +295,7 @@ fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         invalid_reasons: reasons.unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
         thresholds: row.get("thresholds")?,
         outcome: row.get("outcome")?,
+        answer: row.get("answer")?,
     })
 }
 

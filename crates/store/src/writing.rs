@@ -2,14 +2,14 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{Interval, IntervalDownsampler, Slice};
-use plimsoll_report::result::{IntervalResult, ModelKind, RunResult, Thresholds};
+use plimsoll_report::result::{IntervalResult, ModelKind, OutcomeResult, RunResult, Thresholds};
 use plimsoll_report::saved::{Beginning, MOST_PARTS, Part, PartKind, tallies_to_bytes};
-use plimsoll_report::{ReadError, SavedRun, rfc3339};
+use plimsoll_report::{Format, ReadError, SavedRun, Searched, Style, rfc3339};
 use plimsoll_statistics::Join as _;
 use rusqlite::{Connection, Transaction, TransactionBehavior, named_params, params};
 
 use crate::reading::{self, kind_number};
-use crate::{State, Store, StoreError, Tag};
+use crate::{Kind, State, Store, StoreError, Tag};
 
 /// The name and the tags of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,6 +63,20 @@ impl Store {
         let id = beginning.context.run_id.clone();
         let (intervals, written, parts) = (Vec::new(), 0, Default::default());
         Ok(Ongoing { store: self, number, id, keeper, intervals, written, parts })
+    }
+
+    /// Keeps the result of a search or a sweep that is over.
+    ///
+    /// # Errors
+    /// If it cannot be written; then nothing of it is.
+    pub fn keep(&mut self, searched: &Searched, labels: &Labels) -> Result<(), StoreError> {
+        let mut result = Vec::new();
+        let written = searched.render(Format::Json, &Style::PLAIN, &mut result);
+        let result = written
+            .map_err(|error| error.to_string())
+            .and_then(|()| String::from_utf8(result).map_err(|error| error.to_string()));
+        let result = result.map_err(|reason| StoreError::Unusable { path: self.path.clone(), reason })?;
+        keep(&mut self.db, searched, labels, &result).map_err(|error| self.failed(error))
     }
 
     /// Removes runs by their numbers. Those that are not there are no error.
@@ -201,14 +215,54 @@ fn begin(
         },
     )?;
     let number = step.last_insert_rowid();
+    tag(&step, number, labels)?;
+    step.commit()?;
+    Ok(number)
+}
+
+fn tag(step: &Transaction<'_>, number: i64, labels: &Labels) -> rusqlite::Result<()> {
     for Tag { name, value } in &labels.tags {
         step.execute(
             "INSERT OR REPLACE INTO tags (run, tag, value) VALUES (?1, ?2, ?3)",
             params![number, name, value],
         )?;
     }
-    step.commit()?;
-    Ok(number)
+    Ok(())
+}
+
+fn keep(db: &mut Connection, searched: &Searched, labels: &Labels, result: &str) -> rusqlite::Result<()> {
+    let (kind, model) = match searched {
+        Searched::Capacity(_) => (Kind::Search, ModelKind::Open),
+        Searched::Sweep(sweep) if sweep.setting == "rate" => (Kind::Sweep, ModelKind::Open),
+        Searched::Sweep(_) => (Kind::Sweep, ModelKind::Closed),
+    };
+    let circumstances = searched.circumstances();
+    let step = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    step.execute(
+        "INSERT INTO runs (id, kind, name, state, started_at, started_unix_ns, tool_version, plan_hash, seed, model,
+             target, duration_s, valid, result, answer, outcome)
+         VALUES (:id, :kind, :name, 'finished', :started_at, :started, :tool, :plan_hash, :seed, :model,
+             :target, :duration_s, :valid, :result, :answer, :outcome)",
+        named_params! {
+            ":id": circumstances.id,
+            ":kind": kind.name(),
+            ":name": labels.name,
+            ":started_at": circumstances.started_at,
+            ":started": circumstances.started_at_unix_ns.cast_signed(),
+            ":tool": searched.tool().version,
+            ":plan_hash": circumstances.plan_hash,
+            ":seed": circumstances.seed.cast_signed(),
+            ":model": self::model(model),
+            ":target": circumstances.targets.first().map_or("", String::as_str),
+            ":duration_s": circumstances.duration_s,
+            ":valid": searched.outcome() != OutcomeResult::NoVerdict,
+            ":result": result,
+            ":answer": searched.headline(),
+            ":outcome": searched.outcome().name(),
+        },
+    )?;
+    tag(&step, step.last_insert_rowid(), labels)?;
+    step.commit()
 }
 
 const fn model(model: ModelKind) -> &'static str {

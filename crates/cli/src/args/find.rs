@@ -10,6 +10,7 @@ use plimsoll_schedule::{parse_duration, parse_rate};
 use crate::args::fleet::FleetRunArgs;
 use crate::args::output::OutputArgs;
 use crate::args::plan::PlanArgs;
+use crate::args::save::SaveArgs;
 use crate::args::share::parse_percent;
 use crate::args::watch::WatchArgs;
 
@@ -38,6 +39,8 @@ pub(crate) struct FindArgs {
     /// Print the plan that the flags make, and exit
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) print_plan: bool,
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -26,7 +26,7 @@ use crate::session::saving::{DIGITS, failure};
 
 /// The columns of the list as CSV.
 const COLUMNS: &str = "id,started_at,name,tags,state,model,target,duration_s,target_per_s,achieved_per_s,time,p50_ns,\
-                       p99_ns,started,errors,valid,invalid_reasons,thresholds,outcome";
+                       p99_ns,started,errors,valid,invalid_reasons,thresholds,outcome,kind,answer";
 
 /// `plimsoll runs`.
 pub(crate) fn list(args: &RunsArgs) -> Result<Exit, Failure> {
@@ -224,6 +224,10 @@ fn filter(args: &RunsArgs) -> Result<Filter, Problems> {
 /// Describes the outcome of a run, in a word or two.
 fn verdict(row: &Row) -> String {
     let invalid = || if row.valid == Some(false) { row.invalid_reasons.join(" ") } else { String::new() };
+    if let Some(answer) = &row.answer {
+        let outcome = row.outcome.as_deref().unwrap_or_default().replace('_', " ").to_uppercase();
+        return format!("{outcome} {}: {answer}", row.kind.name());
+    }
     let with_reasons = |word: &str| format!("{word} {}", invalid()).trim_end().to_owned();
     match (row.state, row.outcome.as_deref(), row.thresholds.as_deref()) {
         (State::Running, ..) => "running".to_owned(),
@@ -308,6 +312,7 @@ fn object(row: &Row) -> Value {
         row.tags.iter().map(|tag| (tag.name.clone(), tag.value.clone().into())).collect();
     json!({
         "id": row.id,
+        "kind": row.kind.name(),
         "started_at": row.started_at,
         "started_at_unix_ns": row.started_unix_ns,
         "name": row.name,
@@ -328,6 +333,7 @@ fn object(row: &Row) -> Value {
         "invalid_reasons": row.invalid_reasons,
         "thresholds": row.thresholds,
         "outcome": row.outcome,
+        "answer": row.answer,
     })
 }
 
@@ -355,6 +361,8 @@ fn line(row: &Row) -> String {
         row.invalid_reasons.join(" "),
         row.thresholds.clone().unwrap_or_default(),
         row.outcome.clone().unwrap_or_default(),
+        row.kind.name().to_owned(),
+        csv_cell(row.answer.as_deref().unwrap_or_default()),
     ];
     format!("{}\n", cells.join(","))
 }

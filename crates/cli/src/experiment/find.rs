@@ -62,7 +62,8 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
     };
     check_time(&plan, &spec).map_err(Failure::usage)?;
     let objectives = objectives(&plan).map_err(Failure::usage)?;
-    let destinations = Destinations::of(&args.output, args.report.as_deref())?;
+    let destinations = Destinations::of(&args.output, args.report.as_deref(), &args.save)?;
+    let destinations = destinations.or_named(patch.document.as_deref().and_then(describe::plan_name));
     let quiet = args.output.quiet;
     let (result, interrupted) = if let Some(fleet) = fleet {
         fleet_run::admit_search(args, &fleet, &plan).map_err(Failure::usage)?;
@@ -77,7 +78,7 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
         Finder::new(plan, &mut trials, objectives, &spec, quiet).find()?
     };
     let exit = interrupted.map_or_else(|| exit_of(result.capacity.outcome()), Exit::Interrupted);
-    destinations.write(&Searched::Capacity(result), style)?;
+    destinations.write(Searched::Capacity(result), style)?;
     Ok(exit)
 }
 

@@ -18,13 +18,13 @@ const ERRORS: &str = "error_rate<1%";
 pub(crate) struct Begun {
     /// On the monotonic clock.
     pub(crate) at: Nanos,
-    /// The time of day: RFC 3339, UTC.
-    text: String,
+    /// The time of day, since 1970.
+    unix: Nanos,
 }
 
 impl Begun {
     pub(crate) fn now() -> Self {
-        Self { at: clock::monotonic(), text: rfc3339(clock::unix()) }
+        Self { at: clock::monotonic(), unix: clock::unix() }
     }
 
     /// Identity and circumstances of a search that is over. `plan` is that of its first trial, of which the
@@ -38,11 +38,12 @@ impl Begun {
         trial: Nanos,
     ) -> SearchResult {
         SearchResult {
-            id: describe::run_id(clock::unix()),
+            id: describe::run_id(self.unix),
             name: None,
             targets: describe::targets(plan).into_iter().flat_map(|target| target.urls).collect(),
             seed: plan.seed,
-            started_at: self.text.clone(),
+            started_at: rfc3339(self.unix),
+            started_at_unix_ns: self.unix.0,
             duration_s: (clock::monotonic() - self.at).as_secs_f64(),
             args: describe::redacted(std::env::args(), &plan.redaction),
             plan_hash: plan.fingerprint().to_string(),

@@ -57,6 +57,7 @@ pub(crate) fn command(
         levels.push(Level { arguments: spec.setting.take(&mut patch).into_iter().collect(), ..level });
         sent.get_or_insert(patch);
     }
+    let name = sent.as_ref().and_then(|patch| describe::plan_name(patch.document.as_deref()?));
     let is_rate = spec.setting == SweptSetting::Rate;
     if levels.first().is_some_and(|level| is_rate != matches!(level.plan.load, Load::Open { .. })) {
         let hint = "leave out the plan's rate, or use --sweep rate=…";
@@ -74,12 +75,13 @@ pub(crate) fn command(
         }
         _ => None,
     };
+    let destinations = Destinations::of(&args.output, args.report.as_deref(), &args.save)?;
     let sweep = Sweep {
         setting: spec.setting.name(),
         is_scaling: true,
         watch: &args.watch,
         quiet: args.output.quiet,
-        destinations: Destinations::of(&args.output, args.report.as_deref())?,
+        destinations: destinations.or_named(name),
     };
     sweep.write(levels, fleet, style)
 }
@@ -185,7 +187,7 @@ impl Sweep<'_> {
             levels.iter_mut().for_each(|level| trials.give(&mut level.plan));
             sweep(&first, &levels, &mut trials, &objectives, self)?
         };
-        self.destinations.write(&Searched::Sweep(result), style)?;
+        self.destinations.write(Searched::Sweep(result), style)?;
         Ok(interrupted.map_or(Exit::Success, Exit::Interrupted))
     }
 }

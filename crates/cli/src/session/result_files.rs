@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::comparison::Member;
-use plimsoll_store::Row;
+use plimsoll_store::{Kind, Row};
 
 use crate::session::saved_runs::{self, History, NamedRun};
 
@@ -68,7 +68,11 @@ fn found(name: &str, history: &mut History, problems: &mut Problems) -> Vec<Resu
         };
         match (runs, files(part)) {
             (Err(failure), _) => problems.extend(failure.problems),
-            (Ok(runs), _) if !runs.is_empty() => {
+            (Ok(mut runs), _) if !runs.is_empty() => {
+                // A name may be that of searches, too.
+                if runs.iter().any(|row| row.kind == Kind::Run) {
+                    runs.retain(|row| row.kind == Kind::Run);
+                }
                 found.extend(runs.into_iter().rev().map(|row| ResultSource::Run(Box::new(row))));
             }
             (Ok(_), Ok(files)) => found.extend(files.into_iter().map(ResultSource::File)),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_plan::Problem;
 use plimsoll_report::{ReadError, RunResult, SavedRun, Searched, results_from_json};
-use plimsoll_store::{Filter, Row, State, Store, Tag};
+use plimsoll_store::{Filter, Kind, Row, State, Store, Tag};
 
 use crate::args::save::PlaceArgs;
 use crate::base::failure::Failure;
@@ -116,6 +116,10 @@ impl History {
     /// # Errors
     /// It is still running, or cannot be read.
     pub(crate) fn read(&mut self, row: &Row) -> Result<NamedRun, Failure> {
+        if row.kind != Kind::Run {
+            let problem = Problem::new(format!("{}: {}", label(row), ReadError::OfSearch));
+            return Err(Failure::usage(problem.with_hint(ReadError::OfSearch.hint())));
+        }
         let saved = match self.store()? {
             Some(store) => store.read(row.number).map_err(|error| failure(&error))?,
             None => None,
@@ -140,14 +144,21 @@ impl History {
             .with_hint("`plimsoll runs` lists the runs; their ids, their names and `latest` name them")
     }
 
-    /// The search or the sweep that a word means: a file that `find --json` wrote; `None` if the word means
-    /// something else, or nothing.
+    /// The search or the sweep that a word means: a file that `find --json` wrote, or one of the history;
+    /// `None` if the word means something else, or nothing.
     ///
     /// # Errors
     /// It cannot be read.
     pub(crate) fn search(&mut self, word: &str) -> Result<Option<Searched>, Failure> {
         let path = Path::new(word);
-        if path.is_file() { search_of_file(path).map_err(Failure::usage) } else { Ok(None) }
+        if path.is_file() {
+            return search_of_file(path).map_err(Failure::usage);
+        }
+        let row = self.find(word)?.into_iter().next().filter(|row| row.kind != Kind::Run);
+        match (row, self.store()?) {
+            (Some(row), Some(store)) => store.read_search(row.number).map_err(|error| failure(&error)),
+            _ => Ok(None),
+        }
     }
 
     /// The run that a word means: a file that `run --json` or `export` wrote, or a run of the history.
@@ -173,9 +184,10 @@ impl History {
 
 /// Returns the label of a run of the history: its id, and its name if it has one.
 pub(crate) fn label(row: &Row) -> String {
+    let kind = row.kind.name();
     match &row.name {
-        Some(name) => format!("run {} ({name})", short(&row.id)),
-        None => format!("run {}", short(&row.id)),
+        Some(name) => format!("{kind} {} ({name})", short(&row.id)),
+        None => format!("{kind} {}", short(&row.id)),
     }
 }
 

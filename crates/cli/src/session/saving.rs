@@ -11,8 +11,8 @@ use plimsoll_engine::Progress;
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::{Interval, IntervalDownsampler};
 use plimsoll_plan::Problem;
-use plimsoll_report::SavedRun;
 use plimsoll_report::saved::{Beginning, PartKind};
+use plimsoll_report::{SavedRun, Searched};
 use plimsoll_store::{Ongoing, Store, StoreError};
 
 use crate::args::save::Saving;
@@ -35,31 +35,10 @@ impl Saving {
         beginning: Beginning,
         saver: IntervalDownsampler,
     ) -> Result<RunSaver, Failure> {
-        let say = messages::say(self.quiet);
-        let opened = Store::open(&self.path, self.origin, clock::unix().0 / 1_000_000_000).and_then(
-            |(store, aside)| {
-                if let Some(aside) = aside {
-                    // Reported even with --quiet, since runs are missing from now on.
-                    streams::to_stderr(&format!(
-                        "warning: the history {} was damaged; it is {} now, and a new one was begun\n",
-                        self.path.display(),
-                        aside.display()
-                    ));
-                }
-                store.begin(&beginning, saver, &self.labels, &process::this_process())
-            },
-        );
-        let ongoing = match opened {
-            Ok(ongoing) => Ok(ongoing),
-            Err(error) if error.is_of_place() => {
-                say(&format!(
-                    "warning: the run goes on, and will not be saved: {error}\n  hint: {}",
-                    error.hint()
-                ));
-                Err(error)
-            }
-            Err(error) => return Err(failure(&error)),
-        };
+        let opened = self.opened();
+        let ongoing = self.warned(
+            opened.and_then(|store| store.begin(&beginning, saver, &self.labels, &process::this_process())),
+        )?;
         let shown = format!("saved as run {}", short(&beginning.context.run_id));
         let is_told = ongoing.is_err() && !self.quiet;
         let (send, receive) = sync_channel(WAITING);
@@ -68,6 +47,58 @@ impl Saving {
             Failure::environment(Problem::new(format!("cannot start the thread of the history: {error}")))
         })?;
         Ok(RunSaver { send, waiting: VecDeque::new(), thread, shown, is_told, quiet: self.quiet })
+    }
+
+    /// Looks whether the result of a search could be saved now. If the place does not permit it, the user is
+    /// warned, and the search can go on all the same: [`keep`](Self::keep) will fail.
+    ///
+    /// # Errors
+    /// The file is something else, or of a later version.
+    pub(crate) fn admit(&self) -> Result<(), Failure> {
+        self.warned(self.opened()).map(drop)
+    }
+
+    /// Saves the result of a search or a sweep that is over.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub(crate) fn keep(&self, searched: &Searched) -> Result<(), Failure> {
+        self.opened().and_then(|mut store| store.keep(searched, &self.labels)).map_err(|error| {
+            let problem = Problem::new(format!("the result is not saved: {error}"));
+            Failure::environment(problem.with_hint(error.hint()))
+        })?;
+        let kind = if matches!(searched, Searched::Capacity(_)) { "search" } else { "sweep" };
+        messages::say(self.quiet)(&format!("saved as {kind} {}", short(&searched.circumstances().id)));
+        Ok(())
+    }
+
+    /// Opens the history.
+    fn opened(&self) -> Result<Store, StoreError> {
+        let (store, aside) = Store::open(&self.path, self.origin, clock::unix().0 / 1_000_000_000)?;
+        if let Some(aside) = aside {
+            // Reported even with --quiet, since runs are missing from now on.
+            streams::to_stderr(&format!(
+                "warning: the history {} was damaged; it is {} now, and a new one was begun\n",
+                self.path.display(),
+                aside.display()
+            ));
+        }
+        Ok(store)
+    }
+
+    /// Warns of a place that does not permit to save anything, and fails for any other error.
+    fn warned<T>(&self, opened: Result<T, StoreError>) -> Result<Result<T, StoreError>, Failure> {
+        match opened {
+            Err(error) if !error.is_of_place() => Err(failure(&error)),
+            Err(error) => {
+                let hint = error.hint();
+                messages::say(self.quiet)(&format!(
+                    "warning: the run goes on, and will not be saved: {error}\n  hint: {hint}"
+                ));
+                Ok(Err(error))
+            }
+            Ok(opened) => Ok(Ok(opened)),
+        }
     }
 }
 

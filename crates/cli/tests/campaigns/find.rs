@@ -173,51 +173,67 @@ fn a_target_that_is_not_there_is_said_at_once() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
 }
 
-/// Symptom: a search was text, JSON and CSV alone, and its JSON could be read by no other command.
+/// Symptom: a search was text, JSON and CSV alone, and neither its JSON nor the history had it for other
+/// commands.
 #[test]
 fn a_search_and_a_sweep_are_documents() {
     let sink = Sink::start(&[]);
     let folder = std::env::temp_dir().join(format!("plimsoll-documents-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("it can be made");
     let file = |name: &str| folder.join(name).to_str().expect("it is UTF-8").to_owned();
-    let search = ["--slo", "p50<200ms", "--from", "1k", "--to", "1500", "-d", "300ms"];
-    let sweep = ["--sweep", "connections=1,2", "-d", "300ms", "--slo", "p50<200ms"];
-    for (args, title) in [(&search[..], "Capacity of"), (&sweep, "Sweep of connections on")] {
+    let store = file("history.db");
+    let made = |args: &[&str]| {
+        let output = plimsoll(args).env("PLIMSOLL_STORE", &store).output().expect("the binary was built");
+        (String::from_utf8_lossy(&output.stdout).into_owned(), stderr(&output), output.status.code())
+    };
+    let search = ["--slo", "p50<200ms", "--from", "1k", "--to", "1500", "-d", "300ms", "--save"];
+    let sweep = ["--sweep", "connections=1,2", "-d", "300ms", "--slo", "p50<200ms", "--name", "levels"];
+    let of_search = format!("Capacity of {}", sink.url);
+    for (number, (args, kind, title)) in
+        [(&search[..], "search", of_search.as_str()), (&sweep, "sweep", "levels")].into_iter().enumerate()
+    {
         let outs = ["json", "csv", "markdown", "junit"].map(|format| format!("{format}={}", file(format)));
-        let mut command = plimsoll(&["find", &sink.url, "--report", &file("page")]);
-        let output = command.args(outs.iter().flat_map(|out| ["--out", out])).args(args).output();
-        let output = output.expect("the binary was built");
-        assert!(verdict::ran(output.status.code()), "{}", stderr(&output));
-        assert!(stderr(&output).contains("wrote "), "{}", stderr(&output));
+        let page = file("page");
+        let mut words = vec!["find", &sink.url, "--report", &page];
+        words.extend(outs.iter().flat_map(|out| ["--out", out]).chain(args.iter().copied()));
+        let (text, said, code) = made(&words);
+        assert!(verdict::ran(code), "{said}");
+        assert!(said.contains("wrote ") && said.contains(&format!("saved as {kind} ")), "{said}");
         let read = |name: &str| std::fs::read_to_string(file(name)).expect("it was written");
         let json = file("json");
-        // What was written at the end is what the JSON becomes later.
-        for format in ["json", "csv", "markdown", "junit"] {
-            let shown = plimsoll(&["show", &json, "-o", format]).output().expect("the binary was built");
-            assert_eq!(String::from_utf8_lossy(&shown.stdout), read(format), "{format} of {args:?}");
-        }
-        let report = ["report", &json, "--file", "-"];
-        let page = String::from_utf8(plimsoll(&report).output().expect("the binary was built").stdout);
-        assert_eq!(page.expect("a page is text"), read("page"), "{args:?}");
-        let heading = format!("<h1>{title} {}</h1>", sink.url);
-        assert!(read("page").contains(&heading) && read("markdown").contains(title), "{}", read("markdown"));
+        let result: Value = serde_json::from_str(&read("json")).expect("one object");
+        let id = result[kind]["id"].as_str().expect("an id");
+        assert!(read("page").contains(&format!("<h1>{title}</h1>")), "{}", read("markdown"));
         assert!(read("page").contains("--slo &#39;p50&lt;200ms&#39;"), "the command can be pasted");
-        let shown = plimsoll(&["show", &json]).output().expect("the binary was built").stdout;
-        assert_eq!(String::from_utf8_lossy(&shown), String::from_utf8_lossy(&output.stdout), "{args:?}");
-        // Elsewhere a run is wanted, and the message says what to do.
-        for words in [
-            &["show", &json, "-o", "hlog"][..],
-            &["compare", &json, &json],
-            &["history", &json],
-            &["export", &json, "-o", "k6"],
-            &["report", &json, &json],
-        ] {
-            let refused = plimsoll(words).output().expect("the binary was built");
-            let said = stderr(&refused);
-            assert_eq!(refused.status.code(), Some(2), "{words:?}: {said}");
-            assert!(said.contains("a search or a sweep") && said.contains("hint: "), "{words:?}: {said}");
+        // What was written at the end is what the JSON, or the history, becomes later.
+        for word in [json.as_str(), &id[..8], if number == 0 { "latest" } else { "levels" }] {
+            for format in ["json", "csv", "markdown", "junit"] {
+                let (shown, said, _) = made(&["show", word, "-o", format]);
+                assert_eq!(shown, read(format), "{format} of {word}: {said}");
+            }
+            assert_eq!(made(&["show", word]).0, text, "{word}");
+            assert_eq!(made(&["report", word, "--file", "-"]).0, read("page"), "{word}");
+            // Elsewhere a run is wanted, and the message says what to do.
+            for words in [
+                &["show", word, "-o", "hlog"][..],
+                &["compare", word, &json],
+                &["history", word],
+                &["export", word, "-o", "k6"],
+                &["report", word, word],
+            ] {
+                let (_, said, code) = made(words);
+                assert_eq!(code, Some(2), "{words:?}: {said}");
+                assert!(said.contains("a search or a sweep") && said.contains("hint: "), "{words:?}: {said}");
+            }
         }
+        let list: Value = serde_json::from_str(&made(&["runs", "-o", "json"]).0).expect("one object");
+        let saved = &list["runs"][0];
+        assert_eq!((&saved["kind"], &saved["id"]), (&Value::from(kind), &result[kind]["id"]), "{list:#}");
+        let answer = saved["answer"].as_str().expect("an answer");
+        assert!(made(&["runs"]).0.contains(&format!(" {kind}: {answer}")), "{}", made(&["runs"]).0);
     }
+    let (removed, ..) = made(&["rm", "levels"]);
+    assert!(removed.starts_with("removed sweep ") && made(&["runs"]).0.lines().count() == 2, "{removed}");
     std::fs::remove_dir_all(&folder).expect("it was made");
 }
 

@@ -43,6 +43,9 @@ pub struct SearchResult {
     pub seed: u64,
     /// When it started: RFC 3339, UTC.
     pub started_at: String,
+    /// The same in nanoseconds since 1970; 0 in older results.
+    #[serde(default)]
+    pub started_at_unix_ns: u64,
     /// Duration of the search in seconds.
     pub duration_s: f64,
     /// The command line, without secrets.

@@ -51,6 +51,16 @@ impl Searched {
         }
     }
 
+    /// The same with a name; without one it keeps what it has.
+    pub fn with_name(mut self, name: Option<String>) -> Self {
+        let circumstances = match &mut self {
+            Self::Capacity(result) => &mut result.search,
+            Self::Sweep(result) => &mut result.sweep,
+        };
+        circumstances.name = name.or_else(|| circumstances.name.take());
+        self
+    }
+
     /// Identity and circumstances.
     pub const fn circumstances(&self) -> &SearchResult {
         match self {

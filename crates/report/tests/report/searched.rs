@@ -28,6 +28,7 @@ fn circumstances(slo: &[&str]) -> SearchResult {
         targets: vec!["http://127.0.0.1:8080/".to_owned()],
         seed: 42,
         started_at: "2026-03-01T12:00:00.000Z".to_owned(),
+        started_at_unix_ns: 1_772_366_400_000_000_000,
         duration_s: 54.0,
         args: ["plimsoll", "find", "http://127.0.0.1:8080/", "--slo", "p99<25ms"].map(str::to_owned).to_vec(),
         plan_hash: context.plan_hash,
