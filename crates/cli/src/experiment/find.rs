@@ -38,6 +38,8 @@ const EARLY_CONFIDENCE: f64 = 0.999;
 const SPARE_CONNECTIONS: f64 = 4.0;
 /// Trials without which a search has no answer: at a rate, beside it, and of the lower one again.
 const FEWEST_TRIALS: u64 = 3;
+/// A search that has this part of its time left when it ends says why.
+const MUCH_LEFT: u64 = 5;
 /// Connections that are always allowed.
 const FEWEST_CONNECTIONS: u32 = 64;
 
@@ -113,6 +115,8 @@ struct Finder<'a, T: Trials> {
     trials: Vec<TrialResult>,
     /// The rate of the last confirmation that contradicted the lower end, and how.
     contradiction: Option<(f64, String)>,
+    /// Length of the first trial for which there was no time, and the time that was kept for closing trials.
+    unfitting: Option<[Nanos; 2]>,
     begun: Begun,
     quiet: bool,
 }
@@ -151,6 +155,7 @@ impl<'a, T: Trials> Finder<'a, T> {
             lead,
             trials: Vec::new(),
             contradiction: None,
+            unfitting: None,
             begun: Begun::now(),
             quiet,
         }
@@ -162,11 +167,14 @@ impl<'a, T: Trials> Finder<'a, T> {
             let begun = clock::monotonic();
             let length = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
             let passed = begun - self.begun.at;
-            if !trial.purpose.is_closing() && passed + length + self.closing_time() > self.spec.max_time {
+            let kept = self.closing_time();
+            if !trial.purpose.is_closing() && passed + length + kept > self.spec.max_time {
+                self.unfitting = Some([length, kept]);
                 self.search.conclude();
                 continue;
             }
             if passed + length > self.spec.max_time {
+                self.unfitting.get_or_insert([length, Nanos::ZERO]);
                 self.search.end();
                 break;
             }
@@ -385,6 +393,29 @@ impl<'a, T: Trials> Finder<'a, T> {
         rates.reduce(f64::min)
     }
 
+    /// Why a search ended with much of its time left; `None` if it did not, or its statement says that.
+    fn why_time_is_left(&self, end: End) -> Option<String> {
+        let (used, most) = (clock::monotonic() - self.begun.at, self.spec.max_time);
+        let left = Nanos(most.0.saturating_sub(used.0));
+        if left.0 < most.0 / MUCH_LEFT {
+            return None;
+        }
+        let why = match (end, self.unfitting) {
+            (End::Narrow, _) => "the interval is as narrow as --precision asks for".to_owned(),
+            (End::Unclear, Some([length, Nanos::ZERO])) => {
+                format!("the next trial would have taken {}", figure::nanos(length))
+            }
+            (End::Unclear, Some(times)) => {
+                let [length, kept] = times.map(figure::nanos);
+                format!("the next trial would have taken {length}, and {kept} were kept for the confirmation")
+            }
+            (End::Unclear, None) => "trials near the capacity have taken as long as they may".to_owned(),
+            _ => return None,
+        };
+        let [left, most] = [left, most].map(figure::nanos);
+        Some(format!("{left} of --max-time {most} were left: {why}"))
+    }
+
     /// The answer in figures and words.
     fn capacity(&self, stopped: bool) -> Capacity {
         let answer = self.search.answer(stopped);
@@ -414,6 +445,7 @@ impl<'a, T: Trials> Finder<'a, T> {
         if let (End::Generator, Some(found)) = (answer.end, limit.and_then(|trial| trial.figures.cause())) {
             notes.push(found.in_words());
         }
+        notes.extend(self.why_time_is_left(answer.end));
         let width = answer.low.zip(answer.high).map(|(low, high)| high / low - 1.0);
         let used = figure::nanos(clock::monotonic() - self.begun.at);
         let statement = match answer.end {

@@ -11,6 +11,17 @@ fn find(args: &[&str]) -> Output {
     plimsoll(&["find"]).args(args).output().expect("the binary was built")
 }
 
+/// Symptom: a search gave up with four fifths of its time left, and did not say why.
+fn says_why_time_is_left(result: &Value, max_time: f64) {
+    let used = result["search"]["duration_s"].as_f64().expect("a length");
+    let capacity = &result["capacity"];
+    let is_early = used < 0.7 * max_time && (capacity["end"] == "narrow" || capacity["end"] == "unclear");
+    let notes = capacity["notes"].as_array().expect("a list").iter().filter_map(Value::as_str);
+    let said = notes.filter(|note| note.contains(" were left: ")).count();
+    assert!(said == 1 || !is_early, "{used} s: {capacity:#}");
+    assert!(said == 0 || used < 0.9 * max_time, "{used} s: {capacity:#}");
+}
+
 /// One reply after the other, each after 2 ms: 500 per second, no matter how many ask. Few requests tell
 /// about shares of a fifth.
 #[test]
@@ -45,6 +56,7 @@ fn the_capacity_of_a_sink_is_bracketed() {
     if let Some(low) = capacity["low_per_s"].as_f64() {
         assert!(low <= 510.0, "holds too much: {result:#}");
     }
+    says_why_time_is_left(&result, 60.0);
     if exit == Some(0) {
         assert_eq!(capacity["confirmed"], true);
         assert!(result["levels"].as_array().unwrap().len() >= 3);
@@ -101,6 +113,7 @@ fn where_half_of_all_requests_fail_no_time_is_too_short() {
     let result: Value = serde_json::from_slice(&output.stdout).expect("one object");
     let capacity = &result["capacity"];
     assert!(matches!(output.status.code(), Some(3 | 99)), "{capacity:#}");
+    says_why_time_is_left(&result, 15.0);
     // On a machine that has no time for it, the generator says so.
     if capacity["end"] != "generator" {
         let statement = capacity["statement"].as_str().expect("a sentence");
