@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Nanos;
+use plimsoll_plan::{Problem, Problems};
 
 use crate::args::control::ControlArgs;
 use crate::args::fleet::{AgentRunArgs, FleetRunArgs};
@@ -87,6 +88,31 @@ pub(crate) struct RunArgs {
     pub(crate) save: SaveArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+impl RunArgs {
+    /// Refuses flags that are of a single run where `flag` asks for several, but for those in `taken`.
+    ///
+    /// # Errors
+    /// All of these flags.
+    pub(crate) fn admit_several(&self, flag: &str, taken: &[&str]) -> Result<(), Problems> {
+        let singly = [
+            ("--repeat", self.repeat.is_some()),
+            ("--calibrate", self.calibrate),
+            ("--slices", self.slices),
+            ("--probe", self.probe.is_some()),
+            ("--slow-clients", self.slow_clients.is_some()),
+            ("--evidence", self.evidence.evidence.is_some()),
+            ("--fleet", self.fleet.is_given()),
+        ];
+        let mut problems = Problems::default();
+        for (other, _) in singly.iter().filter(|(other, given)| *given && !taken.contains(other)) {
+            let problem =
+                Problem::new(format!("{flag} and {other} exclude each other: that is of a single run"));
+            problems.push(problem.with_hint("make the runs one by one, or leave out one of them"));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
 }
 
 /// A pause between runs.

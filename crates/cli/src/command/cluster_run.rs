@@ -510,9 +510,15 @@ fn run_suite(
     look: Theme,
     style: &Style,
 ) -> Result<Exit, Failure> {
+    let taken = ["--slices", "--probe", "--slow-clients"];
+    args.run.admit_several("a suite", &taken).map_err(Failure::usage)?;
+    page::admit_file(args.run.report.as_deref())?;
     let (format, json) = table_outputs(args)?;
     let course = CommandContext { args, spec, suite: Some(suite) };
     let cells = suite.cells();
+    if args.run.report.is_some() {
+        page::admit(cells.len()).map_err(Failure::usage)?;
+    }
     for values in &cells {
         course.check(values)?;
     }

@@ -156,22 +156,26 @@ fn sides(args: &AbArgs) -> Result<Sides, Failure> {
             until_decided(|amend| {
                 let environment = RunEnvironment { quiet, ..environment::surroundings() };
                 let mut command = args.plan.to_command_of_file(file, environment);
+                without_thresholds(&command.flags).map_err(Failure::usage)?;
                 amend(&mut command.flags);
                 Ok(command.resolve(&Disk)?)
             })
         };
         let (a_plan, b_plan) = (resolve(a)?.plan, resolve(b)?.plan);
+        tell_unjudged(a_plan.thresholds.len() + b_plan.thresholds.len(), quiet);
         let first_of_b = a_plan.scenarios.len();
         let plan = a_plan.interleaved(b_plan).map_err(Failure::usage)?;
         return Ok(Sides { plan, names: [a.clone(), b.clone()], first_of_b });
     }
     let resolved = until_decided(|amend| {
         PlanRequest::named(&args.plan, quiet).resolve_amended(|flags| {
+            without_thresholds(flags)?;
             amend(flags);
             Ok(())
         })
     })?;
     let plan = resolved.plan;
+    tell_unjudged(plan.thresholds.len(), quiet);
     let [a, b] = plan.scenarios.as_slice() else {
         let count = plan.scenarios.len();
         let problem = Problem::new(format!("two sides are compared, {count} given"));
@@ -194,6 +198,20 @@ fn sides(args: &AbArgs) -> Result<Sides, Failure> {
     let names = [a.name.clone(), b.name.clone()];
     let plan = Plan { dealing: Dealing::Shuffled, thresholds: Vec::new(), ..plan };
     Ok(Sides { plan, names, first_of_b: 1 })
+}
+
+/// Refuses thresholds, which are of one run of one target.
+fn without_thresholds(flags: &PlanPatch) -> Result<(), Problem> {
+    let Some(given) = flags.thresholds.first() else { return Ok(()) };
+    let problem = Problem::new(format!("{} has no place here: changes from A to B are judged", given.by));
+    Err(problem.with_hint("say by --metric and --effect what matters, or use `run`, which judges one target"))
+}
+
+/// Tells that thresholds of plans are left alone.
+fn tell_unjudged(thresholds: usize, quiet: bool) {
+    if thresholds > 0 {
+        messages::say(quiet)("note: thresholds of the plan are not judged, but changes from A to B");
+    }
 }
 
 /// Resolves a plan; where nothing says how long it is, again with the length of a comparison.

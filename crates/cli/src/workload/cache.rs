@@ -156,6 +156,7 @@ fn pair(
         let problem = Problem::new(format!("{FLAG}: `{url}` is not a URL of an HTTP API"));
         return Err(Failure::usage(problem.with_hint("write it as in http://127.0.0.1:8080")));
     }
+    args.run.admit_several(FLAG, &["--repeat"]).map_err(Failure::usage)?;
     let over_http = CacheLoad { api: Api::Http(url.trim_end_matches('/').to_owned()), ..load.clone() };
     let document = over_http.document().map_err(|error| Failure::usage(problem("the workload", &error)))?;
     let output = &args.run.output;

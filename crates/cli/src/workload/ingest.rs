@@ -131,6 +131,7 @@ fn explain(result: &RunResult, say: &Notify) {
 
 /// A run with batches of each size.
 fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> Result<Exit, Failure> {
+    args.run.admit_several("--sweep", &[]).map_err(Failure::usage)?;
     let destinations = Destinations::of(&args.run.output, args.run.report.as_deref(), &args.run.save)?;
     let quiet = args.run.output.quiet;
     let mut plans = Vec::new();

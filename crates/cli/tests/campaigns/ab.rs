@@ -146,6 +146,12 @@ fn what_cannot_be_compared_is_refused() {
             "--metric: rate: A and B get",
         ),
         (&["http://127.0.0.1:1/", "http://127.0.0.1:2/", "--effect", "0"], "--effect: "),
+        // Symptom: it was dropped without a word.
+        (
+            &["http://127.0.0.1:1/", "http://127.0.0.1:2/", "--threshold", "p99<1s"],
+            "--threshold has no place here",
+        ),
+        (&["a.yaml", "b.yaml", "--threshold", "p99<1s"], "--threshold has no place here"),
     ] {
         let output = output(&[&["ab"], args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");

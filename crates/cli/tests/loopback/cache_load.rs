@@ -261,6 +261,7 @@ fn an_api_that_refuses_the_user_is_a_failure_and_no_comparison() {
     let api = format!("--compare-http http://{} --user me:pw", target.http);
     for (args, message) in [
         ("--stats /tmp/x", "--compare-http and --stats exclude each other"),
+        ("--evidence /tmp/x", "--compare-http and --evidence exclude each other"),
         ("-o csv", "--compare-http: there is no comparison in this format"),
         ("--out csv=/tmp/x", "--compare-http and --out exclude each other"),
     ] {

@@ -398,6 +398,9 @@ fn a_suite_is_a_run_for_each_value_and_one_table() {
         "{}",
         finished.stderr
     );
+    // Symptom: no file, and no word about it.
+    let refused = stage.run("--suite one --evidence /tmp/x");
+    refused.assert_refused(2, "a suite and --evidence exclude each other");
     let suite: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
     let ok = |run: &Value| run["result"]["accounting"]["ok"].as_u64();
     let runs = suite["runs"].as_array().expect("there are some");

@@ -255,6 +255,8 @@ fn sizes_of_batches_are_tried_in_one_run() {
         ("--sweep connections=1,2", "names no sizes of batches"),
         ("--sweep batch-size=10 --verify", "--verify"),
         ("--sweep batch-size=10 --stats /tmp/x", "--sweep and --stats exclude each other"),
+        ("--sweep batch-size=10 --evidence /tmp/x", "--sweep and --evidence exclude each other"),
+        ("--sweep batch-size=10 --repeat 2", "--sweep and --repeat exclude each other"),
         ("--sweep batch-size=10 -o k6", "k6 is of a single run"),
     ] {
         let refused = run(&format!("ingest metrics {args} --url http://{}", target.address));
