@@ -58,7 +58,7 @@ struct SearchArgs {
     ///
     /// Such as connections=1,2,4,8,16,32: then the report has the curve, and from six levels on the Universal
     /// Scalability Law that fits it. Levels of a rate are open runs, the others closed ones.
-    #[arg(long, value_name = "SETTING=N,N,…", conflicts_with_all = ["from", "to", "precision", "max_time"])]
+    #[arg(long, value_name = "SETTING=N,N,…", conflicts_with_all = ["from", "to", "precision", "max_time", "at_least"])]
     sweep: Option<String>,
     /// First rate to try, in iterations per second [default: 100]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
@@ -66,6 +66,11 @@ struct SearchArgs {
     /// Try no higher rate
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     to: Option<String>,
+    /// Fail (exit code 99) if the capacity is below this rate, and pass only if it is shown not to be
+    ///
+    /// With --to at the same rate the search ends as soon as that is shown.
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    at_least: Option<String>,
     /// Width of the answer to aim at [default: 5%]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     precision: Option<String>,
@@ -82,6 +87,8 @@ struct SearchArgs {
 pub(crate) struct SearchSpec {
     pub(crate) from: f64,
     pub(crate) to: f64,
+    /// The rate that is asked for.
+    pub(crate) at_least: Option<f64>,
     pub(crate) precision: f64,
     pub(crate) max_time: Nanos,
 }
@@ -162,6 +169,7 @@ impl FindArgs {
         let search = &self.search;
         let from = rate("--from", search.from.as_deref().unwrap_or(FROM), &mut problems);
         let to = search.to.as_deref().map(|text| rate("--to", text, &mut problems));
+        let at_least = search.at_least.as_deref().map(|text| rate("--at-least", text, &mut problems));
         let precision = search.precision.as_deref().map(|text| share(text, &mut problems));
         let max_time = search.max_time.as_deref().map(|text| {
             parse_duration(text).unwrap_or_else(|error| {
@@ -174,11 +182,15 @@ impl FindArgs {
             let hint = "give --from a lower rate, or --to a higher one";
             problems.push(Problem::new("--to is below --from").with_hint(hint));
         }
+        if problems.is_empty() && at_least.is_some_and(|asked| asked > to) {
+            let hint = "give --to the same rate, or leave it out";
+            problems.push(Problem::new("--at-least is above --to: no such rate is tried").with_hint(hint));
+        }
         if !problems.is_empty() {
             return Err(problems);
         }
         let (precision, max_time) = (precision.unwrap_or(PRECISION), max_time.unwrap_or(MAX_TIME));
-        Ok(SearchSpec { from, to, precision, max_time })
+        Ok(SearchSpec { from, to, at_least, precision, max_time })
     }
 
     /// The flags that no plan can say, and whether each is given.
@@ -188,6 +200,7 @@ impl FindArgs {
             ("--sweep", search.sweep.is_some()),
             ("--from", search.from.is_some()),
             ("--to", search.to.is_some()),
+            ("--at-least", search.at_least.is_some()),
             ("--precision", search.precision.is_some()),
             ("--max-time", search.max_time.is_some()),
             ("--watch-pid", self.watch.descriptors() > 0),

@@ -491,6 +491,7 @@ impl<'a, T: Trials> Finder<'a, T> {
         Capacity {
             low_per_s: answer.low,
             high_per_s: answer.high,
+            asked_per_s: self.spec.at_least,
             requests_per_iteration: steps,
             confirmed: answer.confirmed,
             after_overload_per_s: answer.from_above,

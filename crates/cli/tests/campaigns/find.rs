@@ -79,6 +79,8 @@ fn what_breaks_everywhere_has_no_capacity() {
         "--from",
         "1k",
         "--no-preflight",
+        "--at-least",
+        "10",
         "-d",
         "200ms",
         "-o",
@@ -133,14 +135,18 @@ fn a_highest_rate_is_kept() {
         "1k",
         "--to",
         "1500",
+        "--at-least",
+        "1500",
         "-d",
         "500ms",
         "--json",
         json.to_str().unwrap(),
     ]);
     let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(text.contains("asked for   at least 1,500/s: "), "{text}");
     if output.status.code() == Some(0) {
-        assert!(text.contains("at least 1,500/s"), "{text}");
+        assert!(text.contains("capacity    at least 1,500/s"), "{text}");
+        assert!(text.contains("asked for   at least 1,500/s: met"), "{text}");
     }
     let written: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     std::fs::remove_file(&json).unwrap();
@@ -160,6 +166,7 @@ fn what_makes_no_sense_is_refused() {
         (vec![url, "--slo", "p99<10ms", "-R", "5"], "--rate has no place here"),
         (vec![url, "--slo", "p99<10ms", "-n", "5"], "--iterations has no place here"),
         (vec![url, "--slo", "p99<10ms", "--from", "5", "--to", "4"], "--to is below --from"),
+        (vec![url, "--slo", "p99<10ms", "--to", "400", "--at-least", "401"], "--at-least is above --to"),
         (vec![url, "--slo", "p99<10ms", "--precision", "99"], "not a share from 0.5% to 50%"),
         // Symptom: a search that had time for no trial said what these had shown.
         (vec![url, "--slo", "p99<10ms", "--max-time", "3s"], "leave no room for 3 trials of 2.00 s"),

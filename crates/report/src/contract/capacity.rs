@@ -74,6 +74,9 @@ pub struct Capacity {
     pub low_per_s: Option<f64>,
     /// Its upper end; null if no rate was shown not to hold it.
     pub high_per_s: Option<f64>,
+    /// The rate that the server was asked to carry at least, in iterations per second; omitted if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_per_s: Option<f64>,
     /// Requests per iteration where it is known.
     pub requests_per_iteration: Option<f64>,
     /// True if the lower end was tried once more, three times as long as a shortest trial, and did not break.
@@ -150,24 +153,50 @@ impl SearchResult {
 }
 
 impl Capacity {
-    /// The outcome in the words of a run: that no rate holds is one where all of them were tried, and none
-    /// where the search ended before.
+    /// The outcome in the words of a run. A rate that was asked for is carried from the lower end down, and is
+    /// not from the upper end up. Without one, that no rate holds is an outcome where all of them were tried,
+    /// and none where the search ended before.
     pub fn outcome(&self) -> OutcomeResult {
         let (low, high) = (self.low_per_s.is_some(), self.high_per_s.is_some());
         match self.end.as_str() {
+            _ if self.is_shown_to_carry() => OutcomeResult::Pass,
             "lowest" => OutcomeResult::Fail,
+            _ if self.asked_per_s.is_some_and(|asked| self.high_per_s.is_some_and(|high| high <= asked)) => {
+                OutcomeResult::Fail
+            }
+            _ if self.asked_per_s.is_some() => OutcomeResult::NoVerdict,
             "narrow" | "unclear" | "stopped" if low && high => OutcomeResult::Done,
             "highest" if low => OutcomeResult::Pass,
             _ => OutcomeResult::NoVerdict,
         }
     }
 
-    /// The interval in words: `800/s to 835/s`, or its known part.
-    pub fn interval(&self) -> String {
-        let plain = |value: f64| match self.requests_per_iteration {
+    fn is_shown_to_carry(&self) -> bool {
+        self.asked_per_s.is_some_and(|asked| self.low_per_s.is_some_and(|low| low >= asked))
+    }
+
+    /// The rate that was asked for, and whether it is carried: `at least 1,000/s: not met`; `None` if none was
+    /// asked for.
+    pub fn asked(&self) -> Option<String> {
+        let met = match self.outcome() {
+            OutcomeResult::Pass => "met",
+            OutcomeResult::Fail => "not met",
+            OutcomeResult::Done | OutcomeResult::NoVerdict => "not shown",
+        };
+        self.asked_per_s.map(|asked| format!("at least {}: {met}", self.rate(asked)))
+    }
+
+    /// A rate in words, as one of iterations where these are not requests.
+    pub(crate) fn rate(&self, value: f64) -> String {
+        match self.requests_per_iteration {
             Some(1.0) => figure::per_second(value),
             _ => figure::per_second_of("iterations", value),
-        };
+        }
+    }
+
+    /// The interval in words: `800/s to 835/s`, or its known part.
+    pub fn interval(&self) -> String {
+        let plain = |value: f64| self.rate(value);
         match (self.low_per_s, self.high_per_s) {
             (Some(low), Some(high)) => format!("{} to {}", plain(low), plain(high)),
             (Some(low), None) => format!("at least {}", plain(low)),

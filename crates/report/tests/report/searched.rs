@@ -115,6 +115,7 @@ fn found() -> Searched {
         Capacity {
             low_per_s: Some(820.0),
             high_per_s: Some(860.0),
+            asked_per_s: None,
             requests_per_iteration: Some(1.0),
             confirmed: true,
             after_overload_per_s: Some(780.0),
@@ -216,7 +217,6 @@ fn a_capacity_as_a_page() {
     insta::assert_snapshot!("page_of_a_capacity", content(&found().page()));
 }
 
-/// Outcome, and the numbers of test cases: of all, of failures, errors, and those that were skipped.
 #[test]
 fn outcomes_and_test_cases() {
     let table = [
@@ -228,15 +228,19 @@ fn outcomes_and_test_cases() {
     ];
     for (make, (outcome, counts)) in ALL.iter().zip(table) {
         let searched = make();
-        let xml = written(&searched, Format::Junit, &Style::PLAIN);
-        let report =
-            junit_parser::from_reader(xml.as_bytes()).unwrap_or_else(|error| panic!("{error}: {xml}"));
-        let suite = &report.suites[0];
-        assert_eq!([suite.tests, suite.failures, suite.errors, suite.skipped], counts, "{xml}");
-        assert_eq!(suite.cases.len() as u64, suite.tests, "{xml}");
-        assert_eq!(searched.outcome(), outcome, "{xml}");
-        assert!(suite.system_out.as_ref().is_some_and(|page| page.contains("17abcdef")), "{xml}");
+        assert_eq!(numbers_of_cases(&searched), counts);
+        assert_eq!(searched.outcome(), outcome, "{counts:?}");
     }
+}
+
+/// The numbers of test cases in a report of JUnit: of all, of failures, errors, and those that were skipped.
+fn numbers_of_cases(searched: &Searched) -> [u64; 4] {
+    let xml = written(searched, Format::Junit, &Style::PLAIN);
+    let report = junit_parser::from_reader(xml.as_bytes()).unwrap_or_else(|error| panic!("{error}: {xml}"));
+    let suite = &report.suites[0];
+    assert_eq!(suite.cases.len() as u64, suite.tests, "{xml}");
+    assert!(suite.system_out.as_ref().is_some_and(|page| page.contains("17abcdef")), "{xml}");
+    [suite.tests, suite.failures, suite.errors, suite.skipped]
 }
 
 /// That no rate holds is an outcome where all of them were tried, and none where the search ended before.
@@ -258,6 +262,36 @@ fn a_search_that_ran_out_of_time_has_not_shown_that_no_rate_holds() {
         let capacity =
             Capacity { end: end.to_owned(), low_per_s: low, high_per_s: high, ..Capacity::default() };
         assert_eq!(capacity.outcome(), outcome, "{end} {low:?} {high:?}");
+    }
+}
+
+/// A rate that was asked for decides the outcome, and is a test case.
+#[test]
+fn a_rate_that_was_asked_for_is_met_or_not_or_not_shown() {
+    for (make, asked, outcome, words, counts) in [
+        (found as fn() -> Searched, 800.0, OutcomeResult::Pass, "at least 800/s: met", [4, 0, 0, 0]),
+        (found, 820.0, OutcomeResult::Pass, "at least 820/s: met", [4, 0, 0, 0]),
+        (found, 840.0, OutcomeResult::NoVerdict, "at least 840/s: not shown", [4, 0, 1, 1]),
+        (found, 860.0, OutcomeResult::Fail, "at least 860/s: not met", [4, 1, 0, 0]),
+        (lowest, 50.0, OutcomeResult::Fail, "at least 50.0/s: not met", [4, 3, 0, 0]),
+        (
+            ended_by_time,
+            10.0,
+            OutcomeResult::NoVerdict,
+            "at least 10.0 iterations/s: not shown",
+            [4, 0, 1, 3],
+        ),
+    ] {
+        let Searched::Capacity(mut result) = make() else { panic!("it is a search") };
+        result.capacity.asked_per_s = Some(asked);
+        let searched = Searched::Capacity(result);
+        assert_eq!(searched.outcome(), outcome, "{words}");
+        for format in [Format::Text, Format::Markdown] {
+            let text = written(&searched, format, &TERMINAL);
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(searched.page().contains(words), "{words}");
+        assert_eq!(numbers_of_cases(&searched), counts, "{words}");
     }
 }
 

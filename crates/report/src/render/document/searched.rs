@@ -69,7 +69,7 @@ impl SearchDocument {
                 identity: format!("search {}", circumstances.id),
                 title: title(circumstances, "Capacity of"),
                 statement: result.capacity.statement.clone(),
-                facts: facts("search", circumstances),
+                facts: asked(result).into_iter().chain(facts("search", circumstances)).collect(),
                 notes: result.capacity.notes.clone(),
                 levels: rates(result),
                 trials: trials(result),
@@ -100,6 +100,16 @@ fn emphasis(searched: &Searched) -> Emphasis {
         (Searched::Capacity(_), _) => Emphasis::Good,
         (Searched::Sweep(_), _) => Emphasis::Plain,
     }
+}
+
+/// The rate that was asked for, with emphasis on whether it is carried.
+fn asked(result: &CapacityResult) -> Option<Fact> {
+    let emphasis = match result.capacity.outcome() {
+        OutcomeResult::Pass => Emphasis::Good,
+        OutcomeResult::Fail => Emphasis::Bad,
+        OutcomeResult::Done | OutcomeResult::NoVerdict => Emphasis::Doubtful,
+    };
+    Some(Fact::new("asked for", Line::from(Span::emphasised(emphasis, result.capacity.asked()?))))
 }
 
 fn facts(label: &'static str, circumstances: &SearchResult) -> Vec<Fact> {

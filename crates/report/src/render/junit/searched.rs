@@ -71,6 +71,15 @@ fn of_search(result: &CapacityResult) -> Vec<Case> {
         _ => Ended::Passed,
     };
     let mut cases = vec![Case { name, seconds, ended }];
+    cases.extend(capacity.asked_per_s.map(|asked| Case {
+        name: format!("the capacity is at least {}", capacity.rate(asked)),
+        seconds: 0.0,
+        ended: match outcome {
+            OutcomeResult::Pass | OutcomeResult::Done => Ended::Passed,
+            OutcomeResult::Fail => Ended::Failed(format!("it is {}", capacity.interval())),
+            OutcomeResult::NoVerdict => Ended::Skipped("the search has no answer".to_owned()),
+        },
+    }));
     cases.extend(result.search.slo.iter().map(|slo| of_objective(result, outcome, slo)));
     cases
 }
