@@ -6,6 +6,7 @@ pub(crate) mod built_in_sink;
 pub(crate) mod calibration;
 pub(crate) mod control;
 pub(crate) mod describe;
+pub(crate) mod documents;
 pub(crate) mod done_once;
 pub(crate) mod evidence;
 pub(crate) mod fleet;

@@ -46,7 +46,8 @@ pub struct Glance {
 }
 
 impl Store {
-    /// A page of the runs, without searches and sweeps, in which every one of these words occurs: in the name, the id, the URL or a tag.
+    /// A page of the runs, without searches and sweeps, in which every one of these words occurs: in the
+    /// name, the id, the URL or a tag.
     ///
     /// # Errors
     /// If the store cannot be read.

@@ -1,8 +1,11 @@
 //! The flags of `plimsoll compare` and `plimsoll history`.
 
+use std::io::{self, Write};
+
 use clap::{Args, ValueEnum};
 use plimsoll_plan::{Problem, Problems};
-use plimsoll_report::comparison::Question;
+use plimsoll_report::Style;
+use plimsoll_report::comparison::{Comparison, Question};
 use plimsoll_report::measure::{Measure, UnknownMeasure};
 
 use crate::args::save::PlaceArgs;
@@ -68,6 +71,20 @@ pub(crate) enum ComparisonFormat {
     Json,
     /// For a pull request
     Markdown,
+}
+
+impl ComparisonFormat {
+    /// Writes a comparison in this format.
+    ///
+    /// # Errors
+    /// Errors of the writer.
+    pub(crate) fn write(self, comparison: &Comparison, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Text => out.write_all(comparison.text(style).as_bytes()),
+            Self::Markdown => out.write_all(comparison.markdown().as_bytes()),
+            Self::Json => comparison.write_json(out),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

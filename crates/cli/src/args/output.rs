@@ -6,6 +6,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, Args, ValueEnum};
 use plimsoll_report::{Format, TableFormat};
 
+use crate::args::compare::ComparisonFormat;
+
 /// Flags for the formats and files of a run's output.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
@@ -100,6 +102,16 @@ impl OutputFormat {
     /// Returns true for the formats that people read, and programs do not.
     pub(crate) const fn is_for_people(self) -> bool {
         matches!(self, Self::Summary | Self::Text)
+    }
+
+    /// The same for a comparison, which has fewer formats.
+    pub(crate) const fn for_comparison(self) -> Option<ComparisonFormat> {
+        match self {
+            Self::Summary | Self::Text => Some(ComparisonFormat::Text),
+            Self::Json => Some(ComparisonFormat::Json),
+            Self::Markdown => Some(ComparisonFormat::Markdown),
+            _ => None,
+        }
     }
 
     /// The same for several runs, which have fewer formats.

@@ -8,11 +8,12 @@ use crate::args::save::PlaceArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Files that `run --json FILE` or `find --json FILE` wrote, folders of such files, quoted patterns, names, tags and ids of
-    /// saved runs, or latest
+    /// Files that --json wrote, folders of such files, quoted patterns, names, tags and ids of saved runs, or
+    /// latest
     ///
     /// Several runs are drawn over each other, and those of each further argument are compared with those of
-    /// the first. Saved runs have the most to show. A search, or a sweep, has a page of its own.
+    /// the first. Saved runs have the most to show. A search, a sweep, a comparison or a suite has a page of
+    /// its own.
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
     /// File of the page [default: report-ID.html]; - is stdout

@@ -45,7 +45,7 @@ pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure
     };
     let comparison =
         Comparison::new(describe::tool(), &a, &b, &question).map_err(comparison::incomparable)?;
-    stdout::to_stdout(|out| comparison::write(&comparison, args.output, style, out))?;
+    stdout::to_stdout(|out| args.output.write(&comparison, style, out))?;
     Ok(match comparison.refused {
         Some(_) => Exit::Invalid,
         None => comparison::exit_of(comparison.verdict, args.strict),

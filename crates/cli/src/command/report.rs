@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use plimsoll_plan::Problem;
+use plimsoll_report::{RunResult, SavedRun};
 
 use crate::args::report::ReportArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::session::documents::Drawn;
 use crate::session::page::{self, Runs, admit};
 use crate::session::result_files;
 use crate::session::saved_runs::{History, NamedRun};
@@ -19,10 +21,14 @@ pub(crate) fn command(args: &ReportArgs) -> Result<Exit, Failure> {
     let names: Vec<&str> = args.runs.iter().map(String::as_str).collect();
     let mut history = History::at(&args.place)?;
     if let [word] = names.as_slice()
-        && let Some(searched) = history.search(word)?
+        && let Some(document) = history.document(word)?
     {
-        let usual = || PathBuf::from(format!("report-{}.html", searched.circumstances().id));
-        page::write(searched.page().as_bytes(), &args.file.clone().unwrap_or_else(usual), args.quiet)?;
+        let usual = PathBuf::from(format!("report-{}.html", document.id()));
+        let page = match document.drawn()? {
+            Drawn::Page(page) => page,
+            Drawn::Runs(results) => of_results(results)?,
+        };
+        page::write(&page, args.file.as_ref().unwrap_or(&usual), args.quiet)?;
         return Ok(Exit::Success);
     }
     let read = result_files::read_runs(&names, &mut history).map_err(Failure::usage)?;
@@ -33,6 +39,19 @@ pub(crate) fn command(args: &ReportArgs) -> Result<Exit, Failure> {
     let output = args.file.clone().unwrap_or_else(|| default_file(&groups));
     page::write(&html, &output, args.quiet)?;
     Ok(Exit::Success)
+}
+
+/// The page of runs that are compared with the first of them.
+fn of_results(results: Vec<(String, RunResult)>) -> Result<Vec<u8>, Failure> {
+    if results.is_empty() {
+        return Err(Failure::usage(Problem::new("no run could be made: there is nothing to draw")));
+    }
+    admit(results.len()).map_err(Failure::usage)?;
+    let of_one = |(name, result): (String, RunResult)| {
+        let run = NamedRun { name: name.clone(), run: SavedRun::of_result(result) };
+        Runs { name, runs: vec![run] }
+    };
+    page::page(&results.into_iter().map(of_one).collect::<Vec<_>>())
 }
 
 /// `report-ID.html`, or `report-ID-ID.html` from the first run to the last.

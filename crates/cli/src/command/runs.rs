@@ -19,7 +19,6 @@ use crate::base::failure::Failure;
 use crate::base::foreign_text::{csv_cell, visible};
 use crate::base::streams::Content;
 use crate::base::{files, stdout};
-use crate::session::outputs::of_runs_only;
 use crate::session::run::exit_of;
 use crate::session::saved_runs::{History, NamedRun, label};
 use crate::session::saving::{DIGITS, failure};
@@ -59,12 +58,9 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit, Failure> {
 /// `plimsoll show`.
 pub(crate) fn show(args: &ShowArgs, style: &Style) -> Result<Exit, Failure> {
     let mut history = History::at(&args.place)?;
-    if let Some(searched) = history.search(&args.run)? {
-        let format = Format::from(args.output);
-        if !format.is_of_searches() {
-            return Err(Failure::usage(of_runs_only(format)));
-        }
-        stdout::to_stdout(|out| searched.render(format, style, out))?;
+    if let Some(document) = history.document(&args.run)? {
+        document.admit(args.output)?;
+        stdout::to_stdout(|out| document.write(args.output, style, out))?;
         return Ok(Exit::Success);
     }
     let shown = history.run(&args.run)?;

@@ -14,7 +14,6 @@ use plimsoll_report::result::ModelKind;
 use plimsoll_report::{Style, rfc3339};
 
 use crate::args::ab::AbArgs;
-use crate::args::compare::ComparisonFormat;
 use crate::base::environment::{self, RunEnvironment};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
@@ -62,8 +61,8 @@ pub(crate) fn command(args: &AbArgs, style: &Style) -> Result<Exit, Failure> {
     let (comparison, interrupted) = carry_out(sides, question, args)?;
     files::write_table(
         json.as_ref(),
-        |out| comparison::write(&comparison, args.output.output, style, out),
-        |out| comparison::write(&comparison, ComparisonFormat::Json, style, out),
+        |out| args.output.output.write(&comparison, style, out),
+        |out| comparison.write_json(out),
     )?;
     if let Some(file) = &page {
         let mut page = Vec::new();

@@ -10,7 +10,7 @@ use plimsoll_report::comparison::{Comparison, Group, Member, Question, Word};
 use crate::args::compare::ComparisonFormat;
 use crate::args::control::ControlSpec;
 use crate::args::live::LiveArgs;
-use crate::args::output::{OutputArgs, OutputFormat};
+use crate::args::output::OutputArgs;
 use crate::args::save::Saving;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
@@ -62,15 +62,10 @@ impl Outputs {
         for (other, _) in files.iter().filter(|(_, given)| *given) {
             refuse(format!("{flag} and {other} exclude each other: that is of a single run"));
         }
-        let stdout = match args.format() {
-            OutputFormat::Summary | OutputFormat::Text => ComparisonFormat::Text,
-            OutputFormat::Json => ComparisonFormat::Json,
-            OutputFormat::Markdown => ComparisonFormat::Markdown,
-            _ => {
-                refuse(format!("{flag}: there is no comparison in this format"));
-                ComparisonFormat::Text
-            }
-        };
+        let stdout = args.format().for_comparison().unwrap_or_else(|| {
+            refuse(format!("{flag}: there is no comparison in this format"));
+            ComparisonFormat::Text
+        });
         if !problems.is_empty() {
             return Err(Failure::usage(problems));
         }
@@ -120,7 +115,7 @@ pub(crate) fn command(
             Comparison::new(describe::tool(), &a, &b, question).map_err(comparison::incomparable)?;
         write_table(
             outputs.json.as_ref(),
-            |out| comparison::write(&comparison, outputs.stdout, style, out),
+            |out| outputs.stdout.write(&comparison, style, out),
             |out| comparison.write_json(out),
         )?;
         verdict = Some(comparison.verdict);

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_plan::Problem;
-use plimsoll_report::{ReadError, RunResult, SavedRun, Searched, results_from_json};
+use plimsoll_report::{ReadError, RunResult, SavedRun, results_from_json};
 use plimsoll_store::{Filter, Kind, Row, State, Store, Tag};
 
 use crate::args::save::PlaceArgs;
 use crate::base::failure::Failure;
 use crate::base::{files, process};
+use crate::session::documents::Document;
 use crate::session::evidence;
 use crate::session::saving::{failure, short};
 
@@ -144,19 +145,22 @@ impl History {
             .with_hint("`plimsoll runs` lists the runs; their ids, their names and `latest` name them")
     }
 
-    /// The search or the sweep that a word means: a file that `find --json` wrote, or one of the history;
-    /// `None` if the word means something else, or nothing.
+    /// What a word means beside runs: a file with the result of a command that makes no single run, or a
+    /// search or a sweep of the history; `None` if the word means something else, or nothing.
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn search(&mut self, word: &str) -> Result<Option<Searched>, Failure> {
+    pub(crate) fn document(&mut self, word: &str) -> Result<Option<Document>, Failure> {
         let path = Path::new(word);
         if path.is_file() {
-            return search_of_file(path).map_err(Failure::usage);
+            return document_of_file(path).map_err(Failure::usage);
         }
         let row = self.find(word)?.into_iter().next().filter(|row| row.kind != Kind::Run);
         match (row, self.store()?) {
-            (Some(row), Some(store)) => store.read_search(row.number).map_err(|error| failure(&error)),
+            (Some(row), Some(store)) => {
+                let searched = store.read_search(row.number).map_err(|error| failure(&error))?;
+                Ok(searched.map(|searched| Document::Searched(Box::new(searched))))
+            }
             _ => Ok(None),
         }
     }
@@ -235,11 +239,10 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>, Problem> {
     })
 }
 
-/// The search or the sweep whose result a file has; `None` if it has something else.
-fn search_of_file(file: &Path) -> Result<Option<Searched>, Problem> {
-    let bytes = bytes_of(file)?;
-    match Searched::from_json(&bytes) {
-        Ok(searched) => Ok(searched),
+/// The result of a command that makes no single run, in a file; `None` if it has something else.
+fn document_of_file(file: &Path) -> Result<Option<Document>, Problem> {
+    match Document::from_json(&bytes_of(file)?) {
+        Ok(document) => Ok(document),
         // It may be a run, in another form.
         Err(ReadError::NotJson(_)) => Ok(None),
         Err(error) => Err(unreadable(file, &error)),

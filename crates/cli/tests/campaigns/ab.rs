@@ -121,7 +121,18 @@ fn two_plans_are_one_run() {
     let written: Value =
         serde_json::from_slice(&std::fs::read(&json).expect("it was written")).expect("JSON");
     let (of_a, of_b) = (requests(&written, "a"), requests(&written, "b"));
+    // Symptom: "JSON, but no result of a run".
+    let again = |args: &[&str]| String::from_utf8(output(args).stdout).expect("text");
     let page = std::fs::read_to_string(&page).expect("it was written");
+    assert_eq!(again(&["report", &json, "--file", "-"]), page);
+    assert_eq!(again(&["show", &json]), text);
+    assert!(again(&["show", &json, "-o", "markdown"]).starts_with("### Load test comparison: "));
+    for args in [&["show", &json, "-o", "csv"][..], &["compare", &json, &json]] {
+        let refused = output(args);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}");
+        let said = stderr(&refused);
+        assert!(said.contains("a comparison") && said.contains("hint: "), "{args:?}: {said}");
+    }
     assert!(page.contains("B is ") || page.contains("undecided after") || page.contains("no verdict"));
     // 100 iterations of two requests.
     assert!((180..=210).contains(&(of_a + of_b)) && of_a.abs_diff(of_b) <= 10, "{of_a} {of_b}");

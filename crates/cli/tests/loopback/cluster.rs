@@ -398,6 +398,14 @@ fn a_suite_is_a_run_for_each_value_and_one_table() {
         "{}",
         finished.stderr
     );
+    // Its JSON is what it was at its end, and its page.
+    let json = std::env::temp_dir().join(format!("plimsoll-suite-{}.json", std::process::id()));
+    std::fs::write(&json, &finished.stdout).expect("it can be written");
+    let shown = run(&format!("show {} -o json", json.display()));
+    assert_eq!(shown.stdout, finished.stdout, "{}", shown.stderr);
+    let page = run(&format!("report {} --file -", json.display())).stdout;
+    assert!(page.contains("iterations 10") && page.contains("iterations 30"), "{} bytes", page.len());
+    std::fs::remove_file(&json).expect("it was written");
     // Symptom: no file, and no word about it.
     let refused = stage.run("--suite one --evidence /tmp/x");
     refused.assert_refused(2, "a suite and --evidence exclude each other");

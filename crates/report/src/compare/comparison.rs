@@ -11,7 +11,7 @@ use std::io;
 
 use plimsoll_statistics::judgement::Judgement;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Style;
 use crate::compare::interleaved::{Broken, InterleavedResult, Interleaving, statement};
@@ -19,6 +19,7 @@ use crate::compare::measure::Measure;
 use crate::contract::result::{RunResult, Tool};
 use crate::render::markdown::comparison as markdown;
 use crate::render::text::comparison as text;
+use crate::saved::reading::{ReadError, of_kind};
 
 /// The version of the contract of comparisons: raised when a field changes its meaning or goes.
 pub const COMPARISON_VERSION: u32 = 1;
@@ -79,7 +80,7 @@ impl Default for Question {
 pub struct Incomparable(pub Vec<String>);
 
 /// The result of comparing two groups of runs.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Version of this contract.
     pub schema_version: u32,
@@ -100,12 +101,12 @@ pub struct Comparison {
     /// The figures.
     pub metrics: Vec<MetricResult>,
     /// The one run in which A and B had the load at the same time; omitted if they had runs of their own.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interleaved: Option<InterleavedResult>,
 }
 
 /// Judgement of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Word {
     /// There is a change for the better that may matter.
@@ -116,6 +117,16 @@ pub enum Word {
     Same,
     /// Both no change and one that matters agree with the runs.
     Undecided,
+}
+
+impl Comparison {
+    /// Reads a comparison in JSON; `None` if it is of another kind.
+    ///
+    /// # Errors
+    /// It is no JSON, not whole, or of a later version.
+    pub fn from_json(json: &[u8]) -> Result<Option<Self>, ReadError> {
+        of_kind(json, COMPARISON_VERSION, |mark| mark.metrics.is_some())
+    }
 }
 
 impl Word {
@@ -142,7 +153,7 @@ impl From<Judgement> for Word {
 }
 
 /// Limits and confidence of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
     /// The smallest relative change that matters: 0.05 is 5 %.
     pub effect: f64,
@@ -153,7 +164,7 @@ pub struct Settings {
 }
 
 /// One group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupResult {
     /// The user's name for it.
     pub name: String,
@@ -162,7 +173,7 @@ pub struct GroupResult {
 }
 
 /// One run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunLabel {
     /// The file of its result; empty if it was not read from one.
     pub file: String,
@@ -190,7 +201,7 @@ impl RunLabel {
 }
 
 /// Something that should be known about a comparison.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// Topic of the note.
     pub code: String,
@@ -210,7 +221,7 @@ impl Note {
 }
 
 /// One figure in both groups.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricResult {
     /// Its name: as in `--metric`, with the kind of time.
     pub metric: String,
@@ -252,7 +263,7 @@ impl MetricResult {
 }
 
 /// A change from a to b.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeResult {
     /// "relative" (b / a − 1) or "absolute" (b − a, of shares).
     pub kind: String,

@@ -7,7 +7,7 @@ use plimsoll_statistics::judgement::{Judgement, Orientation, judge};
 use plimsoll_statistics::sequential::{Block, Counts, FEWEST_BLOCKS, Figure, SequentialComparison, Side};
 use plimsoll_statistics::shift::Shift;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::comparison::{ChangeResult, MetricResult, Question, Word};
 use super::measure::{Measure, TimeFigure};
@@ -25,7 +25,7 @@ const BROKEN_REQUESTS: u64 = 10;
 const BROKEN_SECONDS: f64 = 2.0;
 
 /// The run in which A and B had one load at the same time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InterleavedResult {
     /// The answer in a sentence.
     pub statement: String,
@@ -62,7 +62,7 @@ pub struct InterleavedResult {
 }
 
 /// Requests of one side of an interleaved comparison.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideResult {
     /// Requests that ended well.
     pub ok: u64,
@@ -72,10 +72,10 @@ pub struct SideResult {
     pub failure: Option<String>,
     /// Measured seconds until its last good answer, if at least ten requests and two seconds came after that;
     /// left away otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broke_at_s: Option<f64>,
     /// Requests that failed since then.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub failed_since: u64,
 }
 
@@ -120,7 +120,7 @@ struct Started {
 }
 
 /// The intervals at an instant of the run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Look {
     /// Measured seconds until then.
     pub at_s: f64,
@@ -129,7 +129,7 @@ pub struct Look {
 }
 
 /// A change as it was known at an instant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LookChange {
     /// The best estimate.
     pub estimate: f64,

@@ -153,9 +153,9 @@ impl SearchResult {
 }
 
 impl Capacity {
-    /// The outcome in the words of a run. A rate that was asked for is carried from the lower end down, and is
-    /// not from the upper end up. Without one, that no rate holds is an outcome where all of them were tried,
-    /// and none where the search ended before.
+    /// The outcome in the words of a run. A rate that was asked for is carried up to the lower end, and is not
+    /// from the upper end on. Without one, that no rate holds is an outcome where all of them were tried, and
+    /// none where the search ended before.
     pub fn outcome(&self) -> OutcomeResult {
         let (low, high) = (self.low_per_s.is_some(), self.high_per_s.is_some());
         match self.end.as_str() {
@@ -175,8 +175,8 @@ impl Capacity {
         self.asked_per_s.is_some_and(|asked| self.low_per_s.is_some_and(|low| low >= asked))
     }
 
-    /// The rate that was asked for, and whether it is carried: `at least 1,000/s: not met`; `None` if none was
-    /// asked for.
+    /// The rate that was asked for, and whether it is carried: `at least 1,000/s: not met`; `None` if there
+    /// was none.
     pub fn asked(&self) -> Option<String> {
         let met = match self.outcome() {
             OutcomeResult::Pass => "met",

@@ -2,15 +2,12 @@
 
 use std::io;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
 use crate::contract::capacity::{CAPACITY_SCHEMA_VERSION, CapacityResult, SearchResult};
 use crate::contract::result::{OutcomeResult, Tool};
 use crate::contract::sweep::{SWEEP_SCHEMA_VERSION, SweepResult};
 use crate::render::format::{Format, NotOfSearches};
 use crate::render::{Style, html, junit, markdown, text, write_json};
-use crate::saved::reading::ReadError;
+use crate::saved::reading::{ReadError, of_kind};
 
 /// The result of a search for a capacity, or of a sweep over the levels of a setting.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,28 +24,11 @@ impl Searched {
     /// # Errors
     /// It is no JSON, not whole, or of a later version.
     pub fn from_json(json: &[u8]) -> Result<Option<Self>, ReadError> {
-        /// Fields that tell these results from other JSON.
-        #[derive(Deserialize)]
-        struct Mark {
-            schema_version: Option<u32>,
-            search: Option<IgnoredAny>,
-            sweep: Option<IgnoredAny>,
+        if let Some(result) = of_kind(json, CAPACITY_SCHEMA_VERSION, |mark| mark.search.is_some())? {
+            return Ok(Some(Self::Capacity(result)));
         }
-        let Mark { schema_version, search, sweep } =
-            serde_json::from_slice(json).map_err(ReadError::NotJson)?;
-        let Some(found) = schema_version else { return Ok(None) };
-        let within = |known| if found > known { Err(ReadError::TooNew { found, known }) } else { Ok(()) };
-        match (search, sweep) {
-            (Some(_), _) => {
-                within(CAPACITY_SCHEMA_VERSION)?;
-                serde_json::from_slice(json).map(Self::Capacity).map(Some).map_err(ReadError::Broken)
-            }
-            (None, Some(_)) => {
-                within(SWEEP_SCHEMA_VERSION)?;
-                serde_json::from_slice(json).map(Self::Sweep).map(Some).map_err(ReadError::Broken)
-            }
-            (None, None) => Ok(None),
-        }
+        let sweep = of_kind(json, SWEEP_SCHEMA_VERSION, |mark| mark.sweep.is_some())?;
+        Ok(sweep.map(Self::Sweep))
     }
 
     /// The same with a name; without one it keeps what it has.

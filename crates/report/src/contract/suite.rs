@@ -11,6 +11,7 @@ use crate::build::headline::together;
 use crate::contract::result::{ModelKind, OutcomeResult, RunResult, Tool};
 use crate::contract::summary::Summary;
 use crate::render::layout::{Emphasis, Page, Row};
+use crate::saved::reading::{ReadError, of_kind};
 use crate::{Style, TableFormat};
 
 /// The version of this contract: raised when a field changes its meaning or goes, not when one is added. In
@@ -48,6 +49,28 @@ pub struct SuiteRun {
     /// Reason why it could not be made, line by line. Left away if it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error: Vec<String>,
+}
+
+impl SuiteResult {
+    /// Reads a suite in JSON; `None` if it is of another kind.
+    ///
+    /// # Errors
+    /// It is no JSON, not whole, or of a later version.
+    pub fn from_json(json: &[u8]) -> Result<Option<Self>, ReadError> {
+        of_kind(json, SUITE_SCHEMA_VERSION, |mark| mark.suite.is_some())
+    }
+
+    /// The results of the runs that could be made, each with the values of its parameters for a name:
+    /// `concurrency 128, profile balanced`.
+    pub fn named_results(self) -> Vec<(String, RunResult)> {
+        let Self { parameters, runs, .. } = self;
+        let name = |values: &BTreeMap<String, String>| {
+            let named = parameters.iter().filter_map(|name| Some(format!("{name} {}", values.get(name)?)));
+            named.collect::<Vec<_>>().join(", ")
+        };
+        let named = |SuiteRun { values, result, .. }| Some((name(&values), result?));
+        runs.into_iter().filter_map(named).collect()
+    }
 }
 
 impl SuiteRun {

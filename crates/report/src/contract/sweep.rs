@@ -142,7 +142,8 @@ pub fn schema_sweep() -> serde_json::Value {
 }
 
 impl SweepResult {
-    /// The outcome in the words of a run: nothing is judged as a whole, unless the generator spoiled all of it.
+    /// The outcome in the words of a run: nothing is judged as a whole, unless the generator spoiled all
+    /// levels.
     pub fn outcome(&self) -> OutcomeResult {
         let is_spoiled = |level: &SweepLevel| level.finding.as_deref() == Some("not_applied");
         match self.levels.iter().all(is_spoiled) {

@@ -4,7 +4,7 @@ use plimsoll_report::comparison::{Comparison, Group, Incomparable, Member, Quest
 use plimsoll_report::history::Newest;
 use plimsoll_report::measure::Measure;
 use plimsoll_report::result::Tool;
-use plimsoll_report::{History, ReadError, RunResult, Style, TableFormat};
+use plimsoll_report::{History, ReadError, RunResult, Style, TableFormat, results_from_json};
 
 use crate::{TERMINAL, fixture};
 
@@ -48,6 +48,15 @@ fn compared(a: &Group, b: &Group, question: &Question) -> Comparison {
     Comparison::new(tool(), a, b, question).expect("the runs are alike")
 }
 
+/// Written as JSON and read again it is the same comparison.
+pub(crate) fn is_read_again(comparison: &Comparison) {
+    let mut json = Vec::new();
+    comparison.write_json(&mut json).expect("writing to memory does not fail");
+    assert_eq!(Comparison::from_json(&json).expect("it is one").as_ref(), Some(comparison));
+    let error = results_from_json(&json).expect_err("it is no run");
+    assert!(error.to_string().contains("of a comparison or a suite, and a run is wanted"), "{error}");
+}
+
 fn text(comparison: &Comparison) -> String {
     comparison.text(&TERMINAL)
 }
@@ -63,6 +72,7 @@ fn text_of_a_regression() {
     b.members.iter_mut().for_each(|member| "beta".clone_into(&mut member.result.run.host.hostname));
     let comparison = compared(&group("base", 6, 0, 1), &b, &Question::default());
     assert_eq!(comparison.verdict, Word::Worse);
+    is_read_again(&comparison);
     insta::assert_snapshot!(text(&comparison));
     insta::assert_snapshot!("markdown_of_a_regression", comparison.markdown());
 }

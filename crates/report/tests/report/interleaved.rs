@@ -9,6 +9,7 @@ use plimsoll_report::interleaved::{Broken, InterleavedResult, Interleaving, brie
 use plimsoll_report::result::{ModelKind, Tool};
 
 use crate::TERMINAL;
+use crate::comparison::is_read_again;
 
 /// A block with 100 requests of each side, of which A's take 1 ms, B's `factor` times as long, and each
 /// spread over 10 %.
@@ -75,6 +76,7 @@ fn text_of_a_slower_target() {
     let slower = interleaving(question(), 120, 1.1, 0);
     let comparison = compared(&slower, None);
     assert_eq!(comparison.verdict, Word::Worse);
+    is_read_again(&comparison);
     insta::assert_snapshot!("text_of_a_slower_target", comparison.text(&TERMINAL));
     insta::assert_snapshot!("markdown_of_a_slower_target", comparison.markdown());
     let run = comparison.interleaved.as_ref().expect("it is one run");

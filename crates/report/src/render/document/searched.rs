@@ -188,7 +188,7 @@ fn everywhere<'a>(heads: impl IntoIterator<Item = &'a str>) -> impl Iterator<Ite
     heads.into_iter().map(|head| (head, Shown::Everywhere))
 }
 
-/// The first columns of levels: the value that was tried, with its finding, which is the label of a row of text.
+/// The first columns of levels: the value that was tried, and its finding, the label of a row of text.
 fn named(value: &str, has_findings: bool) -> impl Iterator<Item = (&str, Shown)> {
     let beside = if has_findings { Shown::MarkdownAndPage } else { Shown::Nowhere };
     [("", Shown::Text), (value, Shown::Everywhere), ("finding", beside)].into_iter()

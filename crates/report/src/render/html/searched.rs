@@ -121,9 +121,9 @@ impl Curve<'_> {
             let words = format!("{label}: {}, {}", short(at.0), short(at.1));
             let words = if at.1.is_finite() { words } else { format!("{label}: no time is known") };
             if *is_good {
-                plot.dot(*at, &words)
+                plot.dot(*at, &words);
             } else {
-                plot.ring(*at, &words)
+                plot.ring(*at, &words);
             }
             if self.is_labelled {
                 plot.label(*at, label);
