@@ -196,7 +196,7 @@ impl FindArgs {
     /// The flags that no plan can say, and whether each is given.
     pub(crate) fn beside_plans(&self) -> Vec<(&'static str, bool)> {
         let search = &self.search;
-        vec![
+        let own = [
             ("--sweep", search.sweep.is_some()),
             ("--from", search.from.is_some()),
             ("--to", search.to.is_some()),
@@ -204,7 +204,10 @@ impl FindArgs {
             ("--precision", search.precision.is_some()),
             ("--max-time", search.max_time.is_some()),
             ("--watch-pid", self.watch.descriptors() > 0),
-        ]
+            ("--report", self.report.is_some()),
+            ("--save", self.save.is_given()),
+        ];
+        own.into_iter().chain(self.output.beside_plans()).collect()
     }
 
     /// The sweep that was asked for instead of a search.

@@ -91,6 +91,12 @@ impl OutputArgs {
     pub(crate) const fn format(&self) -> OutputFormat {
         if self.long { OutputFormat::Text } else { self.output }
     }
+
+    /// The flags of files that no plan can say, and whether each is given.
+    pub(crate) const fn beside_plans(&self) -> [(&'static str, bool); 3] {
+        let (has_files, has_json) = (!self.out.is_empty(), self.json.is_some());
+        [("--out", has_files), ("--json", has_json), ("--step-summary", self.step_summary)]
+    }
 }
 
 impl OutputFormat {

@@ -215,8 +215,9 @@ impl RunArgs {
 
     /// The flags that no plan can say, and whether each is given.
     pub(crate) fn beside_plans(&self) -> Vec<(&'static str, bool)> {
-        let (live, output) = (&self.live, &self.output);
-        vec![
+        let live = &self.live;
+        let output = self.output.beside_plans();
+        let own = [
             ("--calibrate", self.calibrate),
             ("--repeat", self.repeat.is_some()),
             ("--slices", self.slices),
@@ -225,15 +226,13 @@ impl RunArgs {
             ("--slow-client-rate", self.slow_client_rate.is_some()),
             ("--report", self.report.is_some()),
             ("--evidence", self.evidence.evidence.is_some()),
-            ("--out", !output.out.is_empty()),
-            ("--json", output.json.is_some()),
-            ("--step-summary", output.step_summary),
             ("--save", self.save.is_given()),
             ("--control-token", self.control.is_beside_plans()),
             ("--log-sample", live.log_sample.is_some()),
             ("--failed-limit", live.failed_limit.is_some()),
             ("--watch-pid", live.watch.descriptors() > 0),
-        ]
+        ];
+        own.into_iter().chain(output).collect()
     }
 }
 

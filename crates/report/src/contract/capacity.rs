@@ -153,7 +153,7 @@ impl SearchResult {
 }
 
 impl Capacity {
-    /// The outcome in the words of a run. A rate that was asked for is carried up to the lower end, and is not
+    /// The outcome in the words of a run. A rate that was asked for is carried up to the lower end, and not
     /// from the upper end on. Without one, that no rate holds is an outcome where all of them were tried, and
     /// none where the search ended before.
     pub fn outcome(&self) -> OutcomeResult {
@@ -161,9 +161,7 @@ impl Capacity {
         match self.end.as_str() {
             _ if self.is_shown_to_carry() => OutcomeResult::Pass,
             "lowest" => OutcomeResult::Fail,
-            _ if self.asked_per_s.is_some_and(|asked| self.high_per_s.is_some_and(|high| high <= asked)) => {
-                OutcomeResult::Fail
-            }
+            _ if self.is_shown_not_to_carry() => OutcomeResult::Fail,
             _ if self.asked_per_s.is_some() => OutcomeResult::NoVerdict,
             "narrow" | "unclear" | "stopped" if low && high => OutcomeResult::Done,
             "highest" if low => OutcomeResult::Pass,
@@ -172,7 +170,11 @@ impl Capacity {
     }
 
     fn is_shown_to_carry(&self) -> bool {
-        self.asked_per_s.is_some_and(|asked| self.low_per_s.is_some_and(|low| low >= asked))
+        self.asked_per_s.zip(self.low_per_s).is_some_and(|(asked, low)| low >= asked)
+    }
+
+    fn is_shown_not_to_carry(&self) -> bool {
+        self.asked_per_s.zip(self.high_per_s).is_some_and(|(asked, high)| high <= asked)
     }
 
     /// The rate that was asked for, and whether it is carried: `at least 1,000/s: not met`; `None` if there
