@@ -69,9 +69,33 @@ fn script(word: &str, ending: &str) -> Option<String> {
     Some(format!("`plimsoll import {format} {word} > plan.yaml` makes a plan of it"))
 }
 
-/// The ready-made loads that have a flag which the command of the command line lacks, as a hint.
+/// What to do in place of a flag of documents, at a command that does not have it.
+fn instead(flag: &str, command: &str) -> Option<&'static str> {
+    Some(match (command, flag) {
+        ("find" | "ab" | "compare", "--evidence") => {
+            "evidence is of a single run: `plimsoll run --evidence FILE`, and `plimsoll verify FILE` checks it"
+        }
+        ("compare", "--report" | "--html") => "`plimsoll report A B` draws both groups and compares them",
+        ("show" | "export" | "runs", "--report" | "--html") => "`plimsoll report RUN` writes its page",
+        ("compare" | "history", "--json" | "--out") => "-o json writes it to stdout: `> comparison.json`",
+        ("ab", "--save" | "--name" | "--tag") => {
+            "a comparison is kept in a file: --json FILE, which `plimsoll show` and `report` take"
+        }
+        ("ab", "--out" | "--step-summary") => {
+            "it has -o text, json or markdown on stdout, --json and --report"
+        }
+        _ => return None,
+    })
+}
+
+/// The ready-made loads that have a flag which the command of the command line lacks, or what to do in its
+/// place, as a hint.
 pub(crate) fn owner(flag: &str, args: &[OsString]) -> Option<String> {
     let name = flag.strip_prefix("--")?;
+    let typed = args.get(1).map(|word| word.to_string_lossy().into_owned());
+    if let Some(hint) = instead(flag, typed.as_deref().unwrap_or_default()) {
+        return Some(hint.to_owned());
+    }
     let has = |command: &clap::Command| {
         command.get_arguments().any(|argument| {
             argument.get_long() == Some(name)
@@ -79,7 +103,6 @@ pub(crate) fn owner(flag: &str, args: &[OsString]) -> Option<String> {
         })
     };
     let root = Cli::command();
-    let typed = args.get(1).map(|word| word.to_string_lossy().into_owned());
     let owners: Vec<&str> = workload::NAMES
         .iter()
         .copied()
@@ -130,6 +153,24 @@ mod tests {
         }
         for line in ["http://a/x.js", "example.py", "run plan.yaml", "-c 8 http://a", "sink", "a.test/x"] {
             assert!(problem(&typed(line)).is_none(), "{line}");
+        }
+    }
+
+    /// Symptom: "`--help` lists the flags" of everything that one command has and another does not.
+    #[test]
+    fn what_a_command_has_no_flag_for_is_told() {
+        for (line, flag, hint) in [
+            ("find http://a --evidence x", "--evidence", "evidence is of a single run"),
+            ("ab http://a http://b --evidence x", "--evidence", "evidence is of a single run"),
+            ("ab http://a http://b --name x", "--name", "--json FILE"),
+            ("ab http://a http://b --step-summary", "--step-summary", "-o text, json or markdown"),
+            ("compare a b --report x", "--report", "`plimsoll report A B`"),
+            ("compare a b --json x", "--json", "-o json"),
+            ("history a --json x", "--json", "-o json"),
+            ("show a --report x", "--report", "`plimsoll report RUN`"),
+        ] {
+            let said = owner(flag, &typed(line)).unwrap_or_default();
+            assert!(said.contains(hint), "{line}: {said}");
         }
     }
 
