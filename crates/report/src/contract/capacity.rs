@@ -208,6 +208,14 @@ impl Capacity {
     }
 }
 
+impl LevelResult {
+    /// Returns `true` if its rate breaks the SLO because requests come faster than they are answered: no
+    /// share of those that were answered says it.
+    pub(crate) fn is_overloaded(&self) -> bool {
+        self.finding == "breaks" && self.shares.iter().all(|share| share.share <= share.limit)
+    }
+}
+
 impl CapacityResult {
     /// The trial that says most about a level: the longest at its rate that no overload went before.
     pub(crate) fn longest_at(&self, level: &LevelResult) -> Option<&TrialResult> {

@@ -265,6 +265,25 @@ fn a_search_that_ran_out_of_time_has_not_shown_that_no_rate_holds() {
     }
 }
 
+/// Where requests come faster than they are answered, no share of the answers breaks the objective: it is a
+/// failure all the same.
+#[test]
+fn an_overload_is_a_failure_though_no_share_says_it() {
+    let Searched::Capacity(mut result) = lowest() else { panic!("it is a search") };
+    for share in &mut result.levels[0].shares {
+        (share.share, share.low, share.high) = (0.0, None, None);
+    }
+    let searched = Searched::Capacity(result);
+    assert_eq!(numbers_of_cases(&searched), [3, 2, 0, 0]);
+    let xml = written(&searched, Format::Junit, &TERMINAL);
+    assert!(xml.contains("requests came faster than they were answered"), "{xml}");
+    let markdown = written(&searched, Format::Markdown, &TERMINAL);
+    assert!(markdown.contains("| 2.00 s | - | - |"), "{markdown}");
+    assert!(searched.page().contains("100/s breaks: 100.0, 2,100"), "{}", content(&searched.page()));
+    let sweep = sweep().page();
+    assert!(sweep.contains(">32</text>") && !sweep.contains(">connections 32</text>"), "{}", content(&sweep));
+}
+
 /// A rate that was asked for decides the outcome, and is a test case.
 #[test]
 fn a_rate_that_was_asked_for_is_met_or_not_or_not_shown() {

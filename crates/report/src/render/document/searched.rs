@@ -206,7 +206,8 @@ fn rates(result: &CapacityResult) -> Table {
         let mut row = vec![finding.clone(), figure::per_second(level.rate_per_s).into(), finding];
         row.extend(cells(result.longest_at(level).map(|trial| &trial.figures)));
         row.push(seconds(level.measured_s).into());
-        row.extend(level.shares.iter().map(share));
+        let is_known = !level.is_overloaded();
+        row.extend(level.shares.iter().map(|of_slo| if is_known { share(of_slo) } else { "-".into() }));
         row
     };
     Table::new("Rates that were tried", columns, result.levels.iter().map(row))

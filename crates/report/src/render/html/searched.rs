@@ -78,6 +78,8 @@ fn answer(page: &mut Markup, document: &SearchDocument) {
 struct Point {
     at: (f64, f64),
     label: String,
+    /// Words beside it; empty without any.
+    mark: String,
     is_good: bool,
 }
 
@@ -91,8 +93,6 @@ struct Curve<'a> {
     limit: Option<(f64, &'a str)>,
     /// The ends of the capacity.
     capacity: Option<[f64; 2]>,
-    /// `true` if the words of points stand beside them.
-    is_labelled: bool,
 }
 
 impl Curve<'_> {
@@ -117,7 +117,7 @@ impl Curve<'_> {
             plot.label((0.0, limit), objective);
         }
         plot.line(self.points.iter().map(|point| point.at));
-        for Point { at, label, is_good } in &self.points {
+        for Point { at, label, mark, is_good } in &self.points {
             let words = format!("{label}: {}, {}", short(at.0), short(at.1));
             let words = if at.1.is_finite() { words } else { format!("{label}: no time is known") };
             if *is_good {
@@ -125,8 +125,8 @@ impl Curve<'_> {
             } else {
                 plot.ring(*at, &words);
             }
-            if self.is_labelled {
-                plot.label(*at, label);
+            if !mark.is_empty() {
+                plot.label(*at, mark);
             }
         }
         Some(plot.finish())
@@ -175,6 +175,7 @@ fn of_objective<'a>(result: &CapacityResult, number: usize, slo: &'a str) -> Opt
     let point = |level: &LevelResult, value| Point {
         at: (level.rate_per_s, value),
         label: format!("{} {}", figure::per_second(level.rate_per_s), level.finding.replace('_', " ")),
+        mark: String::new(),
         is_good: level.finding == "holds",
     };
     let curve = |title, y_title, limit, points| Curve {
@@ -184,7 +185,6 @@ fn of_objective<'a>(result: &CapacityResult, number: usize, slo: &'a str) -> Opt
         points,
         limit: Some((limit, slo)),
         capacity: ends(result),
-        is_labelled: false,
     };
     let farthest = result.capacity.high_per_s.map_or(f64::INFINITY, |high| high * ABOVE_CAPACITY);
     let levels = || result.levels.iter().filter(move |level| level.rate_per_s <= farthest);
@@ -202,7 +202,8 @@ fn of_objective<'a>(result: &CapacityResult, number: usize, slo: &'a str) -> Opt
     if shares().all(|(_, share)| share.share < limit * NEAR_LIMIT) {
         return None;
     }
-    let points = shares().map(|(level, share)| point(level, share.share * 100.0)).collect();
+    let value = |level: &LevelResult, share: f64| if level.is_overloaded() { f64::INFINITY } else { share };
+    let points = shares().map(|(level, share)| point(level, value(level, share.share * 100.0))).collect();
     Some(curve(format!("Requests that break {slo}, by rate"), "%", limit * 100.0, points))
 }
 
@@ -220,11 +221,11 @@ fn of_sweep(result: &SweepResult) -> Vec<String> {
         let point = |level: &SweepLevel| {
             let label = format!("{} {}", result.setting, level.value);
             let is_good = !matches!(level.finding.as_deref(), Some("breaks" | "not_applied"));
-            Some(Point { at: of(level)?, label, is_good })
+            Some(Point { at: of(level)?, label, mark: level.value.to_string(), is_good })
         };
         let points = result.levels.iter().filter_map(point).collect();
         let title = title.to_owned();
-        Curve { title, x_title, y_title, points, limit: None, capacity: None, is_labelled: true }.drawn()
+        Curve { title, x_title, y_title, points, limit: None, capacity: None }.drawn()
     };
     let charts = [
         curve(

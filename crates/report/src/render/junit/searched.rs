@@ -93,7 +93,11 @@ fn of_objective(result: &CapacityResult, outcome: OutcomeResult, slo: &str) -> C
         (Some(low), ..) => (format!("{slo} up to {}", figure::per_second(low)), Ended::Passed),
         (None, OutcomeResult::Fail, Some(level)) => {
             let broken = share(level).filter(|share| share.share > share.limit);
-            let ended = broken.map_or(Ended::Passed, |share| Ended::Failed(breaking(&share)));
+            let overloaded = || match level.is_overloaded() {
+                true => Ended::Failed("requests came faster than they were answered".to_owned()),
+                false => Ended::Passed,
+            };
+            let ended = broken.map_or_else(overloaded, |share| Ended::Failed(breaking(&share)));
             (format!("{slo} at {}", figure::per_second(level.rate_per_s)), ended)
         }
         _ => (slo.to_owned(), Ended::Skipped("the search has no answer".to_owned())),
