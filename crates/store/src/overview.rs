@@ -166,10 +166,12 @@ fn pattern(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_report::Searched;
     use rusqlite::Connection;
 
     use super::*;
     use crate::schema::{MIGRATIONS, migrate};
+    use crate::{Kind, Labels, Tag};
 
     /// A store with 10,000 runs, a second after one another; the tenth of each ten goes on, and is tagged.
     fn store() -> Store {
@@ -197,6 +199,39 @@ mod tests {
         assert_eq!(store.page(&[], 9_995, 10).unwrap().rows.len(), 5);
         assert_eq!(store.page(&[], 20_000, 10).unwrap().rows.len(), 0);
         assert_eq!(store.page(&[], 0, 10_000).unwrap().rows.len(), 10_000);
+    }
+
+    /// A search is listed and named as runs are, and nobody who opens a run of a page gets one.
+    #[test]
+    fn a_search_is_in_lists_and_on_no_page_of_runs() {
+        let json = r#"{"schema_version": 1, "tool": {"name": "plimsoll", "version": "1"},
+            "search": {"id": "abcdef01", "seed": 1, "started_at": "t", "started_at_unix_ns": 20000000000000,
+                "duration_s": 9.5, "args": [], "plan_hash": "hash", "load": "open", "slo": [],
+                "confidence": 0.95, "targets": ["http://b.test/"], "precision": 0.05, "trial_s": 2.0, "host": {"hostname": "",
+                "kernel": "", "cpu_model": "", "cpus": 1, "governor": null, "memory_bytes": 0,
+                "soft_descriptors": 0}},
+            "capacity": {"low_per_s": 800.0, "high_per_s": 835.0, "requests_per_iteration": 1.0,
+                "confirmed": true, "after_overload_per_s": null, "end": "narrow", "statement": "",
+                "notes": []},
+            "levels": [], "trials": []}"#;
+        let searched = Searched::from_json(json.as_bytes()).unwrap().expect("it is a search");
+        let mut store = store();
+        let before = store.glance(3).unwrap();
+        let tags = vec![Tag { name: "branch".to_owned(), value: "main".to_owned() }];
+        store.keep(&searched, &Labels { name: Some("cap".to_owned()), tags: tags.clone() }).unwrap();
+        let row = store.latest(0).unwrap().expect("it began last");
+        assert_eq!((row.kind, row.name.as_deref(), &row.tags), (Kind::Search, Some("cap"), &tags));
+        let said = (row.answer.as_deref(), row.outcome.as_deref(), row.target.as_str());
+        assert_eq!(said, (Some("800/s to 835/s"), Some("done"), "http://b.test/"));
+        assert_eq!(store.by_id("abcd").unwrap(), [row.clone()]);
+        assert_eq!(store.read_search(row.number).unwrap(), Some(searched));
+        assert_eq!(store.read(row.number).unwrap(), None);
+        assert_eq!(store.read_search(1).unwrap(), None, "it is a run");
+        assert_eq!(store.page(&[], 0, 1).unwrap().total, 10_000);
+        assert_eq!(store.glance(3).unwrap(), before);
+        assert_eq!(store.outline("abcdef01").unwrap(), None);
+        store.remove(&[row.number]).unwrap();
+        assert_eq!(store.by_id("abcd").unwrap(), []);
     }
 
     #[test]
