@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((row.kind, row.name.as_deref(), &row.tags), (Kind::Search, Some("cap"), &tags));
         let said = (row.answer.as_deref(), row.outcome.as_deref(), row.target.as_str());
         assert_eq!(said, (Some("800/s to 835/s"), Some("done"), "http://b.test/"));
-        assert_eq!(store.by_id("abcd").unwrap(), [row.clone()]);
+        assert_eq!(store.by_id("abcd").unwrap(), std::slice::from_ref(&row));
         assert_eq!(store.read_search(row.number).unwrap(), Some(searched));
         assert_eq!(store.read(row.number).unwrap(), None);
         assert_eq!(store.read_search(1).unwrap(), None, "it is a run");

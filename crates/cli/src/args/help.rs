@@ -12,7 +12,7 @@ Examples:
   plimsoll http://127.0.0.1:8080/ --threshold 'p99<50ms'   exit code 99 if that does not hold
   plimsoll find http://127.0.0.1:8080/ --slo 'p99<50ms'    the rate up to which it holds
   plimsoll compare before.json after.json                  better, worse, or undecided
-  plimsoll import k6 script.js > plan.yaml                 also JMeter, Gatling, Locust, Postman, HAR, curl …
+  plimsoll import k6 script.js > plan.yaml                 also JMeter, Locust, Postman, HAR, curl …
   plimsoll ui                                              plans and runs in the browser
 
 `plimsoll URL` is the same as `plimsoll run URL`. `plimsoll help COMMAND` says more.";

@@ -231,7 +231,8 @@ fn is_import(error: &clap::Error) -> bool {
         Some(ContextValue::StyledStr(usage)) => usage.to_string(),
         _ => error.to_string(),
     };
-    usage.contains("plimsoll import")
+    // Its own line, and not one of the examples of all commands.
+    usage.lines().any(|line| line.trim_start().starts_with("Usage: plimsoll import"))
 }
 
 /// Kinds of calls of the Internet Computer's generator that mix several methods.

@@ -114,11 +114,11 @@ pub(crate) struct Answer {
 impl Answer {
     /// Returns the value of a field by its name, the last of several.
     pub(crate) fn field(&self, name: &str) -> Option<&[u8]> {
-        let fields = self.head.split(|byte| *byte == b'\n').filter_map(|line| {
+        let mut fields = self.head.split(|byte| *byte == b'\n').filter_map(|line| {
             let colon = line.iter().position(|byte| *byte == b':')?;
             Some((&line[..colon], line[colon + 1..].trim_ascii()))
         });
-        fields.filter(|(of, _)| of.eq_ignore_ascii_case(name.as_bytes())).last().map(|(_, value)| value)
+        fields.rfind(|(of, _)| of.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 }
 

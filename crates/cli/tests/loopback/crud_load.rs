@@ -492,7 +492,8 @@ fn aborted_writes_are_uncertain_and_no_failures() {
 /// Symptom: `--rps` counted iterations of all steps, so that creates which failed made the load smaller.
 #[test]
 fn a_rate_of_requests_is_kept_where_creates_fail() {
-    let flags = "--crud-create-method POST --crud-update-method PUT --crud-delete-method DELETE --rps 100 -c 1 -d 1s";
+    let flags =
+        "--crud-create-method POST --crud-update-method PUT --crud-delete-method DELETE --rps 100 -c 1 -d 1s";
     for (faults, unit) in [("", ""), ("--fail 60%:500", ""), ("--fail 60%:500", "--rate-of requests")] {
         let sink = Sink::start(faults);
         let finished = run(&format!("{} {flags} {unit} --no-preflight -o json", sink.url()));

@@ -10,7 +10,7 @@ use crate::loopback::sink::Sink;
 use plimsoll_testkit::{machine, verdict};
 
 /// Commands that are not run here, and why; all are read by the unit test of the same name.
-const NOT_RUN: [(&str, &str); 17] = [
+const NOT_RUN: [(&str, &str); 19] = [
     ("ShareGPT.json", "the reader's prompts and key"),
     ("https://", "the reader's certificate"),
     ("--http2", "the reader's server"),
@@ -28,6 +28,8 @@ const NOT_RUN: [(&str, &str); 17] = [
     ("lab-", "the reader's machines"),
     ("--evidence-key", "the reader's key"),
     ("--proxy", "tests of proxies do this"),
+    ("capacity.json", "tests of searches do this"),
+    ("ab.json", "tests of comparisons do this"),
 ];
 
 /// The stage on which commands are run: plans, results, runs in the history, and a sink.
