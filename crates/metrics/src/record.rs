@@ -825,8 +825,8 @@ impl RunRecord {
         (share >= PUSHED_SHARE).then_some(share)
     }
 
-    /// The length of the measured part and of the drain, up to the end of the last interval in which content of
-    /// streams came: what hangs to the end of a drain makes no rate smaller.
+    /// The length of the measured part and of the drain, up to the end of the last interval in which content
+    /// of streams came: what hangs to the end of a drain makes no rate smaller.
     pub fn streamed(&self) -> Nanos {
         let with_content = self.cells().filter(|cell| !cell.warmup && cell.content_events > 0);
         let last = with_content.map(|cell| cell.at.since(self.warmup)).max();

@@ -176,8 +176,8 @@ impl Resolver<'_> {
         Some(Schedule { profile, users, end, warmup, phases })
     }
 
-    /// Reads the unit that the rate counts. h2loadrunner's `--rps` for the requests `of_crud` counts requests:
-    /// where a create fails, the next one takes the place of what would have followed.
+    /// Reads the unit that the rate counts. h2loadrunner's `--rps` for the requests `of_crud` counts
+    /// requests: where a create fails, the next one takes the place of what would have followed.
     pub(crate) fn rate_of(&mut self, patch: &PlanPatch, open: bool, of_crud: bool) -> Option<RateUnit> {
         let unit = self.read(patch.rate_of.as_ref(), |text| match text {
             "iterations" => Ok(RateUnit::Iterations),

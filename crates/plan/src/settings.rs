@@ -543,11 +543,11 @@ settings! {
         "Request" {
             /// Follow redirects, also to other servers, at most N in a row [default: 10]
             follow_redirects: Value = flag().value("N").optional(""),
-            /// Name each request to its server for tracing: the header `traceparent` (W3C Trace Context). SHARE
-            /// is the part of them that is marked as sampled [default: 100%]
+            /// Name each request to its server for tracing: the header `traceparent` (W3C Trace Context).
+            /// SHARE is the part of them that is marked as sampled [default: 100%]
             ///
-            /// Reports have the trace ids of the slowest and of failed requests. A header of that name which is
-            /// given by the plan or by -H stays.
+            /// Reports have the trace ids of the slowest and of failed requests. A header of that name which
+            /// is given by the plan or by -H stays.
             trace_context: Value = flag().value("SHARE").optional("100%"),
             /// Link to a trace in reports: a URL with ${trace_id} in it
             trace_link: Value = flag().value("URL"),

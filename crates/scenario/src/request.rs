@@ -524,7 +524,8 @@ impl RequestTemplate {
         self.front.needs_clock() || self.measured().is_some_and(Template::needs_clock)
     }
 
-    /// Returns `true` if the request names itself in the traces of its server: by `${traceparent}` in its head.
+    /// Returns `true` if the request names itself in the traces of its server: by `${traceparent}` in its
+    /// head.
     pub fn is_traced(&self) -> bool {
         self.front.slots().any(|slot| matches!(slot, Slot::Traceparent { .. }))
     }

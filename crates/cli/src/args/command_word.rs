@@ -16,8 +16,8 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Look at results", &["runs", "show", "report", "compare", "history", "export", "verify", "merge", "rm"]),
     ("Servers to test against", &["sink", "target", "cluster", "demo"]),
     ("Several machines", &["fleet", "agent"]),
-    ("Other protocols", &["grpc", "ws", "llm"]),
-    ("Ready-made loads", &["crud", "cache", "ingest", "canister"]),
+    ("Other protocols", &workload::PROTOCOLS),
+    ("Ready-made loads", &workload::READY_MADE),
     ("This program", &["schema", "completions", "man"]),
     ("", &["reference"]),
 ];

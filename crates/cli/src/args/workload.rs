@@ -98,7 +98,11 @@ pub(crate) enum WorkloadCommand {
     Ws(Box<WebSocketArgs>),
 }
 
-/// Names of the commands, in the order of help.
+/// Names of the commands for other protocols, in the order of help.
+pub(crate) const PROTOCOLS: [&str; 3] = ["grpc", "ws", "llm"];
+/// Names of those for the requests of other load generators, in the order of help.
+pub(crate) const READY_MADE: [&str; 4] = ["crud", "cache", "ingest", "canister"];
+/// Names of the commands.
 pub(crate) const NAMES: [&str; 7] = ["cache", "crud", "canister", "ingest", "llm", "grpc", "ws"];
 
 /// Names of the plans that the commands make, each with its settings and the flags that these come from.

@@ -1,4 +1,4 @@
-//! Where slow requests come from: the slowest and the first failed ones are named as their server's traces are.
+//! Where slow requests come from: the slowest and the first failed ones are named as their traces are.
 
 use std::collections::{BTreeMap, BTreeSet};
 

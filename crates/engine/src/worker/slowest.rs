@@ -6,8 +6,8 @@ use plimsoll_metrics::{SlowRequest, Slowest};
 /// The slowest requests of each step so far.
 #[derive(Debug)]
 pub(super) struct SlowestOfSteps {
-    /// The response times above which requests are to be noted, by step: each request is compared with one, so
-    /// they stand together.
+    /// The response times above which requests are to be noted, by step: each request is compared with one,
+    /// so they stand together.
     floors: Vec<Nanos>,
     all: Vec<Slowest>,
 }

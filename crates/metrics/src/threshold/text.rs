@@ -485,8 +485,8 @@ fn unknown(part: &Part<'_>) -> ThresholdError {
     let hint = match habit.or(near) {
         Some(name) => format!("write {name}"),
         None => "write p99 (any percentile), min, mean, max, stdev, error_rate, timeout_rate, rate, failed, \
-                 timed_out, checks, dropped, the class of an error such as status_5xx, or of streams goodput, \
-                 ttft.p99, itl.p99 or tpot.p50, of messages lag.p99"
+                 timed_out, checks, dropped, the class of an error such as status_5xx, or of streams \
+                 goodput, ttft.p99, itl.p99 or tpot.p50, of messages lag.p99"
             .to_owned(),
     };
     part.error(format!("`{}` is not a figure", part.text), hint)

@@ -105,8 +105,8 @@ pub struct GoodputResult {
 }
 
 impl EventStreamsResult {
-    /// The streams of a record whose content came within this time: what comes after the end of the load is in
-    /// it, and would be a rate that nobody has sent without its time.
+    /// The streams of a record whose content came within this time: what comes after the end of the load is
+    /// in it, and would be a rate that nobody has sent without its time.
     pub(crate) fn new(record: &EventStreamRecord, answered: Nanos) -> Self {
         let per_second = |count: u64| {
             let seconds = answered.as_secs_f64();

@@ -9,7 +9,8 @@ use super::write::HEX;
 /// Bytes of a value of `traceparent` (W3C Trace Context, level 1, section 3.2).
 pub(super) const TRACEPARENT_LEN: usize = 55;
 
-/// What tells the traces of one sender from those of others. The default one is for requests that nobody sends.
+/// What tells the traces of one sender from those of others. The default one is for requests that nobody
+/// sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceKey([u64; 2]);
 
@@ -40,8 +41,8 @@ const fn mixed(mut number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// Returns `true` if the trace is one of the share that is to be recorded, of which `most` is the largest part of
-/// 2^32; the same id always gives the same answer.
+/// Returns `true` if the trace is one of the share that is to be recorded: `most` of 2^32, and all for the
+/// largest number. An id always has the same answer.
 pub(super) const fn is_sampled(id: u128, most: u32) -> bool {
     most == u32::MAX || (mixed(id as u64) >> 32) < most as u64
 }

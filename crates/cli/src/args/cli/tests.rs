@@ -116,8 +116,8 @@ fn a_mistyped_command_does_not_become_a_host() {
         problem.hint.as_deref(),
         Some(
             "commands: run, check, explain, try, find, ab, calibrate, import, record, ui, runs, show, report, compare, \
-             history, export, verify, merge, rm, sink, target, cluster, demo, fleet, agent, cache, crud, \
-             canister, ingest, llm, grpc, ws, schema, completions, man; \
+             history, export, verify, merge, rm, sink, target, cluster, demo, fleet, agent, grpc, ws, llm, \
+             crud, cache, ingest, canister, schema, completions, man; \
              for a host write http://webserver/"
         )
     );

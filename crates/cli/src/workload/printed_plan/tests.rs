@@ -70,7 +70,7 @@ scenarios:
 const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
 
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
-const SETTINGS: [(&str, &str); 76] = [
+const SETTINGS: [(&str, &str); 78] = [
     ("connections", "--connections 7"),
     ("connections", "-c 128"),
     ("iterations", "--iterations 900"),
@@ -93,6 +93,8 @@ const SETTINGS: [(&str, &str); 76] = [
     ("connect_timeout", "--connect-timeout 3s"),
     ("seed", "--seed 8"),
     ("follow_redirects", "--follow-redirects=3"),
+    ("trace_context", "--trace-context=5%"),
+    ("trace_link", "--trace-link https://traces.test/${trace_id}"),
     ("basic", "--basic me:topsecret"),
     ("bearer", "--bearer topsecret"),
     ("bearer", "--token topsecret"),
