@@ -34,8 +34,8 @@ pub enum Slot {
     Worker,
     /// `uuid`: a random UUID (RFC 9562, version 4).
     Uuid,
-    /// `traceparent`, `traceparent(share)`: the header of W3C Trace Context, with the [id](TraceKey::id_of) of
-    /// the request.
+    /// `traceparent`, `traceparent(share)`: the header of W3C Trace Context, with the [id](TraceKey::id_of)
+    /// of the request.
     Traceparent {
         /// Share of the requests whose servers are to record their traces, in parts of 2^32 - 1.
         sampled: u32,
