@@ -117,17 +117,10 @@ struct Pending {
 impl IntervalMerger {
     /// A merger for that many workers, of intervals of a second.
     pub const fn new(workers: usize) -> Self {
-        let outline = Outline {
-            scenarios: Vec::new(),
-            steps: Vec::new(),
-            awaited: Vec::new(),
-            phases: Vec::new(),
-            paces_requests: false,
-        };
         Self {
             workers,
             length: SECOND,
-            outline,
+            outline: Outline::EMPTY,
             cuts: Vec::new(),
             last_end: Nanos::ZERO,
             pending: BTreeMap::new(),

@@ -73,6 +73,15 @@ impl PhaseOutline {
 }
 
 impl Outline {
+    /// That of a plan without any.
+    pub const EMPTY: Self = Self {
+        scenarios: Vec::new(),
+        steps: Vec::new(),
+        awaited: Vec::new(),
+        phases: Vec::new(),
+        paces_requests: false,
+    };
+
     /// The name of each step and that of its scenario: empty where the step is alone in it, of which the name
     /// would say nothing.
     pub fn step_names(&self) -> Vec<(String, String)> {

@@ -13,7 +13,7 @@ use crate::script;
 use crate::security::basic_authorization;
 use crate::targets::Servers;
 use crate::url::Url;
-use crate::{PlanPatch, Problem, Protocol};
+use crate::{Plan, PlanPatch, Problem, Protocol};
 
 /// The header of W3C Trace Context.
 const TRACEPARENT: &str = "traceparent";
@@ -187,6 +187,25 @@ impl Resolver<'_> {
             headers.push((TRACEPARENT.to_owned(), value));
         }
         complete.then_some(headers)
+    }
+
+    /// Refuses settings of traces where no request has one.
+    pub(crate) fn check_traces(&mut self, patch: &PlanPatch, plan: &Plan) {
+        if plan.steps.iter().any(|step| step.request.is_traced()) {
+            return;
+        }
+        let unused = [
+            (patch.trace_link.as_ref(), "name the requests to their server: --trace-context"),
+            (
+                patch.trace_context.as_ref(),
+                "leave it out: they have a header `traceparent` of their own, or no header",
+            ),
+        ];
+        for (given, hint) in unused {
+            let Some(given) = given else { continue };
+            let problem = given.problem(format!("{} has no effect: no request names a trace", given.by));
+            self.problems.push(problem.with_hint(hint));
+        }
     }
 
     /// Reads the link to a trace.

@@ -415,6 +415,7 @@ impl Resolver<'_> {
         plan.teardown = teardown.filter(|_| is_here).map(|steps| Arc::new(plan.once(*steps)));
         self.check_thresholds(&thresholds, &plan);
         self.check_goodput(patch, &plan);
+        self.check_traces(patch, &plan);
         self.check_user_rows(&plan);
         Some(plan)
     }

@@ -547,7 +547,7 @@ settings! {
             /// SHARE is the part of them that is marked as sampled [default: 100%]
             ///
             /// Reports have the trace ids of the slowest and of failed requests. A header of that name which
-            /// is given by the plan or by -H stays.
+            /// a step has stays.
             trace_context: Value = flag().value("SHARE").optional("100%"),
             /// Link to a trace in reports: a URL with ${trace_id} in it
             trace_link: Value = flag().value("URL"),

@@ -85,10 +85,22 @@ fn a_share_is_sampled_and_a_header_of_the_plan_stays() {
     let sampled = all.iter().filter(|(_, flags)| flags == "01").count();
     assert!((20..90).contains(&sampled), "{sampled} of {}", all.len());
     let own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let result = run(&format!("{url}/b -n 3 -c 1 --trace-context -H traceparent:{own} -o json")).result();
+    let plan = json!({
+        "targets": {"t": url},
+        "run": {"users": 1, "iterations": 3, "trace_context": true},
+        "scenarios": [{"steps": [
+            {"name": "own", "get": "/b", "headers": {"traceparent": own}},
+            {"name": "ours", "get": "/c"},
+        ]}],
+    });
+    let file = folder.write("plan.json", plan.to_string());
+    let result = run(&format!("run {file} -o json")).result();
     assert!(seen(&folder)["/b"].iter().all(|(id, _)| id == "0af7651916cd43dd8448eb211c80319c"));
-    // Its trace is not ours to name.
-    assert!(result["by_step"][0]["slowest"][0]["trace_id"].is_null(), "{result:#}");
+    let named = |step: usize| result["by_step"][step]["slowest"][0]["trace_id"].as_str().is_some();
+    // The trace of the other header is not ours to name.
+    assert_eq!([named(0), named(1)], [false, true], "{result:#}");
+    run(&format!("{url}/d --trace-context -H traceparent:{own}"))
+        .assert_refused(2, "--trace-context has no effect");
 }
 
 /// Traces differ from run to run, and the load is the same one.
@@ -116,8 +128,11 @@ fn the_slowest_requests_are_in_reports_and_evidence() {
 #[test]
 fn links_and_shares_that_are_none_are_refused() {
     run("http://127.0.0.1:1/ --trace-context=2").assert_refused(2, "--trace-context: `2` is not a share");
+    run("http://127.0.0.1:1/ --trace-link https://traces.test/${trace_id}")
+        .assert_refused(2, "--trace-link has no effect");
+    run("cache --server 127.0.0.1:1 --trace-context").assert_refused(2, "--trace-context has no effect");
     for link in ["https://traces.test/", "javascript:alert(${trace_id})"] {
-        run(&format!("http://127.0.0.1:1/ --trace-link {link}"))
+        run(&format!("http://127.0.0.1:1/ --trace-context --trace-link {link}"))
             .assert_refused(2, "--trace-link: a link to a trace");
     }
 }

@@ -99,14 +99,7 @@ mod tests {
     const SECOND: Nanos = Nanos::from_secs(1);
 
     fn merger() -> ProcessMerger {
-        let outline = Outline {
-            scenarios: Vec::new(),
-            steps: Vec::new(),
-            awaited: Vec::new(),
-            phases: Vec::new(),
-            paces_requests: false,
-        };
-        ProcessMerger::new(&[0, 2, 4], SECOND, outline, Vec::new())
+        ProcessMerger::new(&[0, 2, 4], SECOND, Outline::EMPTY, Vec::new())
     }
 
     fn interval(second: u64, ok: u64, drain: bool) -> Interval {

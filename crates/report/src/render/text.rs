@@ -43,7 +43,10 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
         table(&mut page, &document.steps);
         document.step_examples.iter().for_each(|line| page.line(line));
     }
-    table(&mut page, &document.slowest);
+    if !document.slowest.is_empty() {
+        page.heading("slowest requests");
+        table(&mut page, &document.slowest);
+    }
     phases(&mut page, &document.phases);
     answers(&mut page, &document);
     facts(&mut page, &document.connections);

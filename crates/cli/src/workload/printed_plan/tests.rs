@@ -94,7 +94,7 @@ const SETTINGS: [(&str, &str); 78] = [
     ("seed", "--seed 8"),
     ("follow_redirects", "--follow-redirects=3"),
     ("trace_context", "--trace-context=5%"),
-    ("trace_link", "--trace-link https://traces.test/${trace_id}"),
+    ("trace_link", "--trace-context --trace-link https://traces.test/${trace_id}"),
     ("basic", "--basic me:topsecret"),
     ("bearer", "--bearer topsecret"),
     ("bearer", "--token topsecret"),
