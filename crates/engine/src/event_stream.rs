@@ -383,8 +383,8 @@ impl StreamFacts {
         self.api = self.api.or(said.api);
         if let Some(usage) = said.usage {
             self.tokens = usage.completion_tokens.or(self.tokens);
-            // Some that count in two events have 0 in one of them.
             self.reasoning_tokens = usage.reasoning_tokens.unwrap_or(self.reasoning_tokens);
+            // Some that count in two events have 0 in one of them.
             self.prompt_tokens = usage.prompt_tokens.filter(|tokens| *tokens > 0).or(self.prompt_tokens);
         }
         if !said.content {

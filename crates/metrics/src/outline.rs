@@ -14,7 +14,8 @@ pub struct Outline {
     pub scenarios: Vec<ScenarioOutline>,
     /// Names of the steps of all scenarios.
     pub steps: Vec<String>,
-    /// What each of the steps awaits: those beyond its end await an [answer](Awaited::Answer).
+    /// Kind of response that each step awaits; steps beyond the end of the list await an
+    /// [answer](Awaited::Answer).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaited: Vec<Awaited>,
     /// The phases of the run, in order and without gaps from its start on; empty if the plan names none.
@@ -23,7 +24,7 @@ pub struct Outline {
     pub paces_requests: bool,
 }
 
-/// What a step awaits, and so whose time its service time is.
+/// Kind of response that a step awaits: it says who decides how long the step takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Awaited {

@@ -81,7 +81,7 @@ pub struct StepRecord {
     pub name: String,
     /// Name of its scenario, for the report; empty if the plan does not name any.
     pub scenario: String,
-    /// What its requests await.
+    /// Kind of response that the requests await.
     #[serde(default, skip_serializing_if = "Awaited::is_answer")]
     pub awaited: Awaited,
     /// Ended well / ended badly / no answer in time.

@@ -94,7 +94,7 @@ impl Standstill {
     }
 }
 
-/// What happens to connections to a server that is gone, or of which only something in front is left.
+/// Failures of connections to a server that is gone, or behind a proxy that is left without one.
 const GONE: [(ErrorClass, &str); 3] = [
     (ErrorClass::ConnectRefused, "every connection was refused"),
     (ErrorClass::Reset, "every connection was reset"),

@@ -144,7 +144,8 @@ impl Plan {
         }
     }
 
-    /// What each step awaits. A message is an answer if the step just before it sends one and awaits none.
+    /// Kind of response that each step awaits. A message is an answer if the step just before sends one and
+    /// awaits none.
     fn awaited(&self) -> Vec<Awaited> {
         let of_step = |step: &Step| match (step.request.websocket(), step.handler.event_stream()) {
             (Some(WebSocketAction::Receive), _) => Awaited::Push,

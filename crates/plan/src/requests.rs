@@ -17,7 +17,7 @@ use crate::{Plan, PlanPatch, Problem, Protocol};
 
 /// The header of W3C Trace Context.
 const TRACEPARENT: &str = "traceparent";
-/// What is wrong with a text that is no link to a trace.
+/// Problem with a text that is no link to a trace.
 const NO_LINK: &str = "a link to a trace begins with http:// or https:// and has ${trace_id} in it";
 
 /// Reads a link to a trace.

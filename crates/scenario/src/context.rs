@@ -15,7 +15,7 @@ pub struct Context<'a> {
     pub index: u64,
     /// Position of the step among those of the plan.
     pub step: u32,
-    /// What tells the traces of requests from those of other processes.
+    /// Random part of trace ids, which differs between senders.
     pub trace_key: TraceKey,
     /// Index of the worker that renders.
     pub worker: u32,

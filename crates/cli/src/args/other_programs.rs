@@ -69,7 +69,7 @@ fn script(word: &str, ending: &str) -> Option<String> {
     Some(format!("`plimsoll import {format} {word} > plan.yaml` makes a plan of it"))
 }
 
-/// What to do in place of a flag of documents, at a command that does not have it.
+/// Hint for a flag that writes a document, typed at a command that lacks the flag.
 fn instead(flag: &str, command: &str) -> Option<&'static str> {
     Some(match (command, flag) {
         ("find" | "ab" | "compare", "--evidence") => {

@@ -110,7 +110,7 @@ impl OutputFormat {
         matches!(self, Self::Summary | Self::Text)
     }
 
-    /// The same for a comparison, which has fewer formats.
+    /// Returns the format of a comparison with this name; `None` if comparisons have no such format.
     pub(crate) const fn for_comparison(self) -> Option<ComparisonFormat> {
         match self {
             Self::Summary | Self::Text => Some(ComparisonFormat::Text),

@@ -11,7 +11,7 @@ use crate::args::output::OutputFormat;
 use crate::base::failure::Failure;
 use crate::session::outputs::of_runs_only;
 
-/// What is drawn of a document.
+/// Page of a document, or the runs that a page shows.
 pub(crate) enum Drawn {
     /// A page of its own.
     Page(Vec<u8>),
@@ -19,7 +19,7 @@ pub(crate) enum Drawn {
     Runs(Vec<(String, RunResult)>),
 }
 
-/// The result of such a command.
+/// Result of a command that makes no single run.
 pub(crate) enum Document {
     Searched(Box<Searched>),
     Comparison(Box<Comparison>),
@@ -30,7 +30,7 @@ impl Document {
     /// Reads a result in JSON; `None` if it is that of a run, or something else.
     ///
     /// # Errors
-    /// It is no JSON, not whole, or of a later version.
+    /// The text is no JSON, the result is not whole, or a later version wrote it.
     pub(crate) fn from_json(json: &[u8]) -> Result<Option<Self>, ReadError> {
         if let Some(searched) = Searched::from_json(json)? {
             return Ok(Some(Self::Searched(Box::new(searched))));
@@ -75,10 +75,10 @@ impl Document {
         }
     }
 
-    /// Its page of HTML, or the runs that the page is of.
+    /// Makes the page of HTML, or returns the runs that a page of runs shows.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// A page of a comparison cannot be made.
     pub(crate) fn drawn(self) -> Result<Drawn, Failure> {
         match self {
             Self::Searched(searched) => Ok(Drawn::Page(searched.page().into_bytes())),

@@ -145,11 +145,11 @@ impl History {
             .with_hint("`plimsoll runs` lists the runs; their ids, their names and `latest` name them")
     }
 
-    /// What a word means beside runs: a file with the result of a command that makes no single run, or a
-    /// search or a sweep of the history; `None` if the word means something else, or nothing.
+    /// Finds the document that a word names: a file with the result of a command that makes no single run, or
+    /// a search or a sweep of the history; `None` if the word names a run, or nothing.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file or the history cannot be read.
     pub(crate) fn document(&mut self, word: &str) -> Result<Option<Document>, Failure> {
         let path = Path::new(word);
         if path.is_file() {

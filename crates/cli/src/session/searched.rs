@@ -17,13 +17,13 @@ pub(crate) struct Destinations {
     page: Option<PathBuf>,
     /// The place in the history, if it is to be saved.
     saving: Option<Saving>,
-    /// Its name, if it has one.
+    /// Name of the search, if it has one.
     name: Option<String>,
     quiet: bool,
 }
 
 impl Destinations {
-    /// Those that flags ask for, after trying every file.
+    /// Reads the destinations from flags, and tries every file.
     ///
     /// # Errors
     /// A file cannot be written, or a format is of single runs only.
@@ -37,7 +37,7 @@ impl Destinations {
         Ok(Self { outputs, page, saving, name, quiet: output.quiet })
     }
 
-    /// The same with the name of the plan, where no flag gives another.
+    /// Takes the name of the plan, unless a flag has given one.
     pub(crate) fn or_named(self, name: Option<String>) -> Self {
         Self { name: self.name.or(name), ..self }
     }

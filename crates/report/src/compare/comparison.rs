@@ -123,7 +123,7 @@ impl Comparison {
     /// Reads a comparison in JSON; `None` if it is of another kind.
     ///
     /// # Errors
-    /// It is no JSON, not whole, or of a later version.
+    /// The text is no JSON, the result is not whole, or a later version wrote it.
     pub fn from_json(json: &[u8]) -> Result<Option<Self>, ReadError> {
         of_kind(json, COMPARISON_VERSION, |mark| mark.metrics.is_some())
     }

@@ -75,7 +75,7 @@ pub struct RunContext {
     pub unmeasured: u64,
 }
 
-/// What stands for the id of a trace in the [link](RunContext::trace_link) to it.
+/// Placeholder for the id of a trace in a [link](RunContext::trace_link).
 pub const TRACE_ID: &str = "${trace_id}";
 
 /// A server under load, as the plan has it.

@@ -22,7 +22,7 @@ impl Searched {
     /// Reads a result that [`Format::Json`] wrote; `None` if it is of something else.
     ///
     /// # Errors
-    /// It is no JSON, not whole, or of a later version.
+    /// The text is no JSON, the result is not whole, or a later version wrote it.
     pub fn from_json(json: &[u8]) -> Result<Option<Self>, ReadError> {
         if let Some(result) = of_kind(json, CAPACITY_SCHEMA_VERSION, |mark| mark.search.is_some())? {
             return Ok(Some(Self::Capacity(result)));

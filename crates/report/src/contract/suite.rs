@@ -55,7 +55,7 @@ impl SuiteResult {
     /// Reads a suite in JSON; `None` if it is of another kind.
     ///
     /// # Errors
-    /// It is no JSON, not whole, or of a later version.
+    /// The text is no JSON, the result is not whole, or a later version wrote it.
     pub fn from_json(json: &[u8]) -> Result<Option<Self>, ReadError> {
         of_kind(json, SUITE_SCHEMA_VERSION, |mark| mark.suite.is_some())
     }

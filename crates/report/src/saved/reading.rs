@@ -75,7 +75,7 @@ pub(crate) struct Mark {
 /// of another kind.
 ///
 /// # Errors
-/// It is no JSON, not whole, or of a later version.
+/// The text is no JSON, the result is not whole, or a later version wrote it.
 pub(crate) fn of_kind<T: DeserializeOwned>(
     json: &[u8],
     known: u32,
@@ -120,7 +120,7 @@ impl RepeatedResult {
     /// Reads a result of several runs in JSON; `None` if it is of another kind.
     ///
     /// # Errors
-    /// It is no JSON, not whole, or of a later version.
+    /// The text is no JSON, the result is not whole, or a later version wrote it.
     pub fn from_json(json: &[u8]) -> Result<Option<Self>, ReadError> {
         of_kind(json, REPEATED_VERSION, |mark| mark.runs_wanted.is_some())
     }

@@ -389,7 +389,7 @@ enum UsageMember {
     Other,
 }
 
-/// The members of what is told of the tokens of an answer that matter.
+/// The members of a breakdown that matter.
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
 enum DetailsMember {
@@ -398,7 +398,7 @@ enum DetailsMember {
     Other,
 }
 
-/// What is told of the tokens of an answer.
+/// Breakdown of the tokens of an answer.
 #[derive(Clone, Copy, Default)]
 struct Details {
     reasoning: Count,

@@ -9,13 +9,12 @@ use super::write::HEX;
 /// Bytes of a value of `traceparent` (W3C Trace Context, level 1, section 3.2).
 pub(super) const TRACEPARENT_LEN: usize = 55;
 
-/// What tells the traces of one sender from those of others. The default one is for requests that nobody
-/// sends.
+/// Random part of trace ids, one for each sender. The default key is for requests that nobody sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceKey([u64; 2]);
 
 impl TraceKey {
-    /// A random one.
+    /// Returns a random key.
     pub fn random() -> Self {
         let random = || RandomState::new().build_hasher().finish();
         Self([random(), random()])

@@ -68,7 +68,7 @@ struct Turn {
     answer: Option<String>,
     /// Tokens of the answer, if the file has it.
     output: Option<u64>,
-    /// What is sent beside the question.
+    /// Parameters that are sent with the question.
     parameters: Parameters,
 }
 

@@ -126,7 +126,7 @@ impl Recorded {
         self.turns[turn].1
     }
 
-    /// What is sent beside the messages.
+    /// Parameters that are sent with the messages.
     pub(super) const fn parameters(&self) -> &Parameters {
         &self.parameters
     }
