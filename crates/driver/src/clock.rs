@@ -15,6 +15,17 @@ pub fn unix() -> Nanos {
     read(libc::CLOCK_REALTIME)
 }
 
+/// Reads the clock of [`monotonic`] until it shows `at`, and returns what it shows then.
+pub(crate) fn poll_until(at: Nanos) -> Nanos {
+    loop {
+        let now = monotonic();
+        if now >= at {
+            return now;
+        }
+        std::hint::spin_loop();
+    }
+}
+
 /// Sleeps until `at` on the clock of [`monotonic`]; returns at once if that is past.
 pub fn sleep_until(at: Nanos) {
     while !sleep_once(at) {}

@@ -143,6 +143,10 @@ impl Backend for Epoll {
         clock::monotonic()
     }
 
+    fn poll_until(&mut self, at: Nanos) -> Nanos {
+        clock::poll_until(at)
+    }
+
     fn preemptions(&self) -> u64 {
         usage::thread_cpu().involuntary_switches
     }

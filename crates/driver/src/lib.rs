@@ -322,6 +322,10 @@ pub trait Backend {
     /// it was woken; `None` where it did not sleep, or something came.
     fn wait(&mut self, wait: Wait) -> Option<Nanos>;
 
+    /// Waits busily until a time that is microseconds away, and returns the time then. Nothing is sent or
+    /// received meanwhile.
+    fn poll_until(&mut self, at: Nanos) -> Nanos;
+
     /// The next event; `None` when nothing more is ready and it is time to wait.
     fn next_event(&mut self) -> Option<Event>;
 

@@ -374,12 +374,14 @@ impl<'p, B: Backend> Worker<'p, B> {
             if now < self.control.fenced_from() {
                 self.start_polls(now);
                 self.start_waiting(now);
-                self.start_sleepers(now);
-                self.start_retries(now);
-                self.start_arrivals(now);
+                let at = self.ahead_of(now);
+                self.start_sleepers(at);
+                self.start_retries(at);
+                self.start_arrivals(at);
             }
             self.note_spare();
             self.flush();
+            let held = self.end_preparation();
             self.settle_websockets();
             if self.misbehaviour.is_some() {
                 self.cut_off();
@@ -408,8 +410,8 @@ impl<'p, B: Backend> Worker<'p, B> {
                 break;
             }
             let mut busy_until = self.io.now();
-            self.note_pass(now, busy_until);
-            self.pacer.worked(busy_until.since(now));
+            self.note_pass(now, busy_until - held);
+            self.pacer.worked(busy_until.since(now) - held);
             if busy_until >= self.content.tokens.due {
                 self.renew_tokens(busy_until);
                 busy_until = self.io.now();
@@ -420,8 +422,10 @@ impl<'p, B: Backend> Worker<'p, B> {
             if self.pacer.is_due(busy_until) {
                 self.pacer.adjust(busy_until, self.cpu_time());
             }
-            let outlook = self.outlook(busy_until, next_edge);
-            let wait = match now < self.control.fenced_from() {
+            let fence = self.control.fenced_from();
+            let mut outlook = self.outlook(busy_until, next_edge);
+            outlook.until = outlook.until.min(fence.max(busy_until));
+            let wait = match now < fence {
                 true => self.pacer.wait(outlook),
                 // Due arrivals wait for the fence, not for the clock.
                 false => wait_for_one(busy_until + FENCE_LOOK),
@@ -434,7 +438,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.note_wait(busy_until, wait.until.max(busy_until), now);
             if measuring && cpu_end.is_none() {
                 let asleep = late.unwrap_or_default();
-                self.records.worker.polled += wait.spin.min(now.since(busy_until)).since(asleep);
+                self.records.worker.polled += wait.spin.min(now.since(busy_until)).since(asleep) + held;
             }
             let waiting = self.counts.in_flight();
             self.handle_events();

@@ -1,8 +1,9 @@
 //! The simulated backend: a world of its own, with virtual time.
 //!
 //! Time moves only in [`Backend::wait`], to the next event or to `until`. Work between two waits takes no
-//! time, as if the generator's CPU were infinitely fast; a wake-up may overshoot, and the generator may stand
-//! still for a while ([`SimOptions::overshoot`], [`SimOptions::stalls`]).
+//! time, as if the generator's CPU were infinitely fast; a wake-up may overshoot, the first request after a
+//! wait may take a while to make, and the generator may stand still ([`SimOptions::overshoot`],
+//! [`SimOptions::preparation`], [`SimOptions::stalls`]).
 
 mod streams;
 
@@ -90,6 +91,8 @@ pub struct SimBackend {
     listeners: Vec<Option<Endpoint>>,
     /// Connections in the order in which they were first written to since the last flush.
     dirty: Vec<ConnId>,
+    /// `true` from a wait until something is written: see [`SimOptions::preparation`].
+    cold: bool,
     /// Bytes of the event that was reported last, and its number, by which a late reader is caught.
     current: Vec<u8>,
     current_number: u32,
@@ -120,6 +123,7 @@ impl SimBackend {
             links: Vec::new(),
             listeners: Vec::new(),
             dirty: Vec::new(),
+            cold: true,
             current: Vec::new(),
             current_number: 0,
             scratch: Vec::new(),
@@ -537,6 +541,9 @@ impl Backend for SimBackend {
     }
 
     fn outbox(&mut self, conn: ConnId) -> &mut Vec<u8> {
+        if std::mem::take(&mut self.cold) {
+            self.now += self.options.preparation;
+        }
         match self.sockets.owned(conn) {
             Some(socket) => {
                 if !std::mem::replace(&mut socket.dirty, true) {
@@ -597,8 +604,14 @@ impl Backend for SimBackend {
         self.sockets.release(conn);
     }
 
+    fn poll_until(&mut self, at: Nanos) -> Nanos {
+        self.now = self.now.max(at);
+        self.now
+    }
+
     fn wait(&mut self, wait: Wait) -> Option<Nanos> {
         let began = self.now;
+        self.cold = true;
         self.happen();
         let want = wait.want.max(1) as usize;
         let floor_at = if want == 1 { began } else { began + wait.floor };

@@ -35,6 +35,8 @@ pub struct SimOptions {
     pub stamp_error: Nanos,
     /// Lateness of a wait that blocked and did not spin.
     pub overshoot: Nanos,
+    /// Time that the generator takes, after each wait, until it writes the first bytes: its caches are cold.
+    pub preparation: Nanos,
     /// Time that the kernel takes for one send.
     pub send_time: Nanos,
     /// Probability that the thread is interrupted after a send of a flush, and for how long it is.
@@ -86,6 +88,7 @@ impl Default for SimOptions {
             receive_stamps: true,
             stamp_error: Nanos::ZERO,
             overshoot: Nanos::ZERO,
+            preparation: Nanos::ZERO,
             send_time: Nanos::ZERO,
             interruption: (0.0, Nanos::ZERO),
             stalls: Vec::new(),

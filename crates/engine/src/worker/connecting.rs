@@ -86,6 +86,10 @@ impl<B: Backend> Worker<'_, B> {
     ) -> Result<u32, ErrorClass> {
         let pool = &mut self.pools[pool_index as usize];
         let options = self.dialing.begin(self.plan);
+        if self.outgoing.is_held() {
+            // A connect is sent at once, and may not be sent before its request is due.
+            self.outgoing.hold(&mut self.io);
+        }
         // The pass that began at `now` may have done much since: other connects, and handshakes.
         let since = self.io.now().max(now);
         match self.io.connect(endpoint, &options) {

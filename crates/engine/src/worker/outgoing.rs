@@ -31,6 +31,19 @@ struct Unsent {
     ready: Nanos,
 }
 
+/// The making of the requests of arrivals, from the end of the wait for them on.
+#[derive(Debug, Default)]
+struct Preparation {
+    /// When it began; `None` if it is not measured, or has been.
+    began: Option<Nanos>,
+    /// How long it took.
+    took: Option<Nanos>,
+    /// When what is being made is due: nothing leaves sooner. Zero, if it is due already.
+    due: Nanos,
+    /// Time for which a flush has waited for that.
+    held: Nanos,
+}
+
 /// Connections and requests written since the last flush, and the instants at which requests are sent.
 ///
 /// [`mark`](Self::mark) comes before bytes are written on a connection, [`push`](Self::push) after those of a
@@ -46,6 +59,7 @@ pub(super) struct Outgoing {
     bytes: usize,
     /// The number of the next flush, from 1.
     flush_number: u64,
+    preparation: Preparation,
     pub(super) send_times: SendTimes,
 }
 
@@ -57,6 +71,7 @@ impl Outgoing {
             requests: Vec::with_capacity(FLUSH_EVERY),
             bytes: 0,
             flush_number: 1,
+            preparation: Preparation::default(),
             send_times: SendTimes::new(FLUSH_EVERY, preemptions),
         }
     }
@@ -94,6 +109,52 @@ impl Outgoing {
         !self.requests.is_empty()
     }
 
+    /// Returns `true` if nothing waits for the flush.
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// Begins to measure how long it takes until the next flush.
+    #[inline]
+    pub(super) const fn begin_preparation(&mut self, now: Nanos) {
+        self.preparation.began = Some(now);
+    }
+
+    /// Nothing that is written from now on leaves before `due`, until the
+    /// [end of the preparation](Self::end_preparation).
+    #[inline]
+    pub(super) const fn hold_until(&mut self, due: Nanos) {
+        self.preparation.due = due;
+    }
+
+    /// Ends a preparation: the time that it took, if that was measured and something was sent, and the time
+    /// for which that was held back.
+    #[inline]
+    pub(super) fn end_preparation(&mut self) -> (Option<Nanos>, Nanos) {
+        let Preparation { took, held, .. } = std::mem::take(&mut self.preparation);
+        (took, held)
+    }
+
+    /// Waits until what is being made is due. Returns the time then.
+    #[cold]
+    pub(super) fn hold(&mut self, io: &mut impl Backend) -> Nanos {
+        let ready = io.now();
+        if let Some(began) = self.preparation.began.take() {
+            self.preparation.took = Some(ready.since(began));
+        }
+        let now = io.poll_until(self.preparation.due);
+        self.preparation.held += now.since(ready);
+        self.preparation.due = Nanos::ZERO;
+        now
+    }
+
+    /// Returns `true` if what is being made is not due yet.
+    #[inline]
+    pub(super) fn is_held(&self) -> bool {
+        self.preparation.due != Nanos::ZERO
+    }
+
     /// Hands everything written to the kernel, and notes in the requests when. Returns the time after it.
     ///
     /// Sends happen one after the other between the two readings of the clock, so each is given the start of
@@ -119,7 +180,15 @@ impl Outgoing {
         }
         self.flush_number += 1;
         self.bytes = 0;
+        if self.is_held() {
+            self.hold(io);
+        }
         let flush = io.flush();
+        if sends > 0
+            && let Some(began) = self.preparation.began.take()
+        {
+            self.preparation.took = Some(flush.first.since(began));
+        }
         self.send_times.note(&flush, sends, || io.preemptions());
         // One division for all: spans are far below the 2^53 ns that this is exact for.
         let share = flush.last.since(flush.first).0 as f64 / sends.max(1) as f64;

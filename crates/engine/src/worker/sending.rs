@@ -316,6 +316,32 @@ impl<B: Backend> Worker<'_, B> {
         self.clock.advance(last);
     }
 
+    /// Returns the time up to which arrivals are started in the pass that began at `now`: the present, or a
+    /// little later where the next arrival is begun ahead. What is sent then waits until it is due.
+    pub(super) fn ahead_of(&mut self, now: Nanos) -> Nanos {
+        if self.pacer.is_own() {
+            self.outgoing.begin_preparation(now);
+        }
+        let Some(due) = self.pacer.ahead_of(now) else { return now };
+        if !self.outgoing.is_empty() {
+            // What is due already does not wait.
+            self.flush();
+            self.outgoing.begin_preparation(self.clock.now);
+        }
+        self.outgoing.hold_until(due);
+        self.clock.advance(due);
+        due
+    }
+
+    /// Ends what [`ahead_of`](Self::ahead_of) began, after the flush. Returns the time for which that waited.
+    pub(super) fn end_preparation(&mut self) -> Nanos {
+        let (took, held) = self.outgoing.end_preparation();
+        if let Some(took) = took {
+            self.pacer.prepared(took);
+        }
+        held
+    }
+
     /// Writes the requests that waited for the connection to be established.
     pub(super) fn transmit_waiting(&mut self, slot: u32) {
         let conn = &mut self.conns[slot as usize];

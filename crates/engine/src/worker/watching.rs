@@ -48,7 +48,8 @@ impl<B: Backend> Worker<'_, B> {
 
     pub(super) fn outlook(&mut self, now: Nanos, next_edge: Nanos) -> Outlook {
         let over = now >= self.clock.end;
-        let next_arrival = if over || self.iterations.has_begun_all() {
+        let sleeper = self.iterations.next_sleeper().max(now);
+        let arrival = if over || self.iterations.has_begun_all() {
             None
         } else {
             // While an arrival waits for a connection, the next thing to wait for is a response.
@@ -56,6 +57,8 @@ impl<B: Backend> Worker<'_, B> {
             let due = pools.filter_map(|pool| pool.peek().map(|(arrival, _)| arrival.at)).min();
             due.map(|at| self.clock.start + at)
         };
+        // After the end no session thinks.
+        let next_due = arrival.into_iter().chain((!over && sleeper < Nanos::MAX).then_some(sleeper)).min();
         let end = if over { self.clock.drained } else { self.clock.end };
         let retry = self.users.next_retry();
         let longest = if self.batch.more || self.websockets.are_due() { now } else { now + LONGEST_WAIT };
@@ -64,10 +67,9 @@ impl<B: Backend> Worker<'_, B> {
         let until = if self.routes.is_asking() { until.min(now + ASK_INTERVAL) } else { until };
         let until = self.pools.iter().map(TargetPool::waiting_until).fold(until, Nanos::min);
         let probe = self.pools.iter().map(|pool| pool.target_addresses.next_probe().max(now)).min();
-        // After the end no server is resolved, and no session thinks.
+        // After the end no server is resolved.
         let until = if over { until } else { until.min(probe.unwrap_or(Nanos::MAX)) };
-        let sleeper = self.iterations.next_sleeper().max(now);
-        let until = if over { until } else { until.min(sleeper).min(self.users.next_change().max(now)) };
+        let until = if over { until } else { until.min(self.users.next_change().max(now)) };
         let waits =
             self.dialing.blocked_since().is_some() || self.pools.iter().any(|pool| !pool.waiting.is_empty());
         let opening = self.clock.start + self.dialing.ramp.next();
@@ -79,7 +81,7 @@ impl<B: Backend> Worker<'_, B> {
         Outlook {
             now,
             until: until.min(measure),
-            next_arrival,
+            next_due,
             blocked: waits || over,
             follows: self.iterations.follows,
             awaits: self.dialing.connecting() > 0

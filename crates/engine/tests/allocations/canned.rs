@@ -158,6 +158,11 @@ impl Backend for Canned {
         self.now
     }
 
+    fn poll_until(&mut self, at: Nanos) -> Nanos {
+        self.now = self.now.max(at);
+        self.now
+    }
+
     fn connect(&mut self, _: &Endpoint, _: &SocketOptions) -> Result<ConnId, SystemError> {
         let slot = self.links.len();
         self.links.push(Link { ready: true, ..Link::default() });
