@@ -7,8 +7,8 @@ use std::thread;
 
 use serde_json::Value;
 
-/// The environment variable that names a file which gets a line for each run: its exit code, its test, and
-/// the reasons why it is invalid.
+/// The environment variable that names a file which gets a line for each run: its exit code, its test, the
+/// reasons why it is invalid, and their evidence.
 const VARIABLE: &str = "PLIMSOLL_VERDICTS";
 
 /// Returns `true` for the exit code of a run that was carried out: 0, or 3 where the machine was too busy to
@@ -29,7 +29,12 @@ pub fn ran(code: Option<i32>) -> bool {
 pub fn of_result(code: Option<i32>, result: &Value) {
     let reasons = result["verdict"]["invalid_reasons"].as_array().into_iter().flatten();
     let codes: Vec<&str> = reasons.filter_map(Value::as_str).collect();
-    note(code, &codes.join(","));
+    if codes.is_empty() {
+        return note(code, "");
+    }
+    let told = result["verdict"]["evidence"].as_array().into_iter().flatten();
+    let evidence: Vec<&str> = told.filter_map(|reason| reason["evidence"].as_str()).collect();
+    note(code, &format!("{}\t{}", codes.join(","), evidence.join("; ")));
 }
 
 fn note(code: Option<i32>, reasons: &str) {
