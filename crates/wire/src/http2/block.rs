@@ -21,7 +21,7 @@ pub(super) struct BlockAssembly {
     end_stream: bool,
     continuations: u32,
     bytes: Vec<u8>,
-    bytes_max: usize,
+    bytes_max: u32,
 }
 
 /// A block that is whole.
@@ -35,7 +35,7 @@ pub(super) struct WholeBlock {
 impl BlockAssembly {
     /// For lists of fields up to `list_bytes`.
     pub(super) const fn new(list_bytes: u32) -> Self {
-        let bytes_max = list_bytes.saturating_add(EXCESS) as usize;
+        let bytes_max = list_bytes.saturating_add(EXCESS);
         Self { stream: 0, end_stream: false, continuations: 0, bytes: Vec::new(), bytes_max }
     }
 
@@ -59,7 +59,7 @@ impl BlockAssembly {
     /// Checks that a block of `bytes` is small enough.
     #[inline]
     pub(super) fn admit_size(&self, bytes: usize) -> Result<(), ConnectionError> {
-        if bytes > self.bytes_max {
+        if bytes > self.bytes_max as usize {
             return Err(ConnectionError::calm("a header block is too large"));
         }
         Ok(())

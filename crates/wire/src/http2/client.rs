@@ -76,6 +76,16 @@ impl ClientOptions {
     }
 }
 
+/// The options that a connection needs after its beginning.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    stream_window: u32,
+    max_frame_size: u32,
+    max_streams: u32,
+    limits: FieldLimits,
+    interim: u32,
+}
+
 /// A request, apart from its head.
 #[derive(Clone, Copy, Debug)]
 pub struct Submit<'a> {
@@ -217,7 +227,7 @@ pub struct Traffic {
 /// content has to wait.
 #[derive(Debug)]
 pub struct Client {
-    options: ClientOptions,
+    bounds: Bounds,
     streams: StreamTable,
     /// By ticket.
     slots: Vec<Stream>,
@@ -258,8 +268,9 @@ impl Client {
     /// A client on a fresh connection.
     pub fn new(options: &ClientOptions) -> Self {
         let options = options.within_bounds();
+        let ClientOptions { stream_window, max_frame_size, max_streams, limits, interim, .. } = options;
         Self {
-            options,
+            bounds: Bounds { stream_window, max_frame_size, max_streams, limits, interim },
             streams: StreamTable::new(),
             slots: Vec::new(),
             bodies: Vec::new(),
@@ -289,18 +300,19 @@ impl Client {
     /// Appends the first bytes of a client: the preface, SETTINGS, and the connection's window. Requests may
     /// follow at once (RFC 9113 section 3.4).
     pub fn start(&mut self, out: &mut Vec<u8>) {
-        let options = &self.options;
+        let bounds = &self.bounds;
         out.extend_from_slice(PREFACE);
         let settings = [
-            (setting::HEADER_TABLE_SIZE, options.header_table_size),
+            (setting::HEADER_TABLE_SIZE, self.decoder.advertised()),
             (setting::ENABLE_PUSH, 0),
-            (setting::INITIAL_WINDOW_SIZE, options.stream_window),
-            (setting::MAX_FRAME_SIZE, options.max_frame_size),
-            (setting::MAX_HEADER_LIST_SIZE, options.limits.list_bytes),
+            (setting::INITIAL_WINDOW_SIZE, bounds.stream_window),
+            (setting::MAX_FRAME_SIZE, bounds.max_frame_size),
+            (setting::MAX_HEADER_LIST_SIZE, bounds.limits.list_bytes),
         ];
         put_settings(out, &settings);
-        if options.connection_window > INITIAL_WINDOW {
-            put_window_update(out, 0, options.connection_window - INITIAL_WINDOW);
+        let window = self.receive_window.size();
+        if window > INITIAL_WINDOW {
+            put_window_update(out, 0, window - INITIAL_WINDOW);
         }
     }
 
@@ -319,7 +331,7 @@ impl Client {
         }
         let server = self.peer.max_concurrent_streams.unwrap_or(u32::MAX);
         let identifiers = (MAX_STREAM - self.next_stream) / 2 + 1;
-        self.options.max_streams.min(server).saturating_sub(self.streams.len()).min(identifiers)
+        self.bounds.max_streams.min(server).saturating_sub(self.streams.len()).min(identifiers)
     }
 
     /// Streams that are open.
@@ -461,7 +473,7 @@ impl Client {
             self.slots.push(Stream::vacant());
         }
         let stream = &mut self.slots[ticket as usize];
-        stream.open(id, &self.peer, self.options.stream_window, spec);
+        stream.open(id, &self.peer, self.bounds.stream_window, spec);
         if spec.keep_body {
             self.frame_reader.tell_content();
             self.clear_body(ticket);

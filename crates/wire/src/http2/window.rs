@@ -59,6 +59,11 @@ impl ReceiveWindow {
         Self { size, left: size as i32 }
     }
 
+    /// Its size in bytes.
+    pub(super) const fn size(&self) -> u32 {
+        self.size
+    }
+
     /// Counts received `bytes`; returns `false` if they are more than the window allowed.
     #[inline]
     #[must_use]

@@ -72,7 +72,7 @@ impl Client {
             if sinks.quotes {
                 frame_reader.tell_content();
             }
-            match frame_reader.next(&mut input, self.options.max_frame_size)? {
+            match frame_reader.next(&mut input, self.bounds.max_frame_size)? {
                 Some(piece) => self.piece(piece, sinks)?,
                 None => return Ok(()),
             }
@@ -86,7 +86,7 @@ impl Client {
         while let Some((head, rest)) = input.split_first_chunk::<HEAD_BYTES>() {
             let head = FrameHead::read(head);
             let is_usual = matches!(head.kind, kind::DATA | kind::HEADERS) && !head.has(flag::PADDED);
-            if !is_usual || head.length > self.options.max_frame_size {
+            if !is_usual || head.length > self.bounds.max_frame_size {
                 return Ok(());
             }
             let Some((payload, rest)) = rest.split_at_checked(head.length as usize) else {
@@ -115,7 +115,7 @@ impl Client {
         if bytes.starts_with(b"HTT") {
             return Err(ConnectionError::wrong_protocol("the server speaks HTTP/1, not HTTP/2"));
         }
-        let too_long = u32::from_be_bytes([0, a, b, c]) > self.options.max_frame_size;
+        let too_long = u32::from_be_bytes([0, a, b, c]) > self.bounds.max_frame_size;
         match rest {
             [] if !too_long => Ok(()),
             [kind::SETTINGS, flags, ..] if !too_long && flags & flag::ACK != 0 => {
@@ -288,7 +288,7 @@ impl Client {
             return self.block.begin(head, fragment);
         }
         let Some(ticket) = ticket else {
-            return decode_unused(&mut self.decoder, &self.options.limits, fragment);
+            return decode_unused(&mut self.decoder, &self.bounds.limits, fragment);
         };
         self.header_block(ticket, head.has(flag::END_STREAM), fragment, sinks)
     }
@@ -310,7 +310,7 @@ impl Client {
         };
         match ticket {
             Some(ticket) => self.header_block(ticket, whole.end_stream, &whole.bytes, sinks),
-            None => decode_unused(&mut self.decoder, &self.options.limits, &whole.bytes),
+            None => decode_unused(&mut self.decoder, &self.bounds.limits, &whole.bytes),
         }
     }
 
@@ -366,7 +366,7 @@ impl Client {
         let (epoch, mark) = (self.decoder.epoch(), self.captured.mark());
         let capture = self.slots[ticket as usize].capture;
         let captured = if capture { Some(&mut self.captured) } else { None };
-        let decoded = decode_head(&mut self.decoder, &self.options.limits, block, captured)?;
+        let decoded = decode_head(&mut self.decoder, &self.bounds.limits, block, captured)?;
         match decoded {
             // An interim head would replace a final one, which is the useful one.
             Ok(head) if head.status >= 200 => {
@@ -423,7 +423,7 @@ impl Client {
         let stream = &mut self.slots[ticket as usize];
         if end {
             self.malformed(ticket, "an interim response that ends the stream", sinks);
-        } else if stream.interim >= self.options.interim {
+        } else if stream.interim >= self.bounds.interim {
             self.malformed(ticket, "too many interim responses before the final one", sinks);
         } else {
             stream.interim += 1;
@@ -449,7 +449,7 @@ impl Client {
                         self.captured.push(name, value);
                     }
                 };
-                let decoded = decode_trailers(&mut self.decoder, &self.options.limits, block, keep)?;
+                let decoded = decode_trailers(&mut self.decoder, &self.bounds.limits, block, keep)?;
                 if decoded.is_ok() {
                     let fields = capture.then(|| self.captured.since(mark));
                     self.remember(block, epoch, Err(bytes), fields);

@@ -61,6 +61,11 @@ impl Decoder {
         }
     }
 
+    /// The size of the table that is announced to the peer, in bytes.
+    pub const fn advertised(&self) -> u32 {
+        self.advertised
+    }
+
     /// The peer has acknowledged our settings: from here on an update above the advertised size is an error,
     /// also if it is below 4,096 bytes.
     pub fn acknowledged(&mut self) {
