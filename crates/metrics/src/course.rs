@@ -136,19 +136,20 @@ pub fn growth(record: &RunRecord) -> Option<Growth> {
 /// they take more than half of the run, and the median of the times does not rise.
 pub(crate) fn fills_up(record: &RunRecord, intervals: &[&Interval]) -> bool {
     let slow = slow_answer(record).unwrap_or(0).saturating_mul(2);
-    slow > (record.warmup + record.duration).0 && !rises(intervals)
+    slow > (record.warmup + record.duration).0 && rise(intervals).is_none()
 }
 
-/// Returns `true` if the median of the response times doubles from the first third of some intervals to the
-/// last, and rises in at least half of the steps.
-pub(crate) fn rises(intervals: &[&Interval]) -> bool {
+/// The medians of the response times in the first third of some intervals and in the last, if they double from
+/// one to the other, and rise in at least half of the steps.
+pub(crate) fn rise(intervals: &[&Interval]) -> Option<(Nanos, Nanos)> {
     let medians: Vec<u64> =
         intervals.iter().filter_map(|interval| interval.response_time.map(|[p50, ..]| p50)).collect();
     let third = medians.len().div_ceil(3);
     let mean = |part: &[u64]| part.iter().sum::<u64>() / part.len().max(1) as u64;
     let (first, last) = (mean(&medians[..third]), mean(&medians[medians.len() - third..]));
     let up = medians.windows(2).filter(|pair| pair[1] > pair[0]).count();
-    medians.len() >= 2 && last >= first.saturating_mul(2) && up * 2 >= medians.len() - 1
+    let rises = medians.len() >= 2 && last >= first.saturating_mul(2) && up * 2 >= medians.len() - 1;
+    rises.then_some((Nanos(first), Nanos(last)))
 }
 
 /// Number of answers among the service times, as the lowest of them. The others are lower bounds, of timeouts

@@ -123,6 +123,8 @@ pub struct Faults {
 pub struct Behaviour {
     /// Law of the service time of a request.
     pub service: Law,
+    /// How much longer it takes for each second since the first request.
+    pub slowing: Nanos,
     /// Limit on the requests that are worked on at once.
     pub concurrency: Concurrency,
     /// When it stands still. Work that is under way goes on afterwards; the kernel keeps accepting and
@@ -140,6 +142,7 @@ impl Default for Behaviour {
     fn default() -> Self {
         Self {
             service: Law::Constant(Nanos::ZERO),
+            slowing: Nanos::ZERO,
             concurrency: Concurrency::Infinite,
             pauses: Vec::new(),
             answer: Answer::default(),

@@ -18,6 +18,7 @@ pub(crate) struct Server {
     random: Random,
     /// When each busy place becomes free; never more entries than places.
     busy_until: BinaryHeap<Reverse<Nanos>>,
+    first_received: Option<Nanos>,
 }
 
 /// The state of a connection on the server's side.
@@ -99,7 +100,7 @@ impl Link {
 impl Server {
     pub(crate) fn new(mut behaviour: Behaviour, random: Random) -> Self {
         behaviour.pauses.sort_unstable_by_key(|pause| pause.at);
-        Self { behaviour, random, busy_until: BinaryHeap::new() }
+        Self { behaviour, random, busy_until: BinaryHeap::new(), first_received: None }
     }
 
     /// One seeded yes or no. Draws only for probabilities above zero, so that a fault that is switched off
@@ -148,7 +149,9 @@ impl Server {
 
     /// When the work on a request is done.
     fn finish(&mut self, link: &mut Link, received: Nanos) -> Nanos {
-        let work = self.behaviour.service.draw(&mut self.random);
+        let since = received.since(*self.first_received.get_or_insert(received));
+        let slower = Nanos((self.behaviour.slowing.0 as f64 * since.as_secs_f64()) as u64);
+        let work = self.behaviour.service.draw(&mut self.random) + slower;
         let places = match self.behaviour.concurrency {
             Concurrency::Infinite => return advance(&self.behaviour.pauses, received, work),
             Concurrency::PerConnection => {

@@ -75,6 +75,7 @@ fn instead(flag: &str, command: &str) -> Option<&'static str> {
         ("find" | "ab" | "compare", "--evidence") => {
             "evidence is of a single run: `plimsoll run --evidence FILE`, and `plimsoll verify FILE` checks it"
         }
+        (_, "--poisson") => "arrivals at random: --arrival poisson",
         ("compare", "--report" | "--html") => "`plimsoll report A B` draws both groups and compares them",
         ("show" | "export" | "runs", "--report" | "--html") => "`plimsoll report RUN` writes its page",
         ("compare" | "history", "--json" | "--out") => "-o json writes it to stdout: `> comparison.json`",

@@ -425,7 +425,8 @@ impl<B: Backend> Worker<'_, B> {
                 if multiplexed && conn.requests.iter().any(|request| request.first_byte != Nanos::MAX) {
                     class = ErrorClass::ClosedInResponse;
                 }
-                self.note_broken(slot, class, "the server closed before the end of its response");
+                let place = if class == ErrorClass::ClosedInResponse { "in the middle of" } else { "before" };
+                self.note_broken(slot, class, &format!("the server closed {place} its response"));
             }
             Err(truncated) => {
                 // Interim responses do not count: after them alone the response has not begun.

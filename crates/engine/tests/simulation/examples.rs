@@ -57,7 +57,7 @@ fn what_failed_without_a_response_is_told_by_step() {
         assert_eq!(example(&record, step, TIMED_OUT).reason, "no whole response within 50ms");
         assert!(example(&record, step, "reset").reason.contains("reset by peer"));
         let closed = example(&record, step, "closed_before_response");
-        assert_eq!(closed.reason, "the server closed before the end of its response");
+        assert_eq!(closed.reason, "the server closed before its response");
         for example in record.steps[step].error_examples.values() {
             assert_eq!((example.status, example.body.as_str()), (0, ""), "{example:?}");
             assert!(example.at > record.warmup && example.connection > 0, "{example:?}");

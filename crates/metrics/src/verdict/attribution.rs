@@ -72,6 +72,8 @@ const PLAN_FAILS_SHARE: f64 = 0.5;
 const FAILED_SHARE: f64 = 0.01;
 /// Failures in a row, to the end, that are no chance.
 const SEVERAL: u64 = 3;
+/// Intervals that a run has to have before it is said in which of them requests failed.
+const FEWEST_CELLS: usize = 3;
 /// Share of the answers from which slow ones are a group to be named.
 const SLOW_SHARE: f64 = 0.01;
 
@@ -300,12 +302,18 @@ impl Judge<'_> {
         // The next request and the end of the connection then cross on their way.
         let closes = matches!(most, ErrorClass::ClosedBeforeResponse | ErrorClass::Reset);
         let closes_kept = closes && record.connections.lost_on_kept > total.errors[*most as usize] / 2;
-        let hint = match closes_kept && !timed_out {
-            true => {
+        let silent = record.error_examples.get(ErrorClass::ConnectTimeout.name());
+        let no_handshake = *most == ErrorClass::ConnectTimeout
+            && silent.is_some_and(|example| example.contains("TLS handshake"));
+        let hint = match (closes_kept && !timed_out, no_handshake && !timed_out) {
+            (true, _) => {
                 "the target closes connections between requests and does not say so in its responses, and \
                  these requests are not sent again: --disable-keepalive gives each a connection of its own"
             }
-            false => "look at the errors and at the target's own log",
+            (_, true) => {
+                "it takes connections and begins no TLS: does this port speak http:// and not https://?"
+            }
+            _ => "look at the errors and at the target's own log",
         };
         Some(Claim::NotServed.by(evidence, hint))
     }
@@ -317,7 +325,33 @@ impl Judge<'_> {
         let after = cells[last + 1..].iter().map(|cell| cell.failed + cell.timed_out).sum::<u64>();
         match after >= SEVERAL {
             true => format!("; none succeeded after {} of the run", figure::nanos(cells[last].at)),
-            false => String::new(),
+            false => self.failed_when(),
+        }
+    }
+
+    /// The end of a sentence about failures: in which part of the run they came. Nothing where they are few, or
+    /// the run has few intervals, or the time of a failure is that of its timeout.
+    fn failed_when(&self) -> String {
+        let cells: Vec<&Interval> = self.measured_intervals().filter(|cell| cell.completed > 0).collect();
+        let failed: u64 = cells.iter().map(|cell| cell.failed).sum();
+        if failed < SEVERAL || cells.len() < FEWEST_CELLS || self.record.total.timed_out > 0 {
+            return String::new();
+        }
+        let is_bad = |cell: &&Interval| cell.failed > 0;
+        let bad = cells.iter().copied().filter(|cell| is_bad(cell)).count();
+        let (Some(first), Some(last)) = (cells.iter().position(is_bad), cells.iter().rposition(is_bad))
+        else {
+            return String::new();
+        };
+        let began = figure::nanos(cells[first].at.since(cells[first].length));
+        let ended = figure::nanos(cells[last].at);
+        let is_dense = bad * 5 >= (last - first + 1) * 4;
+        match (first == 0, last + 1 == cells.len()) {
+            (true, true) if is_dense => ", throughout the run".to_owned(),
+            (false, true) if is_dense => format!(", all of them after {began} of the run"),
+            (true, false) if is_dense => format!(", all of them before {ended} of the run"),
+            (false, false) if is_dense => format!(", all of them between {began} and {ended} of the run"),
+            _ => ", in some parts of the run and not in others".to_owned(),
         }
     }
 
@@ -340,9 +374,17 @@ impl Judge<'_> {
             .filter(|(count, _)| *count > 0)
             .map(|(count, status)| format!("{} with {status}", figure::count(*count)))
             .collect();
-        let evidence =
-            format!("the target refused {} of the requests ({})", figure::share(share), statuses.join(", "));
-        let hint = "it limits its load: ask for less, or raise that limit";
+        let evidence = format!(
+            "the target refused {} of the requests ({}){}",
+            figure::share(share),
+            statuses.join(", "),
+            self.failed_when(),
+        );
+        let hint = match many >= unavailable {
+            true => "it limits its load: ask for less, or raise that limit",
+            // Also of a service that is not ready, or behind a proxy that has none.
+            false => "it has too much to do, or does not work: look at its own log, or ask for less",
+        };
         Some(Claim::Refused.by(evidence, hint))
     }
 

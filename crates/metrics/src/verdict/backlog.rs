@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 
 use super::Judge;
-use crate::course::{rises, slow_answer};
+use crate::course::{rise, slow_answer};
 use crate::{Interval, Model, figure};
 
 /// By how much the time that is owed to requests in flight may grow per time in a run that is stable. At
@@ -87,7 +87,7 @@ impl Judge<'_> {
             return Backlog::Grew { per_second, to: last.in_flight };
         }
         let load: Vec<&Interval> = self.record.load_cells().filter(|cell| cell.completed > 0).collect();
-        if rises(&load) && last.in_flight >= piled && last.in_flight == most.in_flight {
+        if rise(&load).is_some() && last.in_flight >= piled && last.in_flight == most.in_flight {
             let first = load[0];
             let time = last.at.since(first.at).as_secs_f64();
             let grown = last.in_flight.saturating_sub(first.in_flight) as f64;
@@ -105,7 +105,15 @@ impl Judge<'_> {
             return Backlog::Bulged { most: most.in_flight, at: most.at, left: last.in_flight };
         }
         if settled.len() >= FEWEST {
-            return Backlog::Level;
+            return match rise(&load) {
+                // A target that gets slower all the time has more in flight with each interval, however few.
+                Some((from, to)) if last.in_flight == most.in_flight => Backlog::Unknown(format!(
+                    "the median of the times rose from {} to {}",
+                    figure::nanos(from),
+                    figure::nanos(to)
+                )),
+                _ => Backlog::Level,
+            };
         }
         Backlog::Unknown(match slow_answer(self.record) {
             Some(slow) if answered.len() >= FEWEST => {

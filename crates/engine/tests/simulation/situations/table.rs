@@ -178,6 +178,21 @@ pub(super) const SITUATIONS: &[Situation] = &[
         ..BASE
     },
     Situation { name: "healthy, rare", flags: &[("--rate", "1"), ("-d", "20s")], ..BASE },
+    // It gets slower all the time. (Seen: times that rose from 12 to 150 ms, and "did not grow".)
+    Situation {
+        name: "slower and slower, few in flight",
+        server: || Behaviour { slowing: MS * 20, ..constant(MS * 2) },
+        flags: &[("--rate", "50"), ("-d", "8s")],
+        words: &["the median of the times rose from "],
+        ..UNKNOWN
+    },
+    Situation {
+        name: "slower and slower, many in flight",
+        server: || Behaviour { slowing: MS * 50, ..constant(MS * 2) },
+        flags: &[("--rate", "200"), ("-d", "12s")],
+        words: &["fewer than arrive"],
+        ..OVERLOADED
+    },
     Situation {
         name: "half busy queue",
         server: || Behaviour {
