@@ -465,8 +465,8 @@ impl Pacer {
         }
     }
 
-    /// Returns `true` if the last wait was for something due with a wake-up of its own, whose preparation is to
-    /// be [noted](Self::prepared).
+    /// Returns `true` if the last wait was for something due with a wake-up of its own, whose preparation is
+    /// to be [noted](Self::prepared).
     #[inline]
     pub(crate) const fn is_own(&self) -> bool {
         self.is_own

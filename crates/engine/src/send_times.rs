@@ -325,9 +325,9 @@ impl SendTimes {
     /// [`resolve`](Self::resolve) where the flush may be a doubtful one.
     ///
     /// After an interruption the later candidate is taken wherever the response allows it: one that came soon
-    /// enough for both is far more often a fast response to a late request. It does not allow it where the
-    /// exchange would be faster than nine of ten. Such an answer came while the thread was interrupted: by the
-    /// server itself, which the request had woken.
+    /// enough for both is far more often a fast response to a late request. It does not allow it where
+    /// the exchange would be faster than nine of ten. Such an answer came while the thread was interrupted,
+    /// by the server itself, which the request had woken.
     #[cold]
     fn resolve_doubtful(&mut self, share: Nanos, answered: Nanos, done: Nanos) -> SendTime {
         let Some(flush) = self.last_begun_at(share).filter(|flush| share <= flush.last) else {

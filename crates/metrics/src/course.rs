@@ -139,8 +139,8 @@ pub(crate) fn fills_up(record: &RunRecord, intervals: &[&Interval]) -> bool {
     slow > (record.warmup + record.duration).0 && rise(intervals).is_none()
 }
 
-/// The medians of the response times in the first third of some intervals and in the last, if they double from
-/// one to the other, and rise in at least half of the steps.
+/// The medians of the response times in the first third of some intervals and in the last, if they double
+/// from one to the other, and rise in at least half of the steps.
 pub(crate) fn rise(intervals: &[&Interval]) -> Option<(Nanos, Nanos)> {
     let medians: Vec<u64> =
         intervals.iter().filter_map(|interval| interval.response_time.map(|[p50, ..]| p50)).collect();

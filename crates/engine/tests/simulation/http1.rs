@@ -378,8 +378,8 @@ fn requests_are_on_time_although_they_take_long_to_make() {
     }
 }
 
-/// The end of a think time is on time as an arrival is. (Seen: with 20 ms between two steps, at 20/s, 85 µs of
-/// a median of 214 µs were the generator's.)
+/// The end of a think time is on time as an arrival is. (Seen: with 20 ms between two steps, at 20/s, 85 µs
+/// of a median of 214 µs were the generator's.)
 #[test]
 fn requests_after_a_think_time_are_on_time() {
     let steps = "scenarios: [{steps: [{get: /}, {think: 20ms}, {get: /b}]}]";

@@ -329,8 +329,8 @@ impl Judge<'_> {
         }
     }
 
-    /// The end of a sentence about failures: in which part of the run they came. Nothing where they are few, or
-    /// the run has few intervals, or the time of a failure is that of its timeout.
+    /// The end of a sentence about failures: in which part of the run they came. Nothing where they are few,
+    /// or the run has few intervals, or the time of a failure is that of its timeout.
     fn failed_when(&self) -> String {
         let cells: Vec<&Interval> = self.measured_intervals().filter(|cell| cell.completed > 0).collect();
         let failed: u64 = cells.iter().map(|cell| cell.failed).sum();
