@@ -243,8 +243,8 @@ fn times(shape: &Shape, counts: &Counts, result: &Value, truth: &[f64]) -> Vec<S
             let rank = ((share * truth.len() as f64).ceil() as usize).clamp(1, truth.len());
             let at_least = figures[*kind]["at_least"].as_array();
             let marked = at_least.is_some_and(|all| all.iter().any(|name| name == p));
-            // Where half of the requests are never answered, p50 lies on a cliff: those whose times are a little
-            // longer here than there change their places.
+            // Where half of the requests are never answered, p50 lies on a cliff: those whose times are a
+            // little longer here than there change their places.
             let border = counts.border as usize + truth.len() / RANKS;
             let near = [rank.saturating_sub(border + 1), (rank + border).min(truth.len() - 1)];
             let [least, most] = near.map(|place| truth[place.saturating_sub(usize::from(place == rank))]);
