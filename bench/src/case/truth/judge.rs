@@ -14,8 +14,6 @@ pub(super) const OURS_NS: f64 = 300_000.0;
 pub(super) const SHARE: f64 = 0.01;
 /// And less by the width of a bucket, and by what the server takes between its stamps and the kernel's.
 const LESS_NS: f64 = 60_000.0;
-/// One request in so many may have another place among the times than in the log.
-const RANKS: usize = 200;
 /// A run that opens connections may take this much longer for each handshake.
 pub(super) const HANDSHAKE_NS: f64 = 700_000.0;
 /// A relay that opens a connection to the server for each request has three changes of threads and a connect
@@ -197,11 +195,7 @@ impl Counts {
             delivered: sent.saturating_sub(of_closes),
             unread,
             unreceived: if beside == Beside::Restart { lost } else { 0 },
-            // Neither a full queue nor a server that stands still lets a handshake end.
-            unreached: match beside {
-                Beside::Full | Beside::Frozen => count("undelivered").min(count("timed_out")),
-                Beside::Nothing | Beside::Dead | Beside::Restart => 0,
-            },
+            unreached: if beside == Beside::Full { count("undelivered").min(count("timed_out")) } else { 0 },
             resent: count("resent") > 0,
             border: match count("unmeasured") {
                 0 => 0,
@@ -243,9 +237,7 @@ fn times(shape: &Shape, counts: &Counts, result: &Value, truth: &[f64]) -> Vec<S
             let rank = ((share * truth.len() as f64).ceil() as usize).clamp(1, truth.len());
             let at_least = figures[*kind]["at_least"].as_array();
             let marked = at_least.is_some_and(|all| all.iter().any(|name| name == p));
-            // Where half of the requests are never answered, p50 lies on a cliff: those whose times are a
-            // little longer here than there change their places.
-            let border = counts.border as usize + truth.len() / RANKS;
+            let border = counts.border as usize;
             let near = [rank.saturating_sub(border + 1), (rank + border).min(truth.len() - 1)];
             let [least, most] = near.map(|place| truth[place.saturating_sub(usize::from(place == rank))]);
             if most == f64::INFINITY {
