@@ -332,7 +332,9 @@ impl Judge<'_> {
     /// The end of a sentence about failures: in which part of the run they came. Nothing where they are few,
     /// or the run has few intervals, or the time of a failure is that of its timeout.
     fn failed_when(&self) -> String {
-        let cells: Vec<&Interval> = self.measured_intervals().filter(|cell| cell.completed > 0).collect();
+        // Where nothing answers, requests fail without a response.
+        let has_ended = |cell: &&Interval| cell.completed > 0 || cell.failed > 0;
+        let cells: Vec<&Interval> = self.measured_intervals().filter(has_ended).collect();
         let failed: u64 = cells.iter().map(|cell| cell.failed).sum();
         if failed < SEVERAL || cells.len() < FEWEST_CELLS || self.record.total.timed_out > 0 {
             return String::new();

@@ -576,3 +576,37 @@ fn what_nothing_shows_is_unknown() {
         ],
     );
 }
+
+/// The failures of a run of ten seconds are placed where they were, also where nothing at all was answered.
+#[test]
+fn failures_are_placed_in_time() {
+    for (failed, words) in [
+        ([0, 0, 0, 0, 0, 100, 100, 100, 100, 50], "all of them after 5.00 s of the run"),
+        ([100, 100, 50, 0, 0, 0, 0, 0, 0, 0], "all of them before 3.00 s of the run"),
+        ([0, 0, 0, 100, 100, 0, 0, 0, 0, 0], "all of them between 3.00 s and 5.00 s of the run"),
+        ([0, 0, 0, 100, 100, 50, 0, 0, 0, 0], "all of them between 3.00 s and 6.00 s of the run"),
+        ([10; 10], "throughout the run"),
+        ([50, 0, 0, 0, 50, 0, 0, 0, 0, 50], "in some parts of the run and not in others"),
+    ] {
+        let mut record = good(Model::Open);
+        record.intervals = (1..)
+            .zip(failed)
+            .map(|(second, failed)| Interval {
+                at: Nanos::from_secs(second),
+                length: Nanos::from_secs(1),
+                scheduled: 100,
+                started: 100,
+                completed: 100 - failed,
+                ok: 100 - failed,
+                failed,
+                ..Interval::default()
+            })
+            .collect();
+        record.total.failed = failed.iter().sum();
+        record.total.ok = 1_000 - record.total.failed;
+        record.total.errors[ErrorClass::ConnectRefused as usize] = record.total.failed;
+        record.accounting.started = 1_000;
+        let evidence = judge(&record).limited_by.evidence;
+        assert!(evidence.ends_with(words), "{failed:?}: {evidence}");
+    }
+}
