@@ -175,27 +175,49 @@ impl Awaiting {
     }
 }
 
+/// Step by which a sample moves the estimate of a percentile, which settles where steps up and down balance
+/// (stochastic approximation, Robbins & Monro 1951).
+#[derive(Clone, Copy, Debug)]
+struct Step(Nanos);
+
+impl Step {
+    /// Shortest step: each is a sixteenth shorter than the one before, down to this.
+    const LEAST: Nanos = Nanos(250);
+    /// Length of a step up for a median, in steps down.
+    const MEDIAN: u64 = 1;
+    /// Length of a step up for an 80th percentile, in steps down.
+    const P80: u64 = 4;
+
+    /// Returns this step, and shortens the next one.
+    fn take(&mut self) -> Self {
+        let step = *self;
+        self.0 = (step.0 - Nanos(step.0.0 / 16)).max(Self::LEAST);
+        step
+    }
+
+    /// Returns the estimate after a sample: moved down by one step, or up by `up` of them.
+    fn toward(self, sample: Nanos, estimate: Nanos, up: u64) -> Nanos {
+        if sample > estimate { estimate + self.0 * up } else { estimate - self.0 }
+    }
+}
+
 /// The time by which a sleep ends before an arrival, so that a late wake-up is still on time.
 ///
 /// The lateness of this machine's wake-ups, with the handling of events that came meanwhile, is learned: each
 /// estimate moves up where a sleep ended later and down where it ended earlier, by steps whose ratio is that
-/// of the two probabilities, so that it settles at its percentile (stochastic approximation, Robbins & Monro
-/// 1951). The lead lies between the median, which costs little CPU as half of the wake-ups come later anyway,
-/// and the 80th percentile.
+/// of the two probabilities, so that it settles at its percentile ([`Step`]). The lead lies between the
+/// median, which costs little CPU as half of the wake-ups come later anyway, and the 80th percentile.
 #[derive(Debug)]
 struct Lead {
     median: Nanos,
     p80: Nanos,
-    /// Length of the next step down; a step up of `p80` is four times as long.
-    step: Nanos,
+    step: Step,
     /// Longest lead for the median. No wake-up is waited for longer by polling: one that is later was delayed
     /// by the scheduler, and not by the timer.
     max_median: Nanos,
 }
 
 impl Lead {
-    /// Shortest step: each is a sixteenth shorter than the one before, down to this.
-    const STEP: Nanos = Nanos(250);
     /// The first steps are long, since at 100/s a second has no more than 100 of them; at lower rates they
     /// are longer in the same measure, up to [`LONGER`](Self::LONGER) times.
     const FIRST_STEP: Nanos = Nanos::from_micros(8);
@@ -217,7 +239,7 @@ impl Lead {
         let [median, p80, step] = [Self::FIRST[0], Self::FIRST[1], Self::FIRST_STEP]
             .map(|time| Nanos((time.0 as f64 * longer) as u64));
         let p80 = p80.min(median.max(Self::MAX));
-        Self { median, p80, step, max_median: Self::max_median(peak_per_second) }
+        Self { median, p80, step: Step(step), max_median: Self::max_median(peak_per_second) }
     }
 
     /// The longest lead for the median at this rate.
@@ -233,12 +255,9 @@ impl Lead {
 
     /// After a sleep arrivals could be started so late.
     fn learn(&mut self, late: Nanos) {
-        let step = self.step;
-        self.step = (step - Nanos(step.0 / 16)).max(Self::STEP);
-        let moved =
-            |estimate: Nanos, up: u64| if late > estimate { estimate + step * up } else { estimate - step };
-        self.median = moved(self.median, 1).min(self.max_median);
-        self.p80 = moved(self.p80, 4).min(self.median.max(Self::MAX));
+        let step = self.step.take();
+        self.median = step.toward(late, self.median, Step::MEDIAN).min(self.max_median);
+        self.p80 = step.toward(late, self.p80, Step::P80).min(self.median.max(Self::MAX));
     }
 }
 
@@ -250,22 +269,20 @@ impl Lead {
 #[derive(Debug)]
 struct Preparation {
     p80: Nanos,
-    /// Length of the next step down; a step up is four times as long.
-    step: Nanos,
+    step: Step,
 }
 
 impl Preparation {
     /// On an idle virtual machine, at 20 to 200/s.
     const FIRST: Nanos = Nanos::from_micros(20);
     const FIRST_STEP: Nanos = Nanos::from_micros(4);
-    const STEP: Nanos = Nanos(250);
-    /// What takes less than this is not begun ahead: a reading of the clock per request is not worth it.
+    /// Shortest time for which a request is begun ahead: a shorter one is not worth a reading of the clock.
     const LEAST: Nanos = Nanos::from_micros(2);
     /// A worker that needs longer has been interrupted, or makes what is no request but a program.
     const MAX: Nanos = Nanos::from_micros(100);
 
     const fn new() -> Self {
-        Self { p80: Self::FIRST, step: Self::FIRST_STEP }
+        Self { p80: Self::FIRST, step: Step(Self::FIRST_STEP) }
     }
 
     /// The time by which an arrival is begun before it is due.
@@ -274,9 +291,7 @@ impl Preparation {
     }
 
     fn learn(&mut self, took: Nanos) {
-        let step = self.step;
-        self.step = (step - Nanos(step.0 / 16)).max(Self::STEP);
-        self.p80 = if took > self.p80 { (self.p80 + step * 4).min(Self::MAX) } else { self.p80 - step };
+        self.p80 = self.step.take().toward(took, self.p80, Step::P80).min(Self::MAX);
     }
 }
 
@@ -359,7 +374,7 @@ pub(crate) struct Pacer {
     counted: Nanos,
     lead: Lead,
     preparation: Preparation,
-    /// `true` if the last wait was for something due with a wake-up of its own.
+    /// `true` if the last wait was for a request that shares its wake-up with no other.
     is_own: bool,
     /// When the arrival is due that the last wait ends ahead of; never, if it ends ahead of none.
     ahead_of: Nanos,
@@ -465,8 +480,8 @@ impl Pacer {
         }
     }
 
-    /// Returns `true` if the last wait was for something due with a wake-up of its own, whose preparation is
-    /// to be [noted](Self::prepared).
+    /// Returns `true` if the last wait was for a request that shares its wake-up with no other, and whose
+    /// preparation is to be [noted](Self::prepared).
     #[inline]
     pub(crate) const fn is_own(&self) -> bool {
         self.is_own
@@ -482,8 +497,8 @@ impl Pacer {
     /// one, or ended early because something came.
     #[inline]
     pub(crate) fn ahead_of(&self, now: Nanos) -> Option<Nanos> {
-        let is_near = self.ahead_of != Nanos::MAX && self.ahead_of.since(now) <= self.preparation.get();
-        (is_near && self.ahead_of > now).then_some(self.ahead_of)
+        let due = self.ahead_of;
+        (due > now && due.since(now) <= self.preparation.get()).then_some(due)
     }
 
     /// Returns `true` if it is time for [`adjust`](Self::adjust).

@@ -123,7 +123,7 @@ pub struct Faults {
 pub struct Behaviour {
     /// Law of the service time of a request.
     pub service: Law,
-    /// How much longer it takes for each second since the first request.
+    /// Growth of the service time per second since the first request.
     pub slowing: Nanos,
     /// Limit on the requests that are worked on at once.
     pub concurrency: Concurrency,

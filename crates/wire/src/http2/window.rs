@@ -59,7 +59,7 @@ impl ReceiveWindow {
         Self { size, left: size as i32 }
     }
 
-    /// Its size in bytes.
+    /// Size of the window, in bytes.
     pub(super) const fn size(&self) -> u32 {
         self.size
     }
