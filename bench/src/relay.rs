@@ -2,12 +2,17 @@
 //! end of the connection for the end of the body, and for anything else the way to the server and back.
 //!
 //! The hidden command `relay` serves it as a process of its own, which can be pinned to the core of the
-//! server. Each connection has a thread of its own; the first bytes say what it is.
+//! server. One thread serves all connections: threads that hand bytes to each other on the server's core
+//! would wait there, which is no time of the generator. The first bytes of a connection say what it is.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::thread;
+use std::io;
+use std::net::Ipv4Addr;
 use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, copy_bidirectional, sink};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::time::sleep;
 
 use crate::failure::{Failure, Result};
 
@@ -22,62 +27,69 @@ const HEAD_BYTES: usize = 16 << 10;
 /// Serves until the process ends. `to` is the server; `listening` is told the address of the relay.
 pub(crate) fn serve(to: &str, listening: impl FnOnce(&str)) -> Result<()> {
     let failed = |error| Failure::because("the relay cannot listen", error);
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-    listening(&listener.local_addr().map_err(failed)?.to_string());
-    for client in listener.incoming().map_while(io::Result::ok) {
-        let to = to.to_owned();
-        // A client or a server that breaks off ends its own connection only.
-        thread::spawn(move || drop(relay(client, &to)));
-    }
-    Ok(())
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed)?;
+        listening(&listener.local_addr().map_err(failed)?.to_string());
+        while let Ok((client, _)) = listener.accept().await {
+            let to = to.to_owned();
+            // A client or a server that breaks off ends its own connection only.
+            tokio::spawn(async move { drop(relay(client, &to).await) });
+        }
+        Ok(())
+    })
 }
 
 /// Serves a connection.
-fn relay(mut client: TcpStream, to: &str) -> io::Result<()> {
+async fn relay(mut client: TcpStream, to: &str) -> io::Result<()> {
     client.set_nodelay(true)?;
-    let mut first = [0];
-    client.read_exact(&mut first)?;
-    if first == [SOCKS5] {
-        return socks5(client, to);
+    let first = client.read_u8().await?;
+    if first == SOCKS5 {
+        return socks5(client, to).await;
     }
-    if !first[0].is_ascii_uppercase() {
-        let mut server = TcpStream::connect(to)?;
-        server.set_nodelay(true)?;
-        server.write_all(&first)?;
-        return splice(client, server, OTHERS);
+    if !first.is_ascii_uppercase() {
+        let mut server = connect(to).await?;
+        server.write_u8(first).await?;
+        return pass_late(client, server).await;
     }
-    let head = head(&mut client, &first)?;
-    let server = TcpStream::connect(to)?;
-    server.set_nodelay(true)?;
+    let head = head(&mut client, &[first]).await?;
+    let mut server = connect(to).await?;
     if head.starts_with(b"CONNECT ") {
-        client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
-        return splice(client, server, Duration::ZERO);
+        client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+        return copy_bidirectional(&mut client, &mut server).await.map(drop);
     }
-    until_close(client, server, &head)
+    until_close(client, server, &head).await
+}
+
+async fn connect(to: &str) -> io::Result<TcpStream> {
+    let server = TcpStream::connect(to).await?;
+    server.set_nodelay(true)?;
+    Ok(server)
 }
 
 /// The rest of SOCKS5 behind its first byte: no credentials, and a connection to the server whatever name is
 /// asked for.
-fn socks5(mut client: TcpStream, to: &str) -> io::Result<()> {
-    let methods = take::<1>(&mut client)?[0];
-    io::copy(&mut (&client).take(methods.into()), &mut io::sink())?;
-    client.write_all(&[SOCKS5, 0])?;
-    let address = match take::<4>(&mut client)?[3] {
+async fn socks5(mut client: TcpStream, to: &str) -> io::Result<()> {
+    let methods = client.read_u8().await?;
+    copy(&mut (&mut client).take(methods.into()), &mut sink()).await?;
+    client.write_all(&[SOCKS5, 0]).await?;
+    let mut request = [0; 4];
+    client.read_exact(&mut request).await?;
+    let address = match request[3] {
         1 => 4,
-        3 => u64::from(take::<1>(&mut client)?[0]),
+        3 => u64::from(client.read_u8().await?),
         _ => 16,
     };
-    io::copy(&mut (&client).take(address + 2), &mut io::sink())?;
-    let server = TcpStream::connect(to)?;
-    server.set_nodelay(true)?;
-    client.write_all(&[SOCKS5, 0, 0, 1, 127, 0, 0, 1, 0, 1])?;
-    splice(client, server, Duration::ZERO)
+    copy(&mut (&mut client).take(address + 2), &mut sink()).await?;
+    let mut server = connect(to).await?;
+    client.write_all(&[SOCKS5, 0, 0, 1, 127, 0, 0, 1, 0, 1]).await?;
+    copy_bidirectional(&mut client, &mut server).await.map(drop)
 }
 
 /// Passes a request on, and the answer back without its length.
-fn until_close(mut client: TcpStream, mut server: TcpStream, request: &[u8]) -> io::Result<()> {
-    server.write_all(request)?;
-    let answer = head(&mut server, &[])?;
+async fn until_close(mut client: TcpStream, mut server: TcpStream, request: &[u8]) -> io::Result<()> {
+    server.write_all(request).await?;
+    let answer = head(&mut server, &[]).await?;
     let answer = String::from_utf8_lossy(&answer);
     let mut lines = answer.trim_end().lines();
     let status = lines.next().unwrap_or_default().replacen("HTTP/1.1", "HTTP/1.0", 1);
@@ -91,17 +103,17 @@ fn until_close(mut client: TcpStream, mut server: TcpStream, request: &[u8]) -> 
         }
     }
     front.push_str("\r\n\r\n");
-    client.write_all(front.as_bytes())?;
-    io::copy(&mut server.take(length), &mut client)?;
-    client.shutdown(Shutdown::Write)
+    client.write_all(front.as_bytes()).await?;
+    copy(&mut server.take(length), &mut client).await?;
+    client.shutdown().await
 }
 
 /// A head with its empty line. `begun` was read before. A message of this harness has no body behind it.
-fn head(from: &mut TcpStream, begun: &[u8]) -> io::Result<Vec<u8>> {
+async fn head(from: &mut TcpStream, begun: &[u8]) -> io::Result<Vec<u8>> {
     let mut head = begun.to_vec();
     let mut peeked = [0; 1024];
     while head.len() < HEAD_BYTES {
-        let there = from.peek(&mut peeked)?;
+        let there = from.peek(&mut peeked).await?;
         if there == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -110,7 +122,7 @@ fn head(from: &mut TcpStream, begun: &[u8]) -> io::Result<Vec<u8>> {
         head.extend_from_slice(&peeked[..there]);
         let end = head.windows(4).position(|bytes| bytes == b"\r\n\r\n").map(|at| at + 4);
         head.truncate(end.unwrap_or(head.len()));
-        from.read_exact(&mut peeked[..head.len() - old])?;
+        from.read_exact(&mut peeked[..head.len() - old]).await?;
         if end.is_some() {
             return Ok(head);
         }
@@ -118,41 +130,30 @@ fn head(from: &mut TcpStream, begun: &[u8]) -> io::Result<Vec<u8>> {
     Err(io::ErrorKind::InvalidData.into())
 }
 
-fn take<const N: usize>(from: &mut TcpStream) -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    from.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Passes bytes on in both directions until both have ended, those of the server after a delay.
-fn splice(client: TcpStream, server: TcpStream, delay: Duration) -> io::Result<()> {
-    let (from, to) = (server.try_clone()?, client.try_clone()?);
-    let back = thread::spawn(move || pass(from, to, delay));
-    pass(client, server, Duration::ZERO);
-    back.join().map_err(|_| io::Error::other("a thread of the relay panicked"))
-}
-
-/// Passes bytes on in one direction. An end of either kind is passed on, too.
-// The delay stands for the work of a server that has no flag for it.
-#[allow(clippy::disallowed_methods)]
-fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
-    if delay.is_zero() {
-        let _ = io::copy(&mut from, &mut to);
-    }
+/// Passes bytes on in both directions until both have ended, those of the server after a delay, which stands
+/// for the work of one that has no flag for it.
+async fn pass_late(client: TcpStream, server: TcpStream) -> io::Result<()> {
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+        (client.into_split(), server.into_split());
+    tokio::spawn(async move {
+        copy(&mut from_client, &mut to_server).await?;
+        to_server.shutdown().await
+    });
     let mut bytes = [0; HEAD_BYTES];
-    while let Ok(count @ 1..) = from.read(&mut bytes) {
-        thread::sleep(delay);
-        if to.write_all(&bytes[..count]).is_err() {
-            break;
-        }
+    while let count @ 1.. = from_server.read(&mut bytes).await? {
+        sleep(OTHERS).await;
+        to_client.write_all(&bytes[..count]).await?;
     }
-    let _ = to.shutdown(Shutdown::Write);
+    to_client.shutdown().await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
     use std::sync::mpsc;
+    use std::thread;
 
     /// A server that answers every request with `hello`, and a relay before it.
     fn relayed() -> String {
@@ -161,7 +162,8 @@ mod tests {
         thread::spawn(move || {
             for mut client in server.incoming().map_while(io::Result::ok) {
                 thread::spawn(move || {
-                    while head(&mut client, &[]).is_ok() {
+                    let requests = BufReader::new(client.try_clone().unwrap()).lines();
+                    for _ in requests.filter(|line| line.as_ref().unwrap().is_empty()) {
                         let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nx: y\r\n\r\nhello";
                         client.write_all(answer).unwrap();
                     }

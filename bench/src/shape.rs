@@ -61,6 +61,12 @@ impl Shape {
         self.load[0] == "run" && ["--http2", "--unix-socket"].iter().all(|flag| !self.load.contains(flag))
     }
 
+    /// `true` if a connection is ready for its first request only after an answer of the server, so that one
+    /// that needs a new connection comes late to a server that is busy or stands still.
+    pub(crate) fn shakes_hands(&self) -> bool {
+        self.load.contains(&"-k")
+    }
+
     /// `true` if the load can go to another address, too: the relay knows of one server only.
     pub(crate) fn takes_another(&self) -> bool {
         self.load[0] == "run" && !self.relayed && !self.load.contains(&"--unix-socket")
@@ -72,15 +78,9 @@ impl Shape {
 const PROTO: &str = "syntax = \"proto3\"; package plimsoll.sink.v1; message Payload { string text = 1; } \
                      service Sink { rpc Echo(Payload) returns (Payload); }";
 
-/// Connections that are kept open one after the other. A tunnel needs two connects, four threads and as many
-/// changes between them, all on the core of the server: sixteen at once would wait for each other there,
-/// which is no time of the generator.
-const IN_TURN: &[&str] = &["--connection-rate", "200"];
-
 /// A shape over connections that are kept.
 const fn kept(name: &'static str, serves: &'static [&'static str], load: &'static [&'static str]) -> Shape {
-    let (kind, open) = (Kind::Sink, [].as_slice());
-    Shape { name, kind, serves, load, open, connects: false, relayed: false }
+    Shape { name, kind: Kind::Sink, serves, load, open: &[], connects: false, relayed: false }
 }
 
 /// A shape whose requests have a connection each.
@@ -105,7 +105,6 @@ pub(crate) const SHAPES: [Shape; 18] = [
     Shape { relayed: true, ..each("HTTP/1.0 until close", &[], &["run", "http://{relay}/"]) },
     Shape {
         relayed: true,
-        open: IN_TURN,
         ..kept(
             "CONNECT",
             &["--self-signed"],
@@ -114,7 +113,6 @@ pub(crate) const SHAPES: [Shape; 18] = [
     },
     Shape {
         relayed: true,
-        open: IN_TURN,
         ..kept("SOCKS5", &[], &["run", "http://{server}/", "--proxy", "socks5://{relay}"])
     },
     Shape {
@@ -150,7 +148,6 @@ pub(crate) const SHAPES: [Shape; 18] = [
     Shape {
         kind: Kind::Cache,
         relayed: true,
-        open: IN_TURN,
         ..kept("cache", &["--http", "off"], &["cache", "--server", "{relay}", "--mix", "put"])
     },
 ];

@@ -84,8 +84,9 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
     let mut section = Section::titled("The server's own log");
     section.text.push_str(&format!(
         "{cells} runs against the sink and its like, whose log of the same run is the truth: counts are \
-         equal, and p50, p90 and p99 are at most {} µs + {} % above it, {} µs more where each request opens \
-         a connection, and {} µs where it opens a second one behind a relay. {right} are right.\n",
+         equal, and p50, p90 and p99 are at most {} µs + {} % above it, {} µs more where a request opens a \
+         connection, and {} µs for a relay on the way and for each connection through it. {right} are \
+         right.\n",
         judge::OURS_NS / 1e3,
         judge::SHARE * 100.0,
         judge::HANDSHAKE_NS / 1e3,

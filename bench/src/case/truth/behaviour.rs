@@ -6,6 +6,8 @@ use std::time::Duration;
 use crate::failure::{Failure, Result};
 use crate::shape::{Kind, Shape};
 
+/// How long a server stands still that goes on.
+pub(super) const THAW: Duration = Duration::from_millis(200);
 /// Patience with a connect that a full backlog does not answer; on loopback others take microseconds.
 const UNANSWERED: Duration = Duration::from_millis(50);
 
@@ -20,15 +22,15 @@ pub(super) struct Behaviour {
     pub(super) beside: Beside,
     /// `true` if bodies are sent slowly, which messages of gRPC and WebSockets are not.
     drips: bool,
-    /// `true` if requests wait unread, so that the log has when they came from the stamps of the kernel
-    /// alone.
-    thaws: bool,
 }
 
 /// An event beside the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beside {
     Nothing,
+    /// The server stands still for [`THAW`] in the middle of the run. Requests wait unread meanwhile, so that
+    /// the log has when they came from the stamps of the kernel alone.
+    Thaw,
     /// The server stands still from the middle of the run on, and logs nothing of what it has not read.
     Frozen,
     /// Every other request goes to an address that nothing listens on.
@@ -40,7 +42,7 @@ pub(super) enum Beside {
 }
 
 const fn of(name: &'static str, sink: &'static [&'static str]) -> Behaviour {
-    Behaviour { name, sink, llm: None, beside: Beside::Nothing, drips: false, thaws: false }
+    Behaviour { name, sink, llm: None, beside: Beside::Nothing, drips: false }
 }
 
 pub(super) const BEHAVIOURS: [Behaviour; 16] = [
@@ -69,7 +71,7 @@ pub(super) const BEHAVIOURS: [Behaviour; 16] = [
         ..of("resets", &["--delay", "1ms", "--reset", "20%"])
     },
     of("refusals", &["--delay", "1ms", "--refuse", "20%"]),
-    Behaviour { thaws: true, ..of("thaw", &["--delay", "1ms", "--freeze", "500ms+200ms"]) },
+    Behaviour { beside: Beside::Thaw, ..of("thaw", &["--delay", "1ms", "--freeze", "500ms+200ms"]) },
     Behaviour { beside: Beside::Frozen, ..of("frozen", &["--delay", "1ms", "--freeze", "600ms+1h"]) },
     Behaviour {
         drips: true,
@@ -85,9 +87,10 @@ impl Behaviour {
     pub(super) fn flags(&self, shape: &Shape) -> Option<&'static [&'static str]> {
         let is_possible = match self.beside {
             Beside::Dead | Beside::Full => shape.takes_another(),
+            Beside::Thaw => shape.is_stamped_singly(),
             Beside::Nothing | Beside::Frozen | Beside::Restart => true,
         };
-        if !is_possible || self.drips && !shape.has_bodies() || self.thaws && !shape.is_stamped_singly() {
+        if !is_possible || self.drips && !shape.has_bodies() {
             return None;
         }
         match shape.kind {
@@ -112,7 +115,7 @@ impl Unreachable {
         let is_full = match beside {
             Beside::Dead => false,
             Beside::Full => true,
-            Beside::Nothing | Beside::Frozen | Beside::Restart => return Ok(None),
+            Beside::Nothing | Beside::Thaw | Beside::Frozen | Beside::Restart => return Ok(None),
         };
         let failed = |error| Failure::because("no address for a server that is none", error);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::behaviour::Beside;
+use super::behaviour::{Beside, THAW};
 use crate::failure::{Failure, Result};
 use crate::shape::{Kind, Shape};
 
@@ -16,9 +16,11 @@ pub(super) const SHARE: f64 = 0.01;
 const LESS_NS: f64 = 60_000.0;
 /// A run that opens connections may take this much longer for each handshake.
 pub(super) const HANDSHAKE_NS: f64 = 700_000.0;
-/// A relay that opens a connection to the server for each request has three changes of threads and a connect
-/// on the server's core before the server has the request, and two changes behind its answer.
+/// A relay has a change of threads on the server's core before the server has a request, and one behind its
+/// answer; if it opens a connection for it, a connect and two changes more.
 pub(super) const RELAY_NS: f64 = 500_000.0;
+/// Connections that a load of the open model has before its first request.
+const FIRST_CONNECTIONS: u64 = 16;
 /// The fewest values of a percentile that is compared.
 const FEWEST: f64 = 10.0;
 /// Time limit of requests.
@@ -144,7 +146,7 @@ pub(super) fn compare(shape: &Shape, beside: Beside, result: &Value, account: &A
     // An upgrade that was not answered has no status, so that it cannot be told from a message.
     let is_told = !shape.is_websocket() || truth.last() != Some(&never);
     if is_told {
-        wrong.extend(times(shape, &counts, result, &truth));
+        wrong.extend(times(shape, beside, &counts, result, &truth));
     }
     wrong
 }
@@ -162,6 +164,8 @@ struct Counts {
     unreached: u64,
     /// `true` if requests were sent again.
     resent: bool,
+    /// Connections that were opened beyond the first.
+    opened: u64,
     /// At the end of a warm-up some may have been due before it, and have come after it.
     border: u64,
 }
@@ -183,26 +187,37 @@ impl Counts {
         // upgrade, a message and a close.
         let unknown_closes =
             if closes.is_some() && shape.connects { count("unmeasured").div_ceil(3) } else { 0 };
+        let opened = result["connections"]["opened"].as_u64().unwrap_or(0);
+        let opened = opened.saturating_sub(FIRST_CONNECTIONS);
+        let border = match count("unmeasured") {
+            0 => 0,
+            // The upgrade and the message of each iteration.
+            _ if shape.is_websocket() => 4,
+            // Those whose connection had to wait for the server.
+            _ if beside == Beside::Thaw && shape.shakes_hands() => 2 + opened,
+            _ => 2,
+        };
         // An attempt that met the end of its connection may have been read by nobody.
         let unread = count("resent_closed")
             + unknown_closes
             + match beside {
-                Beside::Frozen | Beside::Restart => lost,
-                Beside::Nothing | Beside::Dead | Beside::Full => 0,
+                // Those that came last in a warm-up may have been lost, too.
+                Beside::Frozen | Beside::Restart => lost + border,
+                Beside::Nothing | Beside::Thaw | Beside::Dead | Beside::Full => 0,
             };
         Self {
             ok: count("ok") - of_close("ok"),
             delivered: sent.saturating_sub(of_closes),
             unread,
             unreceived: if beside == Beside::Restart { lost } else { 0 },
-            unreached: if beside == Beside::Full { count("undelivered").min(count("timed_out")) } else { 0 },
-            resent: count("resent") > 0,
-            border: match count("unmeasured") {
-                0 => 0,
-                // The upgrade and the message of each iteration.
-                _ if shape.is_websocket() => 4,
-                _ => 2,
+            unreached: match beside {
+                // A server that stands still ends no handshake.
+                Beside::Full | Beside::Frozen => count("undelivered").min(count("timed_out")),
+                Beside::Nothing | Beside::Thaw | Beside::Dead | Beside::Restart => 0,
             },
+            resent: count("resent") > 0,
+            opened,
+            border,
         }
     }
 }
@@ -214,7 +229,7 @@ fn step<'r>(shape: &Shape, result: &'r Value, name: &str) -> Option<&'r Value> {
 }
 
 /// Returns the percentiles that differ from those of the server's times, which are in order.
-fn times(shape: &Shape, counts: &Counts, result: &Value, truth: &[f64]) -> Vec<String> {
+fn times(shape: &Shape, beside: Beside, counts: &Counts, result: &Value, truth: &[f64]) -> Vec<String> {
     let mut wrong = Vec::new();
     // In the open model a response counts from when it was due, and waits for its connection.
     let is_open = result["model"]["kind"] == "open";
@@ -246,14 +261,25 @@ fn times(shape: &Shape, counts: &Counts, result: &Value, truth: &[f64]) -> Vec<S
                 }
                 continue;
             }
-            // A request that is sent again counts from its first attempt.
-            let ways = if shape.connects && (*connects || counts.unread > 0) { HANDSHAKE_NS } else { 0.0 };
-            let relay = if shape.connects && shape.relayed { RELAY_NS } else { 0.0 };
-            // It has the times of two attempts, of which the log does not say that they are of one request,
-            // and perhaps that of a connection between them.
+            // A request that is sent again counts from its first attempt. It has the times of two attempts,
+            // of which the log does not say that they are of one request, and perhaps that of a connection
+            // between them.
             let most = if counts.resent { most * 2.0 } else { most };
-            let again = if counts.resent { HANDSHAKE_NS } else { 0.0 };
-            let above = OURS_NS + ways + relay + again;
+            // Those that wait for a connection come before the ones that have no answer.
+            let answered = truth.partition_point(|time| time.is_finite());
+            let waited = counts.opened as usize >= answered.saturating_sub(rank);
+            // The first request of a connection that was opened meanwhile came when the server went on.
+            let shakes_hands = waited && *connects && shape.shakes_hands();
+            let most = match beside {
+                Beside::Thaw if shakes_hands => most.max(THAW.as_nanos() as f64),
+                _ => most,
+            };
+            let opens = shakes_hands || shape.connects && (*connects || counts.unread > 0);
+            let handshakes = f64::from(u8::from(opens) + u8::from(counts.resent));
+            // The answers to all that have waited for a server that goes on come to the relay at once.
+            let burst = if beside == Beside::Thaw { 3.0 } else { 1.0 };
+            let relays = if shape.relayed { burst + handshakes } else { 0.0 };
+            let above = OURS_NS + handshakes * HANDSHAKE_NS + relays * RELAY_NS;
             if shown < least * (1.0 - SHARE) - LESS_NS || shown > most * (1.0 + SHARE) + above {
                 wrong.push(format!("{kind} p{p} is {shown} ns, the server has {least} to {most}"));
             }
