@@ -239,6 +239,12 @@ impl TargetAddresses {
         (target_address, place.address.endpoint.clone())
     }
 
+    /// Returns `true` if the name leads to the site, and nothing speaks against a connection to it.
+    pub(crate) fn is_sound(&self, target_address: u32) -> bool {
+        let Place { gone, lost, .. } = self.places[target_address as usize];
+        !gone && !lost
+    }
+
     /// The address of the site.
     pub(crate) fn endpoint(&self, target_address: u32) -> &Endpoint {
         &self.places[target_address as usize].address.endpoint

@@ -25,12 +25,23 @@ pub(crate) struct Session {
     pub(crate) failed: bool,
     /// Set if nothing comes after its requests that are under way.
     pub(crate) stops: bool,
+    /// The connection of its last request: the next one goes there, too, if it can.
+    pub(crate) seat: Option<Seat>,
     /// The WebSocket that belongs to it.
     pub(crate) link: Option<ConnId>,
     /// Error that ended its last connection; `None` if the session closed it.
     pub(crate) lost: Option<ErrorClass>,
     /// The session's memory: its variables and the values of its steps.
     pub(crate) state: State,
+}
+
+/// The connection that an iteration had its last answer on. It may have ended since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seat {
+    pub(crate) connection: ConnId,
+    pub(crate) pool: u32,
+    /// The address of the pool that the connection is to.
+    pub(crate) target_address: u32,
 }
 
 /// The sessions of one worker. Ended ones are used again with their memory, the last one first: a user of the
@@ -59,7 +70,7 @@ impl Sessions {
         let number = self.free.pop().unwrap_or_else(|| {
             let state = State::new(self.variables);
             let (outstanding, failed, stops) = (0, false, false);
-            let (link, lost) = (None, None);
+            let (seat, link, lost) = (None, None, None);
             self.all.push(Session {
                 scenario,
                 home,
@@ -69,6 +80,7 @@ impl Sessions {
                 outstanding,
                 failed,
                 stops,
+                seat,
                 link,
                 lost,
                 state,
@@ -80,7 +92,7 @@ impl Sessions {
         (session.scenario, session.home, session.index) = (scenario, home, index);
         (session.begun, session.measured, session.outstanding) = (begun, measured, 0);
         (session.failed, session.stops) = (false, false);
-        (session.link, session.lost) = (None, None);
+        (session.seat, session.link, session.lost) = (None, None, None);
         number
     }
 

@@ -15,9 +15,9 @@ use crate::directory::ResolvedServer;
 use crate::pacing::Awaiting;
 use crate::request::InFlight;
 
-/// First delay before a user of the closed model tries again after a failed connect. Then it waits for as
 /// Sets the order in which iterations are dealt apart from the other random numbers of a worker.
 const DEALING_SEED: u64 = 0x64_65_61_6c;
+/// First delay before a user of the closed model tries again after a failed connect. Then it waits for as
 /// long as the target has been failing, which doubles the delay each time, up to [`BACKOFF_MAX`].
 const BACKOFF_MIN: Nanos = Nanos::from_millis(1);
 /// Longest such delay: a dead target costs one attempt per user and second.
@@ -333,6 +333,12 @@ impl TargetPool {
             [only] => Some(only),
             _ => None,
         }
+    }
+
+    /// Returns `true` for a pool of several servers.
+    #[inline]
+    pub(crate) const fn has_members(&self) -> bool {
+        self.names.len() > 1
     }
 
     /// Returns the authority of its server; of the first one if the pool has several.

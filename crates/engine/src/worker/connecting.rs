@@ -77,7 +77,7 @@ impl<B: Backend> Worker<'_, B> {
         elsewhere
     }
 
-    fn open_connection_to(
+    pub(super) fn open_connection_to(
         &mut self,
         pool_index: u32,
         target_address: u32,

@@ -133,7 +133,15 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn send_turn(&mut self, turn: Turn, intended: Nanos, measured: bool) {
         let Turn { session, step, pool } = turn;
         let due = NextDue { intended, ready: Nanos::MAX, since: intended, begins: false };
-        self.send_step(session, step, pool, None, due, measured);
+        let slot = self.seat_of(session);
+        self.send_step(session, step, pool, slot, due, measured);
+    }
+
+    /// The connection of an iteration's last answer, if it can take the next request.
+    fn seat_of(&self, number: u32) -> Option<u32> {
+        let seat = self.iterations.sessions.get(number)?.seat?;
+        let slot = seat.connection.slot() as u32;
+        (self.lives(seat.connection) && self.has_room(slot)).then_some(slot)
     }
 
     /// Starts the request of one step of an iteration.
@@ -217,7 +225,8 @@ impl<B: Backend> Worker<'_, B> {
             };
             // Its own think time scheduled this request: being late is the generator's fault.
             let due = NextDue { intended: at, ready: Nanos::MAX, since: at, begins: false };
-            let over = self.proceed(number, home, None, due) == IterationState::Over;
+            let slot = self.seat_of(number);
+            let over = self.proceed(number, home, slot, due) == IterationState::Over;
             if over && matches!(self.plan.load, Load::Closed) {
                 // The user has waited already.
                 self.users.retry(now, home);

@@ -10,6 +10,7 @@ use super::proceeding::{IterationState, NextDue};
 use super::{LONGEST_WAIT, Worker};
 use crate::connection::{Conn, State};
 use crate::request::{AT_SEND, InFlight, new_request};
+use crate::session::Seat;
 use crate::target_pool::TargetPool;
 
 /// An iteration that is to be begun.
@@ -34,18 +35,19 @@ impl<B: Backend> Worker<'_, B> {
                 continue;
             }
             let (initial, depth) = (self.pools[pool as usize].initial, self.pools[pool as usize].depth);
-            let mut missing = initial;
-            for slot in 0..self.conns.len() as u32 {
-                let conn = &self.conns[slot as usize];
-                if conn.pool != pool || conn.state != State::Open {
-                    continue;
-                }
-                missing = missing.saturating_sub(1);
-                for _ in 0..conn.depth(self.plan.connections.depth) {
-                    self.next_iteration(home, Some(slot), Nanos::MAX, now);
+            let is_open = |conn: &&Conn| conn.pool == pool && conn.state == State::Open;
+            let open = self.conns.iter().filter(is_open);
+            let users = |conn: &Conn| (conn.id.slot() as u32, conn.depth(self.plan.connections.depth));
+            let seats: Vec<(u32, u32)> = open.map(users).collect();
+            // Each connection has its first user before any has its second: there may be fewer iterations
+            // than users.
+            let most = seats.iter().map(|(_, users)| *users).max().unwrap_or(0);
+            for round in 0..most {
+                for (slot, _) in seats.iter().filter(|(_, users)| *users > round) {
+                    self.next_iteration(home, Some(*slot), Nanos::MAX, now);
                 }
             }
-            for _ in 0..missing {
+            for _ in seats.len()..initial as usize {
                 if self.dialing.ramp.is_paced() {
                     // One user opens the connection; the others that share it start when it is open.
                     let at = self.clock.start + self.dialing.ramp.at(self.users.openers());
@@ -500,7 +502,12 @@ impl<B: Backend> Worker<'_, B> {
         self.pools[pool as usize].waiting.push_back((deadline, *request));
     }
 
+    /// Starts a request on a connection with room, or on a new one. An iteration stays with its member of a
+    /// pool as long as that takes connections: what a request has made there may not be known to others.
     pub(super) fn seat_anywhere(&mut self, pool: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
+        if self.pools[pool as usize].has_members() && self.seat_at_member(pool, request, ready, now) {
+            return;
+        }
         if let Some(slot) = self.find_available(pool) {
             self.pools[pool as usize].available.pop_front();
             self.conns[slot as usize].listed = false;
@@ -514,6 +521,36 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         self.seat_on_new(pool, request, ready, now);
+    }
+
+    /// Starts a request with the member of the pool that its iteration had its last answer from. Returns
+    /// `false` if there was none, or if it takes no connections.
+    #[cold]
+    fn seat_at_member(&mut self, pool: u32, request: &mut InFlight, ready: Nanos, now: Nanos) -> bool {
+        let seat = self.iterations.sessions.get(request.session).and_then(|session| session.seat);
+        let Some(Seat { target_address, .. }) = seat.filter(|seat| seat.pool == pool) else { return false };
+        let TargetPool { available, target_addresses, .. } = &self.pools[pool as usize];
+        let member = target_addresses.member(target_address);
+        let is_sound = target_addresses.is_sound(target_address);
+        let place = available.iter().position(|&slot| {
+            let conn = &self.conns[slot as usize];
+            let is_there = conn.pool == pool && target_addresses.member(conn.target_address) == member;
+            is_there && conn.listed && self.has_room(slot)
+        });
+        if let Some(slot) = place.and_then(|place| self.pools[pool as usize].available.remove(place)) {
+            self.conns[slot as usize].listed = false;
+            self.enqueue(slot, request, ready, now);
+            self.list(slot);
+            return true;
+        }
+        if !is_sound || !self.has_place(pool, now) {
+            return false;
+        }
+        let (_, endpoint) = self.pools[pool as usize].target_addresses.take_at(target_address);
+        let Ok(slot) = self.open_connection_to(pool, target_address, &endpoint, now) else { return false };
+        self.enqueue(slot, request, ready, now);
+        self.list(slot);
+        true
     }
 
     /// Opens a connection to a member of the pool that has fewer than another: requests go to connections in

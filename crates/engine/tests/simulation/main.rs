@@ -28,6 +28,7 @@ mod scenarios;
 mod sending;
 mod shards;
 mod situations;
+mod staying;
 mod steering;
 mod supply;
 mod throughput;
