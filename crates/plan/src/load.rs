@@ -25,6 +25,8 @@ pub(crate) struct Schedule {
     pub(crate) phases: Vec<PhaseOutline>,
 }
 
+/// The most stages in which connections come.
+const MOST_STEPS: u32 = 100;
 /// The value of `rate_of` for requests.
 const RATE_OF_REQUESTS: &str = "requests";
 
@@ -35,6 +37,8 @@ pub(crate) struct PerConnection {
     pub(crate) requests: u64,
     /// At least 1; more than one where scenarios of different lengths take turns by their weights.
     pub(crate) iterations: u64,
+    /// Rate at which the connections come; `None`: all at once.
+    pub(crate) opening: Option<Rate>,
 }
 
 impl PerConnection {
@@ -44,6 +48,23 @@ impl PerConnection {
             requests.count().checked_mul(u64::from(self.connections))?.checked_mul(self.iterations)?;
         let period = requests.period().0.checked_mul(self.requests)?;
         Rate::new(count, Nanos(period))
+    }
+
+    /// Stages of a run of this length in which each connection brings its requests when it comes; of many
+    /// connections several come with a stage, which has the mean of their number.
+    fn growth(&self, requests: Rate, opening: Rate, length: Nanos) -> Option<Vec<Stage>> {
+        let together = self.connections.div_ceil(MOST_STEPS);
+        let (mut stages, mut begun, mut open) = (Vec::new(), Nanos::ZERO, 0_u32);
+        while begun < length {
+            let next = open.saturating_add(together).min(self.connections);
+            let connections = if open == next { next } else { (open + 1 + next) / 2 };
+            let end = if open == next { length } else { opening.arrival_at(next.into()).min(length) };
+            if end > begun {
+                stages.push(hold(Self { connections, ..*self }.total(requests)?, end.since(begun)));
+            }
+            (begun, open) = (end, next);
+        }
+        Some(stages)
     }
 }
 
@@ -125,19 +146,31 @@ impl Resolver<'_> {
         // Iterations without a duration are all finished, however long that takes: the profile only has to be
         // long enough for their arrivals.
         let limited = duration.is_some() || iterations.is_none() || rate.is_none();
-        let stages = match (rate, stages) {
+        let requests = patch.rps.as_ref().and_then(|given| parse_rate(&given.text).ok());
+        let growing = per_connection.and_then(|unit| Some((unit, requests?, unit.opening?)));
+        let (lead, stages) = match (rate, stages) {
             (Some(rate), _) => {
                 // A warm-up may end between two arrivals, and a scenario may join there: then the first one
                 // is due in what is left of that gap.
                 let late = joining.since(warmup);
                 let spare = u64::from(warmup > Nanos::ZERO || late > Nanos::ZERO);
-                let needed = || iterations.map(|n| late + time_for(rate, n.saturating_add(spare), process));
-                vec![hold(rate, duration.or_else(needed).unwrap_or(DEFAULT_DURATION))]
+                let all_open = growing
+                    .as_ref()
+                    .map_or(Nanos::ZERO, |(unit, _, opening)| opening.arrival_at(unit.connections.into()));
+                let needed =
+                    || iterations.map(|n| all_open + late + time_for(rate, n.saturating_add(spare), process));
+                let length = duration.or_else(needed).unwrap_or(DEFAULT_DURATION);
+                match growing {
+                    Some((unit, requests, opening)) => {
+                        split(unit.growth(requests, opening, warmup + length)?, warmup)
+                    }
+                    None => (Vec::new(), vec![hold(rate, length)]),
+                }
             }
-            (None, stages) => stages.unwrap_or_default(),
+            (None, stages) => (Vec::new(), stages.unwrap_or_default()),
         };
         let measured = stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.duration);
-        let profile = self.profile(patch, stages.clone(), warmup)?;
+        let profile = self.profile(patch, (lead, stages.clone()), warmup)?;
         self.check_drawn(given_rate(patch).or(patch.stages.as_ref()), &profile, process)?;
         self.check_any_due(given_rate(patch).or(patch.stages.as_ref()), stages)?;
         let end = End { duration: limited.then_some(measured), iterations };
@@ -279,8 +312,13 @@ impl Resolver<'_> {
         }
     }
 
-    /// The whole profile: the warm-up holds the first rate of the stages.
-    fn profile(&mut self, patch: &PlanPatch, mut stages: Vec<Stage>, warmup: Nanos) -> Option<Profile> {
+    /// The whole profile: a warm-up without stages of its own holds the first rate of the others.
+    fn profile(
+        &mut self,
+        patch: &PlanPatch,
+        (lead, mut stages): (Vec<Stage>, Vec<Stage>),
+        warmup: Nanos,
+    ) -> Option<Profile> {
         if let (Some(given), true) =
             (&patch.stages, stages.iter().all(|s| s.from.is_zero() && s.to.is_zero()))
         {
@@ -294,10 +332,11 @@ impl Resolver<'_> {
                     given.problem(message).with_hint("put a first stage with a constant rate in front"),
                 );
             }
-            if warmup > Nanos::ZERO {
+            if warmup > Nanos::ZERO && lead.is_empty() {
                 stages.insert(0, hold(first.from, warmup));
             }
         }
+        stages.splice(0..0, lead);
         match Profile::new(stages) {
             Ok(profile) => Some(profile),
             Err(error) => {
@@ -347,6 +386,23 @@ fn hold(rate: Rate, duration: Nanos) -> Stage {
     Stage { duration, from: rate, to: rate }
 }
 
+/// Parts of constant stages, before and from an instant on.
+fn split(stages: Vec<Stage>, at: Nanos) -> (Vec<Stage>, Vec<Stage>) {
+    let (mut before, mut after, mut begun) = (Vec::new(), Vec::new(), Nanos::ZERO);
+    for stage in stages {
+        let end = begun + stage.duration;
+        let first = end.min(at).since(begun);
+        let parts = [(&mut before, first), (&mut after, stage.duration.since(first))];
+        for (part, duration) in parts {
+            if duration > Nanos::ZERO {
+                part.push(Stage { duration, ..stage });
+            }
+        }
+        begun = end;
+    }
+    (before, after)
+}
+
 /// Returns the time that `count` arrivals take.
 ///
 /// Uniform: exactly `count` of them are due before `ceil(count * period / per_period)`. Poisson: the number
@@ -390,7 +446,7 @@ mod tests {
         // 3 × 2 + 1 × 4 requests in 4 iterations.
         let (requests, iterations) = requests_per_iteration(&scenarios).unwrap();
         assert_eq!((requests, iterations), (10, 4));
-        let per_connection = PerConnection { connections: 5, requests, iterations };
+        let per_connection = PerConnection { connections: 5, requests, iterations, opening: None };
         let total = per_connection.total(Rate::new(2, Nanos::from_secs(1)).unwrap()).unwrap();
         assert_eq!(total.per_second_f64(), 4.0);
         assert_eq!(requests_per_iteration(&[scenario(1, vec![Op::Send(0), Op::Jump(0)])]), None);

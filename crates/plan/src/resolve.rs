@@ -428,16 +428,17 @@ impl Resolver<'_> {
         requests: &Requests,
         (rate_of, crud): (Option<RateUnit>, Option<&Crud>),
     ) -> Option<PerConnection> {
-        let connections = usage.connections.initial;
+        let (connections, opening) = (usage.connections.initial, usage.connections.rate);
         let given = patch.rps.as_ref()?;
+        let unit = |requests, iterations| Some(PerConnection { connections, requests, iterations, opening });
         if rate_of == Some(RateUnit::Requests) {
-            return Some(PerConnection { connections, requests: 1, iterations: 1 });
+            return unit(1, 1);
         }
         if let Some(crud) = crud {
-            return Some(PerConnection { connections, requests: u64::from(crud.steps()), iterations: 1 });
+            return unit(u64::from(crud.steps()), 1);
         }
         match requests_per_iteration(&requests.scenarios) {
-            Some((requests, iterations)) => Some(PerConnection { connections, requests, iterations }),
+            Some((requests, iterations)) => unit(requests, iterations),
             None => {
                 let message = format!("{}: how many requests an iteration has depends on the run", given.by);
                 let hint = "give the rate of iterations with `rate` instead, or count requests with \

@@ -561,6 +561,8 @@ settings! {
         }
         "Create, update, delete" {
             /// Open model: requests per second on every connection; as a flag with --crud flags only
+            ///
+            /// With --connection-rate the load grows with the connections.
             rps: Value = flag().value("RATE").number(),
         }
         "Connection" {

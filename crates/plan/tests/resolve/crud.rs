@@ -160,6 +160,28 @@ fn a_rate_per_connection_fixes_their_number() {
     let dropping = plan(&[&crud, &["--overload", "drop", "--connections", "10"]]);
     assert!(matches!(dropping.load, Load::Open { overload: Overload::Drop, .. }));
     assert_eq!(constant(&dropping), Rate::per_second(25));
+    // Seen as a client of h2loadrunner with `rate` and `request-per-second`: the connections that were open
+    // already carried the rate of those that were to come.
+    let growing = |more: &[&str]| {
+        let flags = ["--connections", "3", "--connection-rate", "1", "--rps", "10"];
+        let plan = plan(&[&["http://a.test/", "--crud-create-method", "POST"], &flags, more]);
+        let Load::Open { profile, .. } = &plan.load else { panic!("the load is open") };
+        let stages = profile.stages().iter();
+        let shown: Vec<(u64, f64)> =
+            stages.map(|stage| (stage.duration.0 / 1_000_000, stage.from.per_second_f64())).collect();
+        (shown, profile.total(), plan.warmup)
+    };
+    let stages = vec![(1_000, 10.0), (1_000, 20.0), (1_000, 30.0), (7_000, 30.0)];
+    assert_eq!(growing(&["--duration", "10s"]), (stages, 270, Nanos::ZERO));
+    let cut = vec![(1_000, 10.0), (500, 20.0)];
+    assert_eq!(growing(&["--duration", "1500ms"]), (cut, 20, Nanos::ZERO));
+    let after_a_warm_up = vec![(1_000, 10.0), (500, 20.0), (500, 20.0), (1_000, 30.0), (500, 30.0)];
+    let warmup = Nanos::from_millis(1_500);
+    assert_eq!(growing(&["--duration", "2s", "--warmup", "1500ms"]), (after_a_warm_up, 75, warmup));
+    let many = plan(&[&crud, &["--connections", "1000", "--connection-rate", "500", "--duration", "4s"]]);
+    let Load::Open { profile, .. } = &many.load else { panic!("the load is open") };
+    // The exact number is that of 1,000 steps: 2.5 × (999 × 1,000 / 2 / 500 + 2 × 1,000 + 1,000 / 500).
+    assert!(profile.stages().len() <= 101 && profile.total().abs_diff(7_502) <= 5, "{}", profile.total());
     // The rate of the run counts iterations, as everywhere.
     let total = plan(&[&["http://a.test/", "--crud-delete-method", "DELETE", "--rate", "50"]]);
     assert_eq!(constant(&total), Rate::per_second(50));
