@@ -61,6 +61,13 @@ impl Shape {
         self.load[0] == "run" && ["--http2", "--unix-socket"].iter().all(|flag| !self.load.contains(flag))
     }
 
+    /// `true` if the log of the server has all of the time that its core took. A relay in front of it has its
+    /// own, the kernel stamps nothing on a unix socket, and messages of WebSockets are stamped when they are
+    /// taken apart: a figure of these is wrong if it is wrong each time.
+    pub(crate) fn is_logged_exactly(&self) -> bool {
+        !self.relayed && !self.is_websocket() && !self.load.contains(&"--unix-socket")
+    }
+
     /// `true` if a connection is ready for its first request only after an answer of the server, so that one
     /// that needs a new connection comes late to a server that is busy or stands still.
     pub(crate) fn shakes_hands(&self) -> bool {

@@ -118,7 +118,8 @@ pub(super) fn compare(shape: &Shape, beside: Beside, result: &Value, account: &A
         Account::Log(rows) => rows.len() as u64,
         Account::Count(count) => *count,
     };
-    if !(counts.delivered.saturating_sub(counts.unread)..=counts.delivered).contains(&logged) {
+    let most = counts.delivered + counts.unsent_closes;
+    if !(counts.delivered.saturating_sub(counts.unread)..=most).contains(&logged) {
         wrong.push(format!("{} requests were sent, the server has {logged}", counts.delivered));
     }
     let Account::Log(rows) = account else { return wrong };
@@ -140,7 +141,8 @@ pub(super) fn compare(shape: &Shape, beside: Beside, result: &Value, account: &A
     let mut truth: Vec<f64> = rows.iter().filter(|row| row.is_message).filter_map(time).collect();
     // A server that stood still has not logged those who wait for it.
     if beside == Beside::Frozen {
-        truth.extend(std::iter::repeat_n(never, counts.delivered.saturating_sub(logged) as usize));
+        let waiting = counts.delivered.saturating_sub(logged).min(counts.lost);
+        truth.extend(std::iter::repeat_n(never, waiting as usize));
     }
     truth.sort_by(f64::total_cmp);
     // An upgrade that was not answered has no status, so that it cannot be told from a message.
@@ -156,6 +158,10 @@ struct Counts {
     ok: u64,
     /// Requests that were sent.
     delivered: u64,
+    /// Requests that failed or timed out.
+    lost: u64,
+    /// The most closes of WebSockets that were never sent, and so are none of those that were.
+    unsent_closes: u64,
     /// The most of them that the server may not have read.
     unread: u64,
     /// The most of the server's answers that may not have come.
@@ -208,6 +214,8 @@ impl Counts {
         Self {
             ok: count("ok") - of_close("ok"),
             delivered: sent.saturating_sub(of_closes),
+            lost,
+            unsent_closes: of_close("failed") + of_close("timed_out"),
             unread,
             unreceived: if beside == Beside::Restart { lost } else { 0 },
             unreached: match beside {
