@@ -5,10 +5,12 @@
 //! wait may take a while to make, and the generator may stand still ([`SimOptions::overshoot`],
 //! [`SimOptions::preparation`], [`SimOptions::stalls`]).
 
+mod messages;
 mod streams;
 
 use std::sync::Arc;
 
+use messages::Answers;
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::{
     Backend, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, SocketOptions, SystemError, Wait,
@@ -17,6 +19,7 @@ use plimsoll_driver::{
 use crate::behaviour::Behaviour;
 use crate::http2::Http2;
 use crate::options::SimOptions;
+use crate::protocol::{Saying, Speaks};
 use crate::request::{self, Recognised};
 use crate::server::{Decision, Link, LinkState, Server};
 use crate::sockets::{Peer, Ready, Sockets, State, What};
@@ -54,6 +57,10 @@ enum Happening {
     ToServer { link: usize, message: Message },
     /// A server carries out its decision.
     Act { link: usize, decision: Decision, head_request: bool, entry: usize },
+    /// The same for a message of a protocol other than HTTP.
+    ActOnMessage { link: usize, decision: Decision, entry: usize, answers: Answers },
+    /// A server says something unasked.
+    Volunteer { link: usize, saying: Saying },
     /// The same for a stream.
     ActOnStream { link: usize, stream: u32, decision: Decision, head_request: bool, entry: usize },
     /// A server that stood still sends its output on an HTTP/2 connection.
@@ -152,6 +159,10 @@ impl SimBackend {
                 Happening::Act { link, decision, head_request, entry } => {
                     self.act(at, link, decision, head_request, entry);
                 }
+                Happening::ActOnMessage { link, decision, entry, answers } => {
+                    self.act_on_message(at, link, decision, entry, answers);
+                }
+                Happening::Volunteer { link, saying } => self.volunteer(at, link, saying),
                 Happening::ActOnStream { link, stream, decision, head_request, entry } => {
                     self.act_on_stream(at, link, stream, decision, head_request, entry);
                 }
@@ -323,7 +334,9 @@ impl SimBackend {
             let slow = slow.filter(|slow| self.servers[server].chance(slow.probability));
             let reads_from = slow.map_or(Nanos::ZERO, |slow| established + slow.delay);
             let serial = self.links.len() as u64;
-            self.links.push(Link::new(server, conn, serial, reads_from));
+            let mut link = Link::new(server, conn, serial, reads_from);
+            link.protocol = self.servers[server].behaviour.speaks.as_ref().map(Speaks::begin);
+            self.links.push(link);
             if let Some(socket) = self.sockets.get_mut(conn) {
                 socket.peer = Peer::Server(self.links.len() - 1);
             }
@@ -352,7 +365,9 @@ impl SimBackend {
             }
             (LinkState::Open | LinkState::Silent, Message::Data(bytes)) => {
                 link.inbox.extend_from_slice(&bytes);
-                if self.speaks_http2(index) {
+                if link.protocol.is_some() {
+                    self.take_messages(at, index);
+                } else if self.speaks_http2(index) {
                     self.take_streams(at, index);
                 } else {
                     self.take_requests(at, index);

@@ -4,6 +4,7 @@ use plimsoll_core::Nanos;
 
 use crate::answer::Answer;
 use crate::law::Law;
+use crate::protocol::Speaks;
 
 /// A half-open interval `[at, at + length)` of the virtual clock in which a process stands still, as if it
 /// had been sent SIGSTOP at its start and SIGCONT at its end.
@@ -134,6 +135,8 @@ pub struct Behaviour {
     pub answer: Answer,
     /// Faults and their probabilities.
     pub faults: Faults,
+    /// The protocol in place of HTTP.
+    pub speaks: Option<Speaks>,
     /// HTTP/2 settings.
     pub http2: Http2,
 }
@@ -147,6 +150,7 @@ impl Default for Behaviour {
             pauses: Vec::new(),
             answer: Answer::default(),
             faults: Faults::default(),
+            speaks: None,
             http2: Http2::default(),
         }
     }

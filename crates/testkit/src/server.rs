@@ -8,6 +8,7 @@ use plimsoll_driver::ConnId;
 
 use crate::behaviour::{Behaviour, Concurrency, Pause};
 use crate::http2::Http2;
+use crate::protocol::SimProtocol;
 use crate::truth::Action;
 
 /// A server. Service is first come, first served and never interrupted but by pauses, so the end of the work
@@ -50,6 +51,8 @@ pub(crate) struct Link {
     pub(crate) reads_from: Nanos,
     /// Requests received.
     pub(crate) received: u64,
+    /// The server's half of a protocol other than HTTP.
+    pub(crate) protocol: Option<Box<dyn SimProtocol>>,
     /// The connection's HTTP/2, once its preface has come.
     pub(crate) http2: Option<Box<Http2>>,
     /// When the server closes an HTTP/2 connection.
@@ -89,6 +92,7 @@ impl Link {
             inbox: Vec::new(),
             reads_from,
             received: 0,
+            protocol: None,
             http2: None,
             farewell: None,
             last_action: Nanos::ZERO,

@@ -22,6 +22,7 @@ mod own_share;
 mod phases;
 mod plans;
 mod polling;
+mod protocols;
 mod request_pace;
 mod resending;
 mod scenarios;
