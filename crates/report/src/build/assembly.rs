@@ -429,6 +429,7 @@ impl Connections {
             tls_resumed: connections.tls_resumed,
             blocked_s: connections.blocked.as_secs_f64(),
             blocked_at_limit_s: connections.blocked_at_limit.as_secs_f64(),
+            blocked_unreached_s: connections.blocked_unreached.as_secs_f64(),
             requests_per_s: RateSpread::new(&connections.request_rates),
         }
     }

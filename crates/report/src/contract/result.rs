@@ -630,6 +630,10 @@ pub struct Connections {
     pub blocked_s: f64,
     /// Part of it for which the limit of connections was reached.
     pub blocked_at_limit_s: f64,
+    /// Part of `blocked_s` for which the target took no connection: due arrivals waited for the first one to
+    /// it, or for one after all others were gone. Left away if it is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub blocked_unreached_s: f64,
     /// Requests per second that each connection that was open at the end of the load has taken since it was
     /// established. Left away if there are none, and if connections are used for one request.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,10 +8,9 @@ use super::comparing::Comparing;
 /// Their places; a star stands for the number of a value in a list. Some decide a figure in runs of another
 /// kind: the time of a turnaround in the closed model, facts of the machine where its limits are reached.
 /// Others matter only at their extreme, such as the limits of the times of a slice.
-const UNUSED: [&str; 33] = [
+const UNUSED: [&str; 32] = [
     "context/unmeasured",
     "record/accounting/incomplete",
-    "record/connections/blocked_unreached",
     "record/connections/connect_time/sum",
     "record/connections/depth",
     "record/connections/http2",

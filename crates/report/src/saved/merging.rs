@@ -154,6 +154,7 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     sum.tls_resumed = sum.tls_resumed.saturating_add(more.tls_resumed);
     sum.blocked_s += more.blocked_s;
     sum.blocked_at_limit_s += more.blocked_at_limit_s;
+    sum.blocked_unreached_s += more.blocked_unreached_s;
     sum.requests_per_s = match (sum.requests_per_s, more.requests_per_s) {
         (Some(mine), Some(theirs)) => Some(mine.merged(&theirs)),
         (mine, theirs) => mine.or(theirs),

@@ -586,6 +586,7 @@ pub(crate) fn http2() -> RunResult {
     (record.connections.opened, record.connections.peak_open) = (12, 4);
     record.connections.blocked = us(30_000);
     record.connections.blocked_at_limit = us(20_000);
+    record.connections.blocked_unreached = us(5_000);
     let mut ping_time = Histogram::new();
     (0..40).for_each(|i| ping_time.record(90_000 + i * 500));
     record.connections.http2 = Http2Record {

@@ -90,6 +90,11 @@ pub(super) fn connections(result: &RunResult) -> Vec<Fact> {
         line.push(format!(" for a free {awaited}, "));
         line.push(length(connections.blocked_at_limit_s, "/connections/blocked_at_limit_s"));
         line.push(" of it at the limit");
+        if connections.blocked_unreached_s > 0.0 {
+            line.push(", ");
+            line.push(length(connections.blocked_unreached_s, "/connections/blocked_unreached_s"));
+            line.push(" for one to a target that took none");
+        }
     }
     let mut facts = vec![Fact::new("connections", line)];
     facts.extend(connections.requests_per_s.as_ref().map(rates));
