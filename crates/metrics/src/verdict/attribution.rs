@@ -172,18 +172,19 @@ impl Judge<'_> {
         let connections = &self.record.connections;
         let gave_up = connections.failed[ErrorClass::ConnectTimeout as usize];
         let asked_twice = connections.connect_time.count_above(ASKED_TWICE.0) + gave_up;
-        if asked_twice == 0 || queue.drops < LOSS_COUNT {
+        if asked_twice + self.never_connected() == 0 || queue.drops < LOSS_COUNT {
             return None;
         }
         let evidence = format!(
             "the target's accept queue was full: of the {} that it holds, up to {} waited, {} were turned away, \
-             and ours took up to {}",
+             and ours {}",
             figure::count(queue.limit),
             figure::count(queue.length),
             figure::count(queue.drops),
             match (gave_up, connections.connect_time.max()) {
-                (0, Some(longest)) => figure::nanos(Nanos(longest)),
-                _ => "their time limit".to_owned(),
+                (0, Some(longest)) => format!("took up to {}", figure::nanos(Nanos(longest))),
+                (0, None) => "were not established by the end".to_owned(),
+                _ => "took up to their time limit".to_owned(),
             },
         );
         let hint = "raise the target's backlog (and net.core.somaxconn), or open connections more slowly (--connection-rate)";

@@ -5,7 +5,7 @@ use plimsoll_core::Nanos;
 use super::attribution::{SLOW_FACTOR, SLOW_FLOOR};
 use super::{Finding, Judge, LIMIT_SHARE, Reason, ReasonCode, ratio};
 use crate::course::answered;
-use crate::figure;
+use crate::{RunRecord, figure};
 
 /// Connections beyond which more of them do not help: a target that needs this many stood still.
 const MOST_CONNECTIONS: u64 = 10_000;
@@ -302,20 +302,30 @@ impl Judge<'_> {
     /// Describes a server that took no connections, if requests waited for that.
     pub(super) fn unreached_words(&self) -> Option<(String, &'static str)> {
         let blocked = self.blocked_unreached();
-        if blocked <= LIMIT_SHARE {
-            return None;
-        }
         let accounting = &self.record.accounting;
-        let evidence = format!(
-            "a target took no connections: due arrivals waited for one to it during {} of the time, and {} \
-             were never started",
-            figure::share(blocked),
-            figure::count(accounting.dropped + accounting.never_started - accounting.without_data),
-        );
+        let evidence = match self.never_connected() {
+            _ if blocked > LIMIT_SHARE => format!(
+                "a target took no connections: due arrivals waited for one to it during {} of the time, and {} \
+                 were never started",
+                figure::share(blocked),
+                figure::count(accounting.dropped + accounting.never_started - accounting.without_data),
+            ),
+            0 => return None,
+            waiting => format!(
+                "a target took no connections: {} requests waited for one to it to the end",
+                figure::count(waiting)
+            ),
+        };
         Some((
             evidence,
             "look at the target: is it there, is its backlog full, does a firewall drop packets?",
         ))
+    }
+
+    /// Requests that still waited for the first connection of the run when it ended.
+    pub(super) fn never_connected(&self) -> u64 {
+        let RunRecord { connections, accounting, .. } = self.record;
+        if connections.opened + connections.kept > 0 { 0 } else { accounting.undelivered }
     }
 
     /// Share of the workers' time for which arrivals waited for a first connection to a server.

@@ -708,6 +708,38 @@ pub(super) const SITUATIONS: &[Situation] = &[
         outcome: RunOutcome::Fail,
         ..BASE
     },
+    Situation {
+        name: "no connections that are asked for again and again",
+        server: || faulty(Faults { silent_connect: 1.0, ..Faults::default() }),
+        flags: &[("--rate", "20"), ("-d", "2s"), ("--drain", "0s")],
+        claim: Claim::NoConnections,
+        words: &["a target took no connections: 40 requests waited for one to it to the end"],
+        hint: "is its backlog full",
+        outcome: RunOutcome::Fail,
+        on_http2: false,
+        beside: Some(|record| {
+            on_machine(record, |part| {
+                part.own_segments = Some(OwnSegments { segments: 60, resent: 34, out_of_order: 0 });
+            });
+        }),
+        ..BASE
+    },
+    Situation {
+        name: "no connections at the target's own queue",
+        server: || faulty(Faults { silent_connect: 1.0, ..Faults::default() }),
+        flags: &[("--rate", "20"), ("-d", "2s"), ("--drain", "0s")],
+        claim: Claim::AcceptQueue,
+        words: &["100 were turned away, and ours were not established by the end"],
+        hint: "raise the target's backlog",
+        outcome: RunOutcome::Fail,
+        on_http2: false,
+        beside: Some(|record| {
+            on_machine(record, |part| {
+                part.target_queue = Some(AcceptQueue { length: 1, limit: 0, drops: 50 });
+            });
+        }),
+        ..BASE
+    },
     // Streams.
     Situation {
         name: "no streams",
