@@ -23,6 +23,7 @@ pub(crate) mod result_files;
 pub(crate) mod run;
 pub(crate) mod saved_runs;
 pub(crate) mod saving;
+pub(crate) mod search;
 pub(crate) mod searched;
 pub(crate) mod side_runs;
 pub(crate) mod wrk;

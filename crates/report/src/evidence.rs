@@ -7,6 +7,8 @@
 
 mod claims;
 mod comparing;
+mod counted;
+mod search;
 mod sums;
 mod unused;
 
@@ -21,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::comparing::Comparing;
+pub use self::search::{Course, SEARCH_EVIDENCE_VERSION, SearchEvidence, TrialEvidence};
 use crate::context::{OnceResult, RefreshResult};
 use crate::reconciliation::Reconciliation;
 use crate::result::Note;
@@ -135,11 +138,11 @@ impl NotCompared {
     }
 }
 
-/// The outcome of a verification.
+/// The outcome of a verification, of a run if nothing else is said.
 #[derive(Clone, Debug)]
-pub struct Verification {
+pub struct Verification<R = RunResult> {
     /// The result that follows from the record.
-    pub result: RunResult,
+    pub result: R,
     /// Values that were compared.
     pub compared: u64,
     /// Statements that do not follow; none if the evidence is sound.
@@ -148,7 +151,13 @@ pub struct Verification {
     pub open: Vec<NotCompared>,
 }
 
-impl Verification {
+impl<R> Verification<R> {
+    /// The same of what a function makes of the result.
+    pub fn map<T>(self, of: impl FnOnce(R) -> T) -> Verification<T> {
+        let Self { result, compared, contradictions, open } = self;
+        Verification { result: of(result), compared, contradictions, open }
+    }
+
     /// Number of statements that only the version which made the evidence could compare.
     pub fn of_other_version(&self) -> usize {
         let open = self.open.iter().filter(|open| open.why.is_of_version());
@@ -215,22 +224,21 @@ impl Evidence {
             Some(_) => {}
         }
         let mut evidence: Self = serde_json::from_slice(text).map_err(ReadError::Broken)?;
-        let Self { record, examples, .. } = &mut evidence;
-        check_counts(record).map_err(broken)?;
+        evidence.admit().map_err(broken)?;
+        evidence.unread = comparing::unread(text, &evidence)?;
+        Ok(evidence)
+    }
+
+    /// Refuses counts that no run can have, and gives the steps their examples.
+    fn admit(&mut self) -> Result<(), String> {
+        let Self { record, examples, .. } = self;
+        check_counts(record)?;
         if examples.len() != record.steps.len() + 1 {
-            return Err(broken("the examples of errors are not those of the steps".to_owned()));
+            return Err("the examples of errors are not those of the steps".to_owned());
         }
         let steps = std::iter::once(&mut record.total).chain(&mut record.steps);
         steps.zip(examples.iter()).for_each(|(step, examples)| step.error_examples.clone_from(examples));
-        // Written again it is the same text, unless a version has other fields.
-        if serde_json::to_vec(&evidence).is_ok_and(|again| again != text) {
-            let values = (serde_json::from_slice(text), serde_json::to_value(&evidence));
-            match values {
-                (Ok(text), Ok(read)) => comparing::unread(&text, &read, "", &mut evidence.unread),
-                (Err(error), _) | (_, Err(error)) => return Err(ReadError::Broken(error)),
-            }
-        }
-        Ok(evidence)
+        Ok(())
     }
 
     /// The run, as it is saved. Its result is the one that was reported, with a note if sentences in it are

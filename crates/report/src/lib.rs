@@ -17,7 +17,7 @@ pub mod evidence;
 mod render;
 pub mod saved;
 
-pub use build::fault;
+pub use build::{capacity_search, fault, level_sweep, trial_run};
 pub use compare::comparison::{self, Comparison, schema_comparison};
 pub use compare::history::{self, History, schema_history};
 pub use compare::interleaved;

@@ -12,6 +12,7 @@ use crate::args::output::OutputArgs;
 use crate::args::plan::PlanArgs;
 use crate::args::save::SaveArgs;
 use crate::args::share::parse_percent;
+use crate::args::verify::EvidenceArgs;
 use crate::args::watch::WatchArgs;
 
 /// Rate of the first trial where nothing says another.
@@ -34,6 +35,8 @@ pub(crate) struct FindArgs {
     /// Write the report as a page of HTML, too: the objective on the load line, or charts of the sweep
     #[arg(long, visible_alias = "html", value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) evidence: EvidenceArgs,
     #[command(flatten)]
     pub(crate) fleet: FleetRunArgs,
     /// Print the plan that the flags make, and exit
@@ -205,6 +208,7 @@ impl FindArgs {
             ("--max-time", search.max_time.is_some()),
             ("--watch-pid", self.watch.descriptors() > 0),
             ("--report", self.report.is_some()),
+            ("--evidence", self.evidence.evidence.is_some()),
             ("--save", self.save.is_given()),
         ];
         own.into_iter().chain(self.output.beside_plans()).collect()

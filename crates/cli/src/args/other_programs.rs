@@ -72,8 +72,8 @@ fn script(word: &str, ending: &str) -> Option<String> {
 /// Hint for a flag that writes a document, typed at a command that lacks the flag.
 fn instead(flag: &str, command: &str) -> Option<&'static str> {
     Some(match (command, flag) {
-        ("find" | "ab" | "compare", "--evidence") => {
-            "evidence is of a single run: `plimsoll run --evidence FILE`, and `plimsoll verify FILE` checks it"
+        ("ab" | "compare", "--evidence") => {
+            "evidence is of a run or a search: `plimsoll run --evidence FILE`, and `plimsoll verify FILE` checks it"
         }
         (_, "--poisson") => "arrivals at random: --arrival poisson",
         ("compare", "--report" | "--html") => "`plimsoll report A B` draws both groups and compares them",
@@ -161,8 +161,7 @@ mod tests {
     #[test]
     fn what_a_command_has_no_flag_for_is_told() {
         for (line, flag, hint) in [
-            ("find http://a --evidence x", "--evidence", "evidence is of a single run"),
-            ("ab http://a http://b --evidence x", "--evidence", "evidence is of a single run"),
+            ("ab http://a http://b --evidence x", "--evidence", "evidence is of a run or a search"),
             ("ab http://a http://b --name x", "--name", "--json FILE"),
             ("ab http://a http://b --step-summary", "--step-summary", "-o text, json or markdown"),
             ("compare a b --report x", "--report", "`plimsoll report A B`"),

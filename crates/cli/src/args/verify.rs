@@ -1,10 +1,10 @@
-//! Flags of evidence: the file that a run writes, and its check.
+//! Flags of evidence: the file that a run or a search writes, and its check.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// The evidence of a run.
+/// The evidence of a run or a search.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct EvidenceArgs {
@@ -21,7 +21,7 @@ pub(crate) struct EvidenceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// Files that `run --evidence FILE` wrote
+    /// Files that `run --evidence FILE` or `find --evidence FILE` wrote
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Accept evidence of this key alone: the public key as `verify` prints it

@@ -6,7 +6,7 @@ use crate::args::verify::VerifyArgs;
 use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
 use crate::base::stdout::to_stdout;
-use crate::session::evidence::{self, Signed};
+use crate::session::evidence::{self, Signed, Statement};
 
 /// Contradictions that are shown; all are counted.
 const SHOWN: usize = 10;
@@ -42,12 +42,13 @@ pub(crate) fn command(args: &VerifyArgs) -> Result<Exit, Failure> {
 /// The outcome in words, and how the command ends for it.
 fn outcome(signed: &Signed) -> (String, Exit) {
     let verified = signed.verify();
-    let run = &verified.result.run;
+    let statement = &verified.result;
     let compared = verified.compared;
+    let record = if statement.kind == "run" { "the record" } else { "the records of its trials" };
     let (first, exit) = match (verified.contradictions.len(), verified.of_other_version()) {
-        (0, 0) => (format!("verified: {compared} values follow from the record"), Exit::Success),
+        (0, 0) => (format!("verified: {compared} values follow from {record}"), Exit::Success),
         (0, others) => (
-            format!("PARTLY VERIFIED: {compared} values follow from the record, {others} not compared"),
+            format!("PARTLY VERIFIED: {compared} values follow from {record}, {others} not compared"),
             Exit::Invalid,
         ),
         (1, _) => ("NOT VERIFIED: 1 statement does not follow".to_owned(), Exit::Inconsistent),
@@ -55,12 +56,11 @@ fn outcome(signed: &Signed) -> (String, Exit) {
     };
     let mut lines = vec![first];
     lines.push(format!("  signed by {}", signed.key));
-    let tool = &verified.result.tool;
+    let Statement { kind, id, started_at, tool, outcome, summary } = statement;
     let [id, started_at, name, version] =
-        [&run.id, &run.started_at, &tool.name, &tool.version].map(|text| text.escape_debug().to_string());
-    lines.push(format!("  run {id} of {started_at}, by {name} {version}"));
-    let verdict = &verified.result.verdict;
-    lines.push(format!("  {}  {}", verdict.outcome.word(), verdict.summary));
+        [id, started_at, &tool.name, &tool.version].map(|text| text.escape_debug().to_string());
+    lines.push(format!("  {kind} {id} of {started_at}, by {name} {version}"));
+    lines.push(format!("  {}  {summary}", outcome.word()));
     for one in verified.contradictions.iter().take(SHOWN) {
         let place = if one.place.is_empty() { "the result" } else { &one.place };
         lines.push(format!("  ! {place}: {}", one.reason));

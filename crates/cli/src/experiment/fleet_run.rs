@@ -81,6 +81,7 @@ pub(crate) fn admit_search(args: &FindArgs, fleet: &FleetSpec, plan: &Plan) -> R
     };
     let of_others = "the processes of this machine are not those of the agents";
     refuse(args.watch.descriptors() > 0, "--watch-pid", of_others);
+    refuse(args.evidence.evidence.is_some(), "--evidence", "each agent has the record of its own share");
     refuse(args.plan.h2loadrunner.is_some(), "--h2loadrunner", "import it to a plan first");
     let is_of_threads =
         args.sweep().and_then(Result::ok).is_some_and(|sweep| sweep.setting == SweptSetting::Threads);

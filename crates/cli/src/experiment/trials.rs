@@ -2,10 +2,9 @@
 
 use plimsoll_driver::clock;
 use plimsoll_engine::{Control, Progress, Stop};
-use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Plan, Problem};
-use plimsoll_report::TrialFigures;
 use plimsoll_report::agent::AgentResult;
+use plimsoll_report::trial_run::TrialRun;
 
 use crate::args::fleet::FleetSpec;
 use crate::base::exit::Exit;
@@ -13,29 +12,12 @@ use crate::base::failure::Failure;
 use crate::base::messages::{self, Notify};
 use crate::base::signals::SignalWatch;
 use crate::experiment::campaign::Campaign;
-use crate::experiment::search::Applied;
 use crate::session::around::{Around, CurrentControl};
 use crate::session::describe;
 use crate::session::fleet::conduct::{Audience, Conducted, Fleet};
 use crate::session::fleet::parcel::Parcel;
 use crate::session::live::progress::ProgressLine;
 use crate::session::run::failure_under;
-
-/// The measurements of a trial, or of a level of a sweep, but for the counts of its intervals.
-pub(crate) struct TrialRun {
-    /// Its record; of a fleet as far as the merged result has it.
-    pub(crate) record: RunRecord,
-    pub(crate) applied: Applied,
-    pub(crate) figures: TrialFigures,
-}
-
-impl TrialRun {
-    /// Requests that were due, and did not end in time.
-    pub(crate) const fn unended(&self) -> u64 {
-        let accounting = &self.record.accounting;
-        accounting.in_flight_at_stop + accounting.never_started + accounting.unknown
-    }
-}
 
 /// Sees an interval of a trial, and ends it at the first `false`.
 pub(crate) type GoOn<'a> = dyn FnMut(&Progress<'_>) -> bool + 'a;
@@ -59,9 +41,7 @@ pub(crate) trait Trials {
 
 impl Trials for Campaign {
     fn carry_out(&mut self, plan: &Plan, _: &[String], go_on: &mut GoOn<'_>) -> Result<TrialRun, Failure> {
-        let record = self.run(plan, go_on)?;
-        let (applied, figures) = (Applied::of_record(&record), TrialFigures::new(&record));
-        Ok(TrialRun { record, applied, figures })
+        self.run(plan, go_on).map(TrialRun::of_record)
     }
 
     fn interrupted(&self) -> Option<i32> {
@@ -167,8 +147,7 @@ impl Trials for FleetTrials {
             let hint = "a search needs all of its agents to the end: begin again with those that are there";
             return Err(Failure { exit: Exit::AgentLost, ..Failure::environment(problem.with_hint(hint)) });
         }
-        let (record, applied) = (run.as_record(), Applied::of_saved(&run));
-        Ok(TrialRun { record, applied, figures: run.as_trial() })
+        Ok(TrialRun::of_fleet(&run))
     }
 
     fn interrupted(&self) -> Option<i32> {

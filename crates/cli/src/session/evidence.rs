@@ -1,18 +1,23 @@
 //! Files of evidence: what a run was made of, under a signature.
 //!
 //! The first line names the format, the public key and the signature (Ed25519, RFC 8032, both in base64); the
-//! rest is [`Evidence`], compressed. The signature is of the name of the format and of the rest, so that no
-//! byte of a file can be changed.
+//! rest is [`Evidence`], or [`SearchEvidence`], compressed. The signature is of the name of the format and of
+//! the rest, so that no byte of a file can be changed.
 
 mod plan;
+mod plan_again;
+mod trial_plans;
 
+use std::io;
 use std::path::Path;
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use plimsoll_plan::Problem;
-use plimsoll_report::evidence::{Evidence, Verification};
+use plimsoll_report::evidence::{Evidence, SearchEvidence, Verification};
+use plimsoll_report::result::{OutcomeResult, Tool};
+use plimsoll_report::{ReadError, RunResult, SavedRun, Searched};
 use rustls_pki_types::PrivatePkcs8KeyDer;
 use rustls_pki_types::pem::PemObject as _;
 
@@ -25,6 +30,8 @@ const FORMAT: &str = "plimsoll-evidence 1";
 const LONGEST_LINE: usize = 256;
 /// The most bytes that a file of evidence may have.
 const LARGEST_FILE: u64 = 256 << 20;
+/// Advice where a file is no evidence.
+const HINT: &str = "name a file that `plimsoll run … --evidence FILE` or `find … --evidence FILE` wrote";
 
 /// A file of evidence that is wanted.
 #[derive(Debug)]
@@ -38,9 +45,30 @@ pub(crate) struct EvidenceFile {
 /// Evidence whose signature is that of its key.
 #[derive(Debug)]
 pub(crate) struct Signed {
-    pub(crate) evidence: Evidence,
+    pub(crate) evidence: Kept,
     /// The public key, in base64.
     pub(crate) key: String,
+}
+
+/// Evidence of either kind.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// Of a run.
+    Run(Box<Evidence>),
+    /// Of a search or a sweep.
+    Search(Box<SearchEvidence>),
+}
+
+/// What a result says in a few words, and whose it is.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    /// `run`, `search` or `sweep`.
+    pub(crate) kind: &'static str,
+    pub(crate) id: String,
+    pub(crate) started_at: String,
+    pub(crate) tool: Tool,
+    pub(crate) outcome: OutcomeResult,
+    pub(crate) summary: String,
 }
 
 impl EvidenceFile {
@@ -65,10 +93,22 @@ impl EvidenceFile {
     /// # Errors
     /// It cannot be written.
     pub(crate) fn write(&self, mut evidence: Evidence) -> Result<String, Problem> {
-        let path = self.file.path.display();
         evidence.follows_from_plan = Some(plan::following(&evidence));
-        let content =
-            evidence.to_bytes().map_err(|error| Problem::new(format!("cannot write {path}: {error}")))?;
+        self.write_content(evidence.to_bytes())
+    }
+
+    /// Writes the evidence of a search or a sweep. Returns a sentence for the user.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write_search(&self, mut evidence: SearchEvidence) -> Result<String, Problem> {
+        evidence.follows_from_plan = Some(plan::following_search(&evidence));
+        self.write_content(evidence.to_bytes())
+    }
+
+    fn write_content(&self, content: io::Result<Vec<u8>>) -> Result<String, Problem> {
+        let path = self.file.path.display();
+        let content = content.map_err(|error| Problem::new(format!("cannot write {path}: {error}")))?;
         self.file.write(&sign(&self.key, &content))?;
         let by = match self.is_own {
             true => format!("signed by {}", BASE64.encode(self.key.public_key())),
@@ -81,10 +121,63 @@ impl EvidenceFile {
 impl Signed {
     /// Makes the result again from the record, and the plan from its text and the flags, and compares them
     /// with what the evidence states.
-    pub(crate) fn verify(&self) -> Verification {
-        let mut verified = self.evidence.verify();
-        plan::compare(&self.evidence, &mut verified);
-        verified
+    pub(crate) fn verify(&self) -> Verification<Statement> {
+        match &self.evidence {
+            Kept::Run(evidence) => {
+                let mut verified = evidence.verify();
+                plan::compare(evidence, &mut verified);
+                verified.map(Statement::of_run)
+            }
+            Kept::Search(evidence) => {
+                let (mut verified, trials) = evidence.verify();
+                plan::compare_search(evidence, &trials, &mut verified);
+                verified.map(|searched| Statement::of_search(&searched))
+            }
+        }
+    }
+
+    /// The run, as it is saved.
+    ///
+    /// # Errors
+    /// It is of a search, or has not the fields of a run.
+    pub(crate) fn to_saved(&self) -> Result<SavedRun, ReadError> {
+        match &self.evidence {
+            Kept::Run(evidence) => evidence.to_saved(),
+            Kept::Search(_) => Err(ReadError::OfSearch),
+        }
+    }
+
+    /// The result of a search or a sweep; `None` if it is evidence of a run.
+    ///
+    /// # Errors
+    /// It does not follow from its trials.
+    pub(crate) fn to_searched(&self) -> Result<Option<Searched>, ReadError> {
+        match &self.evidence {
+            Kept::Run(_) => Ok(None),
+            Kept::Search(evidence) => evidence.to_searched().map(Some),
+        }
+    }
+}
+
+impl Statement {
+    fn of_run(RunResult { run, tool, verdict, .. }: RunResult) -> Self {
+        let (id, started_at) = (run.id, run.started_at);
+        Self { kind: "run", id, started_at, tool, outcome: verdict.outcome, summary: verdict.summary }
+    }
+
+    fn of_search(searched: &Searched) -> Self {
+        let circumstances = searched.circumstances();
+        Self {
+            kind: match searched {
+                Searched::Capacity(_) => "search",
+                Searched::Sweep(_) => "sweep",
+            },
+            id: circumstances.id.clone(),
+            started_at: circumstances.started_at.clone(),
+            tool: searched.tool().clone(),
+            outcome: searched.outcome(),
+            summary: searched.headline(),
+        }
     }
 }
 
@@ -106,10 +199,8 @@ pub(crate) fn is_evidence(bytes: &[u8]) -> bool {
 /// It cannot be read, is no evidence, or was changed after it was signed.
 pub(crate) fn read(file: &Path) -> Result<Signed, Problem> {
     let name = file.display();
-    let bytes = files::read_within(file, LARGEST_FILE).map_err(|error| {
-        Problem::new(format!("cannot read {name}: {error}"))
-            .with_hint("name a file that `plimsoll run … --evidence FILE` wrote")
-    })?;
+    let bytes = files::read_within(file, LARGEST_FILE)
+        .map_err(|error| Problem::new(format!("cannot read {name}: {error}")).with_hint(HINT))?;
     let bytes = bytes.ok_or_else(|| {
         Problem::new(format!("{name} has more than {} MiB: it is no evidence", LARGEST_FILE >> 20))
     })?;
@@ -121,10 +212,7 @@ pub(crate) fn read(file: &Path) -> Result<Signed, Problem> {
 /// # Errors
 /// It is none, or was changed after it was signed.
 pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Signed, Problem> {
-    let none = || {
-        Problem::new("no evidence of a run")
-            .with_hint("name a file that `plimsoll run … --evidence FILE` wrote")
-    };
+    let none = || Problem::new("no evidence of a run or a search").with_hint(HINT);
     let end = bytes.iter().take(LONGEST_LINE).position(|byte| *byte == b'\n').ok_or_else(none)?;
     let (line, content) = (std::str::from_utf8(&bytes[..end]).map_err(|_| none())?, &bytes[end + 1..]);
     let rest =
@@ -143,8 +231,11 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Signed, Problem> {
     let decoded = |text: &str| BASE64.decode(text).map_err(|_| changed());
     let public = UnparsedPublicKey::new(&ED25519, decoded(key)?);
     public.verify(&signed(content), &decoded(signature)?).map_err(|_| changed())?;
-    let evidence = Evidence::from_bytes(content)
-        .map_err(|error| Problem::new(error.to_string()).with_hint(error.hint()))?;
+    let unread = |error: ReadError| Problem::new(error.to_string()).with_hint(error.hint());
+    let evidence = match SearchEvidence::from_bytes(content).map_err(unread)? {
+        Some(search) => Kept::Search(Box::new(search)),
+        None => Kept::Run(Box::new(Evidence::from_bytes(content).map_err(unread)?)),
+    };
     Ok(Signed { evidence, key: key.to_owned() })
 }
 

@@ -16,7 +16,7 @@ use plimsoll_report::evidence::Evidence;
 use plimsoll_report::result::{CauseResult, ModelKind};
 use plimsoll_report::saved::{Beginning, Cut, LiveRecord};
 use plimsoll_report::slow::SlowRecord;
-use plimsoll_report::{CalibrationCell, RunContext, RunResult, SavedRun, Style, render_saved};
+use plimsoll_report::{CalibrationCell, Host, RunContext, RunResult, SavedRun, Style, render_saved};
 
 use crate::args::control::ControlSpec;
 use crate::args::live::LiveArgs;
@@ -317,35 +317,36 @@ pub(crate) fn context(
     repeated: bool,
 ) -> RunContext {
     RunContext {
-        tool_name: "plimsoll".to_owned(),
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         name: before.name.clone(),
-        run_id: describe::run_id(clock::unix()),
-        seed: plan.seed,
-        shard: plan.shard_name(),
-        taken_over: None,
-        args: before.command_line.clone(),
-        plan_hash: plan.fingerprint().to_string(),
-        load_checksum: load_checksum(plan).to_string(),
-        targets: describe::targets(plan),
-        model: describe::model(plan),
-        host: describe::host(),
         preflight: describe::preflight(first, plan),
-        setup: None,
-        refresh: None,
-        teardown: None,
-        calibration: None,
         repeated,
         slices: before.slices,
-        trace_link: plan.trace_link.clone(),
-        records: plan.records(),
-        probe: None,
-        slow: None,
         unmeasured: first
             .iter()
             .flat_map(|contact| &contact.records)
             .map(|one| sent_beside(&one.accounting))
             .sum(),
+        ..context_of(plan, before.command_line.clone(), describe::host())
+    }
+}
+
+/// Returns the context of a run of a plan on this machine, as the plan alone gives it.
+pub(crate) fn context_of(plan: &Plan, args: Vec<String>, host: Host) -> RunContext {
+    RunContext {
+        tool_name: "plimsoll".to_owned(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        run_id: describe::run_id(clock::unix()),
+        seed: plan.seed,
+        shard: plan.shard_name(),
+        args,
+        plan_hash: plan.fingerprint().to_string(),
+        load_checksum: load_checksum(plan).to_string(),
+        targets: describe::targets(plan),
+        model: describe::model(plan),
+        host,
+        trace_link: plan.trace_link.clone(),
+        records: plan.records(),
+        ..RunContext::default()
     }
 }
 

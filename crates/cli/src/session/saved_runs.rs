@@ -205,7 +205,7 @@ pub(crate) fn of_file(file: &Path) -> Result<Vec<NamedRun>, Problem> {
     let bad = |error| unreadable(file, &error);
     if evidence::is_evidence(&bytes) {
         let named = |problem: Problem| Problem { message: format!("{name}: {}", problem.message), ..problem };
-        let run = evidence::of_bytes(&bytes).map_err(named)?.evidence.to_saved().map_err(bad)?;
+        let run = evidence::of_bytes(&bytes).map_err(named)?.to_saved().map_err(bad)?;
         return Ok(vec![NamedRun { name: name.to_string(), run }]);
     }
     if SavedRun::is_saved(&bytes) {
@@ -241,7 +241,17 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>, Problem> {
 
 /// The result of a command that makes no single run, in a file; `None` if it has something else.
 fn document_of_file(file: &Path) -> Result<Option<Document>, Problem> {
-    match Document::from_json(&bytes_of(file)?) {
+    let bytes = bytes_of(file)?;
+    if evidence::is_evidence(&bytes) {
+        let named = |problem: Problem| Problem {
+            message: format!("{}: {}", file.display(), problem.message),
+            ..problem
+        };
+        let searched = evidence::of_bytes(&bytes).map_err(named)?.to_searched();
+        let searched = searched.map_err(|error| unreadable(file, &error))?;
+        return Ok(searched.map(|searched| Document::Searched(Box::new(searched))));
+    }
+    match Document::from_json(&bytes) {
         Ok(document) => Ok(document),
         // It may be a run, in another form.
         Err(ReadError::NotJson(_)) => Ok(None),

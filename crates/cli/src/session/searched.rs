@@ -2,11 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_plan::Problem;
+use plimsoll_report::evidence::SearchEvidence;
 use plimsoll_report::{Searched, Style};
 
 use crate::args::output::OutputArgs;
 use crate::args::save::{SaveArgs, Saving};
+use crate::args::verify::EvidenceArgs;
 use crate::base::failure::Failure;
+use crate::base::messages;
+use crate::session::evidence::EvidenceFile;
 use crate::session::outputs::Outputs;
 use crate::session::page;
 
@@ -19,6 +24,8 @@ pub(crate) struct Destinations {
     saving: Option<Saving>,
     /// Name of the search, if it has one.
     name: Option<String>,
+    /// The file of its evidence, if that is wanted.
+    evidence: Option<EvidenceFile>,
     quiet: bool,
 }
 
@@ -34,7 +41,22 @@ impl Destinations {
         let saving = save.to_saving(output.quiet).map_err(Failure::usage)?;
         saving.as_ref().map_or(Ok(()), Saving::admit)?;
         let (page, name) = (report.map(Path::to_owned), save.name().map(str::to_owned));
-        Ok(Self { outputs, page, saving, name, quiet: output.quiet })
+        Ok(Self { outputs, page, saving, name, evidence: None, quiet: output.quiet })
+    }
+
+    /// Takes the file of the evidence, tried.
+    ///
+    /// # Errors
+    /// It cannot be written, or the key cannot be read.
+    pub(crate) fn proving(self, args: &EvidenceArgs) -> Result<Self, Failure> {
+        let key = args.evidence_key.as_deref();
+        let evidence = args.evidence.as_deref().map(|file| EvidenceFile::new(file, key)).transpose()?;
+        Ok(Self { evidence, ..self })
+    }
+
+    /// Returns `true` if evidence is wanted.
+    pub(crate) const fn wants_evidence(&self) -> bool {
+        self.evidence.is_some()
     }
 
     /// Takes the name of the plan, unless a flag has given one.
@@ -46,13 +68,27 @@ impl Destinations {
     ///
     /// # Errors
     /// Something could not be written.
-    pub(crate) fn write(&self, searched: Searched, style: &Style) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &self,
+        searched: Searched,
+        evidence: Option<SearchEvidence>,
+        style: &Style,
+    ) -> Result<(), Failure> {
         let searched = searched.with_name(self.name.clone());
+        let proven = match (&self.evidence, evidence) {
+            (Some(file), Some(evidence)) => evidence
+                .of_result(&searched)
+                .map_err(|error| Problem::new(format!("cannot write evidence: {error}")))
+                .and_then(|evidence| file.write_search(evidence))
+                .map(|said| messages::say(self.quiet)(&said))
+                .map_err(Failure::environment),
+            _ => Ok(()),
+        };
         let page = self.page.as_deref();
         let page = page.map_or(Ok(()), |file| page::write(searched.page().as_bytes(), file, self.quiet));
         let saved = self.saving.as_ref().map_or(Ok(()), |saving| saving.keep(&searched));
         let written =
             self.outputs.write(style, &|format, style, out| searched.render(format.into(), style, out));
-        written.and(page).and(saved)
+        written.and(page).and(saved).and(proven)
     }
 }

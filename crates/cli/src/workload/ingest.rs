@@ -156,7 +156,7 @@ fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> 
         plans.push(Level::here(size.to_string(), resolved.plan));
     }
     let watch = &args.run.live.watch;
-    let levels = Sweep { setting: "batch-size", is_scaling: false, watch, quiet, destinations };
+    let levels = Sweep { setting: "batch-size", is_scaling: false, watch, quiet, destinations, text: None };
     levels.write(plans, None, style)
 }
 

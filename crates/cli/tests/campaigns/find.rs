@@ -194,7 +194,7 @@ fn a_target_that_is_not_there_is_said_at_once() {
 }
 
 /// Symptom: a search was text, JSON and CSV alone, and neither its JSON nor the history had it for other
-/// commands.
+/// commands; nobody could check it.
 #[test]
 fn a_search_and_a_sweep_are_documents() {
     let sink = Sink::start(&[]);
@@ -214,7 +214,8 @@ fn a_search_and_a_sweep_are_documents() {
     {
         let outs = ["json", "csv", "markdown", "junit"].map(|format| format!("{format}={}", file(format)));
         let page = file("page");
-        let mut words = vec!["find", &sink.url, "--report", &page];
+        let evidence = file("evidence");
+        let mut words = vec!["find", &sink.url, "--report", &page, "--evidence", &evidence];
         words.extend(outs.iter().flat_map(|out| ["--out", out]).chain(args.iter().copied()));
         let (text, said, code) = made(&words);
         assert!(verdict::ran(code), "{said}");
@@ -225,8 +226,13 @@ fn a_search_and_a_sweep_are_documents() {
         let id = result[kind]["id"].as_str().expect("an id");
         assert!(read("page").contains(&format!("<h1>{title}</h1>")), "{}", read("markdown"));
         assert!(read("page").contains("--slo &#39;p50&lt;200ms&#39;"), "the command can be pasted");
-        // What was written at the end is what the JSON, or the history, becomes later.
-        for word in [json.as_str(), &id[..8], if number == 0 { "latest" } else { "levels" }] {
+        let (verified, said, code) = made(&["verify", &evidence]);
+        assert_eq!(code, Some(0), "{verified}{said}");
+        assert!(verified.contains(" follow from the records of its trials\n"), "{verified}");
+        assert!(verified.contains(&format!("  {kind} {id} of ")), "{verified}");
+        // What was written at the end is what the JSON, the history, or the evidence, becomes later.
+        let named = if number == 0 { "latest" } else { "levels" };
+        for word in [json.as_str(), &id[..8], named, &evidence] {
             for format in ["json", "csv", "markdown", "junit"] {
                 let (shown, said, _) = made(&["show", word, "-o", format]);
                 assert_eq!(shown, read(format), "{format} of {word}: {said}");

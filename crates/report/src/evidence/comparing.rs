@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use serde::Serialize;
 use serde_json::{Error, Value};
 
 use super::{Contradiction, NotCompared, Why};
+use crate::ReadError;
 
 /// Statements that are judgements. Their rules were others in evidence of earlier versions: of percentiles
 /// until 1, of what a run shows, and of who is its limit, until 2.
@@ -31,7 +33,8 @@ const COUNTED: [&str; 9] = [
 const OWN_NOTES: [&str; 3] = ["one_run", "intervals_joined", "address_family"];
 
 /// Fields with sentences, by their names, and objects with nothing but sentences.
-const SENTENCES: [&str; 5] = ["summary", "evidence", "hint", "reason", "unreached"];
+const SENTENCES: [&str; 7] =
+    ["summary", "evidence", "hint", "reason", "unreached", "statement", "usl_missing"];
 const OF_SENTENCES: [&str; 3] = ["methods", "p_missing", "interval_missing"];
 
 /// The most characters of a value that are shown.
@@ -104,6 +107,10 @@ impl Comparing {
                     self.compare(&format!("{place}/{number}"), Some(claimed), Some(follows));
                 }
             }
+            // Remarks of a search, of which another version may have more.
+            _ if place == "/capacity/notes" && !self.same_program => {
+                self.leave_open(Why::Words, place, claimed);
+            }
             _ if self.is_sentence(place, claimed, follows) => self.leave_open(Why::Words, place, claimed),
             _ => {
                 self.compared += 1;
@@ -153,7 +160,8 @@ impl Comparing {
         let mut names = place.rsplit('/');
         let is_named = names.next().is_some_and(|name| SENTENCES.contains(&name))
             || names.next().is_some_and(|name| OF_SENTENCES.contains(&name));
-        let is_of_note = place.starts_with("/notes/") && place.ends_with("/text");
+        let is_of_note =
+            place.starts_with("/notes/") && place.ends_with("/text") || place.starts_with("/capacity/notes/");
         let follows = follows.and_then(Value::as_str).unwrap_or_default();
         (is_named || is_of_note || place.ends_with("/observed/text"))
             && (follows.is_empty() || !self.copied.contains(follows))
@@ -227,7 +235,21 @@ pub(super) fn cut(text: &str) -> String {
 }
 
 /// Differences between a text of evidence and what this version has read of it, by their places.
-pub(super) fn unread(text: &Value, read: &Value, place: &str, found: &mut Vec<String>) {
+///
+/// # Errors
+/// Either is no JSON.
+pub(super) fn unread(text: &[u8], read: &impl Serialize) -> Result<Vec<String>, ReadError> {
+    let mut found = Vec::new();
+    // Written again it is the same text, unless a version has other fields.
+    if serde_json::to_vec(read).is_ok_and(|again| again != text) {
+        let text = serde_json::from_slice(text).map_err(ReadError::Broken)?;
+        let read = serde_json::to_value(read).map_err(ReadError::Broken)?;
+        differing(&text, &read, "", &mut found);
+    }
+    Ok(found)
+}
+
+fn differing(text: &Value, read: &Value, place: &str, found: &mut Vec<String>) {
     match (text, read) {
         _ if text == read => {}
         (Value::Object(text), Value::Object(read)) => {
@@ -235,7 +257,7 @@ pub(super) fn unread(text: &Value, read: &Value, place: &str, found: &mut Vec<St
                 |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}/{name}") };
             for (name, value) in text {
                 match read.get(name) {
-                    Some(read) => unread(value, read, &inner(name), found),
+                    Some(read) => differing(value, read, &inner(name), found),
                     None => found.push(inner(name)),
                 }
             }
@@ -243,7 +265,7 @@ pub(super) fn unread(text: &Value, read: &Value, place: &str, found: &mut Vec<St
         }
         (Value::Array(text), Value::Array(read)) if text.len() == read.len() => {
             for (number, (text, read)) in text.iter().zip(read).enumerate() {
-                unread(text, read, &format!("{place}/{number}"), found);
+                differing(text, read, &format!("{place}/{number}"), found);
             }
         }
         _ => found.push(place.to_owned()),

@@ -4,53 +4,79 @@
 //! plan of a run has from elsewhere, or what was a secret, does not follow; the evidence says which parts did
 //! when it was written.
 
-use std::ffi::OsString;
-use std::io;
-use std::path::Path;
-
-use clap::FromArgMatches as _;
 use plimsoll_engine::load_checksum;
-use plimsoll_plan::{Files, KeyLogFile, Plan};
-use plimsoll_report::evidence::{Contradiction, EVIDENCE_VERSION, Evidence, NotCompared, Verification, Why};
+use plimsoll_plan::Plan;
+use plimsoll_report::evidence::{
+    Contradiction, EVIDENCE_VERSION, Evidence, NotCompared, SearchEvidence, Verification, Why,
+};
+use plimsoll_statistics::Trial;
 use serde_json::{Value, json};
 
-use crate::args::cli::{Cli, Command};
-use crate::args::command_word;
-use crate::base::environment::RunEnvironment;
+use super::plan_again::{Part, parsed, resolved};
+use super::trial_plans;
+use crate::args::cli::Command;
 use crate::session::describe;
 
 /// Returns the names of the parts of evidence that follow from the plan's text and the flags.
 pub(super) fn following(evidence: &Evidence) -> Vec<String> {
-    let Ok(plan) = again(evidence) else { return Vec::new() };
-    let follows = parts(evidence, &plan).into_iter().filter(|part| part.stated == part.follows);
-    follows.map(|part| part.name.to_owned()).collect()
+    again(evidence).map_or_else(|_| Vec::new(), |plan| names_of_following(&parts(evidence, &plan)))
+}
+
+/// Returns the names of the parts of a search's evidence that follow from the plan's text and the flags.
+pub(super) fn following_search(evidence: &SearchEvidence) -> Vec<String> {
+    let (_, trials) = evidence.verify();
+    trial_plans::parts(evidence, &trials).map_or_else(|_| Vec::new(), |parts| names_of_following(&parts))
+}
+
+fn names_of_following(parts: &[Part]) -> Vec<String> {
+    parts.iter().filter(|part| part.stated == part.follows).map(|part| part.name.clone()).collect()
 }
 
 /// Compares evidence with its plan.
 pub(super) fn compare(evidence: &Evidence, verified: &mut Verification) {
     let is_own = evidence.evidence_version == EVIDENCE_VERSION
         && evidence.context.tool_version == env!("CARGO_PKG_VERSION");
-    let followed = evidence.follows_from_plan.as_deref().unwrap_or_default();
+    let parts = again(evidence).map(|plan| parts(evidence, &plan));
+    compare_parts(parts, evidence.follows_from_plan.as_deref(), is_own, verified);
+}
+
+/// Compares the evidence of a search, which has asked for these trials, with its plan.
+pub(super) fn compare_search<R>(evidence: &SearchEvidence, trials: &[Trial], verified: &mut Verification<R>) {
+    let is_own = evidence.tool.version == env!("CARGO_PKG_VERSION");
+    let parts = trial_plans::parts(evidence, trials);
+    compare_parts(parts, evidence.follows_from_plan.as_deref(), is_own, verified);
+}
+
+/// Compares parts that a plan gives. `followed` names those that did when the evidence was written, and
+/// `is_own` says that this version has written it.
+fn compare_parts<R>(
+    parts: Result<Vec<Part>, String>,
+    followed: Option<&[String]>,
+    is_own: bool,
+    verified: &mut Verification<R>,
+) {
+    let is_stated = is_own || followed.is_some();
+    let followed = followed.unwrap_or_default();
     let contradict = |place: &str, reason: String| Contradiction { place: place.to_owned(), reason };
-    let plan = match again(evidence) {
-        Ok(plan) => plan,
+    let parts = match parts {
+        Ok(parts) => parts,
         Err(why) if is_own && !followed.is_empty() => {
             let reason = format!("its text and the flags give no plan any more: {why}");
             return verified.contradictions.push(contradict("plan", reason));
         }
-        Err(why) => return verified.open.push(open(Why::Plan, &["plan"], why)),
+        Err(why) => return verified.open.push(open(Why::Plan, &["plan".to_owned()], why)),
     };
     let (mut following, mut others, mut differ) = (Vec::new(), Vec::new(), Vec::new());
-    for Part { name, stated, follows } in parts(evidence, &plan) {
+    for Part { name, stated, follows } in parts {
+        let did_follow = followed.contains(&name);
         if stated == follows {
-            following.push(name);
+            following.push(name.clone());
         }
-        let did_follow = followed.iter().any(|known| known == name);
         match (stated == follows, did_follow) {
             (true, true) => verified.compared += 1,
             (true, false) => {}
             (false, true) if is_own => verified.contradictions.push(contradict(
-                name,
+                &name,
                 format!(
                     "{} is stated, and {} follows from the plan and the flags",
                     short(&stated),
@@ -61,10 +87,9 @@ pub(super) fn compare(evidence: &Evidence, verified: &mut Verification) {
             (false, false) => differ.push(name),
         }
     }
-    let is_stated = is_own || evidence.follows_from_plan.is_some();
     if is_stated && verified.contradictions.is_empty() && following != followed {
         let reason = format!("what follows from the plan and the flags is {following:?}");
-        verified.open.push(open(Why::Plan, &["follows_from_plan"], reason));
+        verified.open.push(open(Why::Plan, &["follows_from_plan".to_owned()], reason));
     }
     for (why, names, reason) in [
         (Why::Words, others, "not as this version makes them of the plan's text and the flags"),
@@ -76,16 +101,8 @@ pub(super) fn compare(evidence: &Evidence, verified: &mut Verification) {
     }
 }
 
-fn open(why: Why, places: &[&str], reason: String) -> NotCompared {
-    let places = places.iter().map(|place| (*place).to_owned()).collect();
-    NotCompared { why, reason, places, example: "the plan".to_owned() }
-}
-
-/// A part of evidence that a plan gives.
-struct Part {
-    name: &'static str,
-    stated: Value,
-    follows: Value,
+fn open(why: Why, places: &[String], reason: String) -> NotCompared {
+    NotCompared { why, reason, places: places.to_vec(), example: "the plan".to_owned() }
 }
 
 fn parts(evidence: &Evidence, plan: &Plan) -> Vec<Part> {
@@ -101,7 +118,7 @@ fn parts(evidence: &Evidence, plan: &Plan) -> Vec<Part> {
         ("thresholds", json!(specs), json!(plan.thresholds)),
         ("records", json!(context.records), json!(plan.records())),
     ]
-    .map(|(name, stated, follows)| Part { name, stated, follows })
+    .map(Part::new)
     .into()
 }
 
@@ -110,49 +127,12 @@ fn parts(evidence: &Evidence, plan: &Plan) -> Vec<Part> {
 /// # Errors
 /// Why it cannot be made of the text and the flags alone.
 fn again(evidence: &Evidence) -> Result<Plan, String> {
-    let args: Vec<OsString> = evidence.context.args.iter().map(OsString::from).collect();
-    let args = command_word::with_command(args).map_err(|problem| problem.message)?;
-    let found =
-        command_word::command().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found));
-    let Ok(Cli { command: Command::Run(args), .. }) = found else {
+    let Evidence { context, plan: text, .. } = evidence;
+    let Command::Run(args) = parsed(&context.args)? else {
         return Err("the command line is not that of a run".to_owned());
     };
-    let plan = &args.run.plan;
-    let surroundings = RunEnvironment {
-        seed: evidence.context.seed,
-        quiet: true,
-        only_reads: true,
-        ..RunEnvironment::default()
-    };
-    if plan.h2loadrunner.is_some() {
-        return Err("it was made of a configuration of h2loadrunner".to_owned());
-    }
-    let command = plan.to_command(surroundings);
-    let name = command.plan.as_ref().map_or_else(String::new, |plan| plan.name().to_owned());
-    let files = TextOfPlan { name: &name, text: evidence.plan.as_deref() };
-    let resolved = command.resolve(&files).map_err(|refused| {
-        refused.problems.iter().next().map_or_else(String::new, |problem| problem.message.clone())
-    })?;
-    args.run.agent.amend(resolved.plan).map_err(|problem| problem.message)
-}
-
-/// The only file that there is: the plan.
-struct TextOfPlan<'t> {
-    name: &'t str,
-    text: Option<&'t str>,
-}
-
-impl Files for TextOfPlan<'_> {
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        match self.text.filter(|_| path == Path::new(self.name)) {
-            Some(text) => Ok(text.as_bytes().to_vec()),
-            None => Err(io::Error::new(io::ErrorKind::NotFound, "evidence has no files but the plan")),
-        }
-    }
-
-    fn key_log(&self, _: &Path) -> io::Result<KeyLogFile> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
+    let plan = resolved(&args.run.plan, text.as_deref(), context.seed, |_| Ok(()))?;
+    args.run.agent.amend(plan).map_err(|problem| problem.message)
 }
 
 /// A value, cut short.

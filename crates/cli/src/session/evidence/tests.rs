@@ -25,7 +25,7 @@ fn any_key() -> Ed25519KeyPair {
 fn no_byte_can_be_changed() {
     let sound = written(&any_key());
     let read = of_bytes(&sound).expect("it is sound");
-    assert_eq!(read.evidence.verify().contradictions, []);
+    assert_eq!(read.verify().contradictions, []);
     let mut random = Random::new(1, 0);
     for _ in 0..1_000 {
         let mut changed = sound.clone();
@@ -58,8 +58,8 @@ fn a_key_is_read_from_pem() {
 #[test]
 fn something_else_is_said_to_be_none() {
     for (bytes, message) in [
-        (&b""[..], "no evidence of a run"),
-        (b"{\"schema_version\": 1}\n", "no evidence of a run"),
+        (&b""[..], "no evidence of a run or a search"),
+        (b"{\"schema_version\": 1}\n", "no evidence of a run or a search"),
         (b"plimsoll-evidence 9 a b\nx", "evidence of another format"),
         (b"plimsoll-evidence 1 a\nx", "the signature is not that of the content"),
     ] {
@@ -67,4 +67,6 @@ fn something_else_is_said_to_be_none() {
         assert!(problem.message.contains(message), "{problem:?}");
     }
 }
+
 mod forgery;
+mod searches;

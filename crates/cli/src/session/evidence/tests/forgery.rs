@@ -16,7 +16,7 @@ use plimsoll_report::evidence::{Evidence, Verification, Why};
 use plimsoll_testkit::{Behaviour, Faults, Law, SimOpen, SimOptions};
 use serde_json::{Value, json};
 
-use super::Signed;
+use super::{Kept, Signed};
 use crate::session::{describe, evidence::plan};
 
 const PLAN: &str = "\
@@ -104,12 +104,12 @@ fn of_another_version() -> Evidence {
 
 /// Signs changed evidence anew, with or without its plan, and verifies it; an error for evidence that cannot
 /// be read.
-fn verified(changed: &Value, with_plan: bool) -> Result<Verification, String> {
+fn verified(changed: &Value, with_plan: bool) -> Result<Verification<()>, String> {
     let text = serde_json::to_vec(changed).expect("it is JSON");
     let evidence = Evidence::from_text(&text).map_err(|error| error.to_string())?;
     Ok(match with_plan {
-        true => Signed { evidence, key: String::new() }.verify(),
-        false => evidence.verify(),
+        true => Signed { evidence: Kept::Run(Box::new(evidence)), key: String::new() }.verify().map(|_| ()),
+        false => evidence.verify().map(|_| ()),
     })
 }
 
@@ -175,6 +175,26 @@ fn starred(place: &str) -> String {
 fn walk(evidence: &Evidence, parts: &[&str]) -> (BTreeSet<String>, BTreeMap<String, Why>) {
     let sound = serde_json::to_value(evidence).expect("it is JSON");
     assert_eq!(verified(&sound, true).expect("it is sound").contradictions, []);
+    // The plan has no part in the result, and the record is read once.
+    walk_of(&sound, parts, &|place, changed| match place.starts_with("/result") {
+        true => {
+            let mut forged = evidence.clone();
+            forged.result = changed["result"].clone();
+            Ok(forged.verify().map(|_| ()))
+        }
+        false => verified(changed, !place.starts_with("/record")),
+    })
+}
+
+/// Verifies evidence of which the value at a place was changed; an error if it cannot be read.
+type Verified<'a> = dyn Fn(&str, &Value) -> Result<Verification<()>, String> + 'a;
+
+/// Changes every value below some parts of evidence, and verifies it each time, as [`walk`] does.
+pub(super) fn walk_of(
+    sound: &Value,
+    parts: &[&str],
+    verified: &Verified<'_>,
+) -> (BTreeSet<String>, BTreeMap<String, Why>) {
     let mut all = Vec::new();
     for part in parts {
         places(sound.pointer(part).expect("it is there"), part, &mut all);
@@ -184,15 +204,7 @@ fn walk(evidence: &Evidence, parts: &[&str]) -> (BTreeSet<String>, BTreeMap<Stri
     for place in &all {
         for forged in forgeries(sound.pointer(place).expect("it is there")) {
             let before = std::mem::replace(changed.pointer_mut(place).expect("it is there"), forged);
-            // The plan has no part in the result, and the record is read once.
-            let found = match place.starts_with("/result") {
-                true => {
-                    let mut forged = evidence.clone();
-                    forged.result = changed["result"].clone();
-                    Ok(forged.verify())
-                }
-                false => verified(&changed, !place.starts_with("/record")),
-            };
+            let found = verified(place, &changed);
             *changed.pointer_mut(place).expect("it is there") = before;
             let Ok(found) = found else { continue };
             if !found.contradictions.is_empty() {
@@ -219,7 +231,7 @@ fn walk(evidence: &Evidence, parts: &[&str]) -> (BTreeSet<String>, BTreeMap<Stri
 }
 
 /// The places that were not compared, each with the reason.
-fn lines(open: &BTreeMap<String, Why>) -> Vec<String> {
+pub(super) fn lines(open: &BTreeMap<String, Why>) -> Vec<String> {
     open.iter().map(|(place, why)| format!("{place} {why:?}")).collect()
 }
 

@@ -1,0 +1,380 @@
+//! A search for a capacity without its server, its clock and its load.
+//!
+//! [`CapacitySearch`] asks for trials, takes their measurements, and makes the result. Times are arguments:
+//! whoever has the same measurements at the same times makes the same result again.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::{Objective, figure};
+use plimsoll_statistics::{
+    End, Finding, Level, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::build::trial_run::{TrialCounts, TrialRun, finding_name};
+use crate::capacity::{Capacity, CapacityResult, LevelResult, SearchResult, ShareResult, TrialResult};
+use crate::contract::result::Tool;
+use crate::{CAPACITY_SCHEMA_VERSION, rfc3339};
+
+/// Confidence at which a trial whose outcome is clear is ended before its time. Strict, since this question
+/// is asked after every interval.
+const EARLY_CONFIDENCE: f64 = 0.999;
+/// A search that has this part of its time left when it ends says why.
+const MUCH_LEFT: u64 = 5;
+
+/// Settings of a search for a capacity. Rates are in iterations per second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CapacitySettings {
+    /// Rate of the first trial.
+    pub from: f64,
+    /// No rate above this one is tried; `None` for no limit.
+    pub to: Option<f64>,
+    /// The rate that is asked for, if one is.
+    pub at_least: Option<f64>,
+    /// Width of the answer that is aimed at, as a share of its lower end.
+    pub precision: f64,
+    /// Time of the whole search.
+    pub max_time: Nanos,
+    /// Length of the shortest trial.
+    pub unit: Nanos,
+    /// Unmeasured load before a shortest trial.
+    pub lead: Nanos,
+    /// Requests of an iteration, where that is known.
+    pub requests_per_iteration: Option<f64>,
+}
+
+/// A search that is under way. Take [`next`](Self::next), carry it out, [`note`](Self::note) its
+/// measurements, until there is no next trial; then make the [`result`](Self::result).
+#[derive(Clone, Debug)]
+pub struct CapacitySearch {
+    settings: CapacitySettings,
+    objectives: Vec<Objective>,
+    search: Search,
+    trials: Vec<TrialResult>,
+    /// The rate of the last confirmation that contradicted the lower end, and how.
+    contradiction: Option<(f64, String)>,
+    /// Length of the first trial for which there was no time, and the time that was kept for closing trials.
+    unfitting: Option<[Nanos; 2]>,
+}
+
+impl CapacitySearch {
+    /// A search that has tried nothing yet.
+    pub fn new(settings: CapacitySettings, objectives: Vec<Objective>) -> Self {
+        let limits = objectives.iter().map(|objective| objective.limit).collect();
+        let search = Search::new(Settings {
+            to: settings.to.unwrap_or(f64::INFINITY),
+            precision: settings.precision,
+            unit: settings.unit.as_secs_f64(),
+            ..Settings::new(settings.from, limits)
+        });
+        Self { settings, objectives, search, trials: Vec::new(), contradiction: None, unfitting: None }
+    }
+
+    /// The objectives of the search.
+    pub fn objectives(&self) -> &[Objective] {
+        &self.objectives
+    }
+
+    /// The settings of the search.
+    pub const fn settings(&self) -> &CapacitySettings {
+        &self.settings
+    }
+
+    /// The trials so far.
+    pub fn trials(&self) -> &[TrialResult] {
+        &self.trials
+    }
+
+    /// Length of a trial as it is planned.
+    pub fn length(&self, trial: &Trial) -> Nanos {
+        Nanos(self.settings.unit.0.saturating_mul(u64::from(trial.length)))
+    }
+
+    /// The next trial when the search has taken this long; `None` if it is over, or there is no time for
+    /// another one.
+    pub fn next(&mut self, passed: Nanos) -> Option<Trial> {
+        let most = self.settings.max_time;
+        while let Some(trial) = self.search.next() {
+            let length = self.length(&trial);
+            let kept = self.closing_time();
+            if !trial.purpose.is_closing() && passed + length + kept > most {
+                self.unfitting = Some([length, kept]);
+                self.search.conclude();
+                continue;
+            }
+            if passed + length > most {
+                self.unfitting.get_or_insert([length, Nanos::ZERO]);
+                self.search.end();
+                return None;
+            }
+            return Some(trial);
+        }
+        None
+    }
+
+    /// Returns `true` if a trial with these counts so far may end before its time.
+    pub fn is_clear(&self, trial: &Trial, counts: &TrialCounts) -> bool {
+        self.search.is_clear(trial, counts.portions(), EARLY_CONFIDENCE)
+    }
+
+    /// Returns `true` if a trial that ended with these counts may have done so before its time: its outcome
+    /// was clear after one of the intervals.
+    pub fn was_clear(&self, trial: &Trial, counts: &TrialCounts) -> bool {
+        let until = |end: usize| -> Vec<Vec<SliceCount>> {
+            counts.portions().iter().map(|portions| portions[..end.min(portions.len())].to_vec()).collect()
+        };
+        (1..=counts.ends.len()).any(|end| self.search.is_clear(trial, &until(end), EARLY_CONFIDENCE))
+    }
+
+    /// Takes the measurements of a trial that began when the search had taken `at`.
+    pub fn note(&mut self, trial: &Trial, at: Nanos, run: &TrialRun, counts: &TrialCounts) {
+        let outcome = run.outcome(&self.objectives, counts);
+        if let (Purpose::Confirmation, Outcome::Measured(portions)) = (trial.purpose, &outcome) {
+            self.contradiction = self.missed(portions).map(|missed| (trial.rate, missed));
+        }
+        // A trial whose outcome was clear ends early.
+        let carried_out = run.record.duration.as_secs_f64() / self.length(trial).as_secs_f64();
+        let finding = self.search.note(trial, carried_out, outcome);
+        self.trials.push(TrialResult {
+            purpose: purpose_name(trial.purpose).to_owned(),
+            rate_per_s: trial.rate,
+            after_per_s: trial.after,
+            at_s: at.as_secs_f64(),
+            figures: run.figures.clone(),
+            finding: finding_name(finding).to_owned(),
+        });
+    }
+
+    /// The result of a search that has taken this long. `known` is what its caller knows of the
+    /// circumstances; `stopped` says that the caller has ended it.
+    pub fn result(&self, known: SearchResult, tool: Tool, used: Nanos, stopped: bool) -> CapacityResult {
+        let confidence = self.search.settings().confidence;
+        let search = known.of(&self.objectives, confidence, used);
+        CapacityResult {
+            schema_version: CAPACITY_SCHEMA_VERSION,
+            tool,
+            search: SearchResult {
+                precision: self.settings.precision,
+                trial_s: self.settings.unit.as_secs_f64(),
+                ..search
+            },
+            capacity: self.capacity(used, stopped),
+            levels: self.search.levels().iter().map(|level| self.level(level)).collect(),
+            trials: self.trials.clone(),
+        }
+    }
+
+    /// Time reserved for the confirmation and its lead-ins: at most a third of the time of the search.
+    fn closing_time(&self) -> Nanos {
+        let CapacitySettings { unit, lead, max_time, .. } = self.settings;
+        let trials = Nanos(unit.0.saturating_mul(u64::from(self.search.closing_length())));
+        (trials + lead * 3).min(Nanos(max_time.0 / 3))
+    }
+
+    /// The objective of which more requests are bad than may be, in words.
+    fn missed(&self, portions: &[Vec<SliceCount>]) -> Option<String> {
+        self.objectives.iter().zip(portions).find_map(|(objective, portions)| {
+            let SliceCount { count, marked } = SliceCount::sum(portions);
+            let is_missed = marked as f64 > objective.limit * count as f64;
+            let share = |part: f64| figure::share(part / count.max(1) as f64);
+            is_missed.then(|| format!("{} of its requests broke {}", share(marked as f64), objective.spec))
+        })
+    }
+
+    /// The lowest rate that breaks an objective, if none that was tried may hold: each of the others has more
+    /// bad requests than may be, too, or so few requests that they say nothing.
+    fn lowest_breaking(&self) -> Option<f64> {
+        let may_hold = |level: &Level| {
+            let mut all = self.objectives.iter().zip(level.portions());
+            level.finding != Finding::Breaks
+                && all.all(|(Objective { limit, .. }, portions)| {
+                    let SliceCount { count, marked } = SliceCount::sum(portions);
+                    count as f64 * limit >= 1.0 && marked as f64 <= limit * count as f64
+                })
+        };
+        let levels = self.search.levels();
+        let breaking = levels.iter().find(|level| level.finding == Finding::Breaks)?;
+        (!levels.iter().any(may_hold)).then_some(breaking.rate)
+    }
+
+    /// The trials that a level rests on.
+    fn trials_at(&self, rate: f64) -> impl Iterator<Item = &TrialResult> {
+        let not_applied = finding_name(Finding::NotApplied);
+        self.trials.iter().filter(move |trial| {
+            trial.rate_per_s == rate && trial.after_per_s.is_none() && trial.finding != not_applied
+        })
+    }
+
+    fn level(&self, level: &Level) -> LevelResult {
+        let share = |(objective, portions): (&Objective, &Vec<SliceCount>)| {
+            let interval = share_interval(portions, self.search.settings().confidence);
+            let all = SliceCount::sum(portions);
+            ShareResult {
+                slo: objective.spec.to_string(),
+                limit: objective.limit,
+                share: if all.count == 0 { 0.0 } else { all.marked as f64 / all.count as f64 },
+                low: interval.map(|interval| interval.low),
+                high: interval.map(|interval| interval.high),
+                variance_inflation: interval.map(|interval| interval.variance_inflation),
+            }
+        };
+        LevelResult {
+            rate_per_s: level.rate,
+            finding: finding_name(level.finding).to_owned(),
+            measured_s: self
+                .trials_at(level.rate)
+                .map(|trial| trial.figures.measured_s)
+                .fold(0.0, |sum, length| sum + length),
+            shares: self.objectives.iter().zip(level.portions()).map(share).collect(),
+        }
+    }
+
+    /// The lowest rate above another one that the generator could not apply.
+    fn lowest_not_applied(&self, above: Option<f64>) -> Option<f64> {
+        let not_applied = finding_name(Finding::NotApplied);
+        let spoiled = self.trials.iter().filter(|trial| trial.finding == not_applied);
+        let rates = spoiled.map(|trial| trial.rate_per_s).filter(|rate| above.is_none_or(|low| *rate > low));
+        rates.reduce(f64::min)
+    }
+
+    /// Why a search ended with much of its time left; `None` if it did not, or its statement says that.
+    fn why_time_is_left(&self, end: End, used: Nanos) -> Option<String> {
+        let most = self.settings.max_time;
+        let left = Nanos(most.0.saturating_sub(used.0));
+        if left.0 < most.0 / MUCH_LEFT {
+            return None;
+        }
+        let why = match (end, self.unfitting) {
+            (End::Narrow, _) => "the interval is as narrow as --precision asks for".to_owned(),
+            (End::Unclear, Some([length, Nanos::ZERO])) => {
+                format!("the next trial would have taken {}", figure::nanos(length))
+            }
+            (End::Unclear, Some(times)) => {
+                let [length, kept] = times.map(figure::nanos);
+                format!("the next trial would have taken {length}, and {kept} were kept for the confirmation")
+            }
+            (End::Unclear, None) => "trials near the capacity have taken as long as they may".to_owned(),
+            _ => return None,
+        };
+        let [left, most] = [left, most].map(figure::nanos);
+        Some(format!("{left} of --max-time {most} were left: {why}"))
+    }
+
+    /// The answer in figures and words.
+    fn capacity(&self, used: Nanos, stopped: bool) -> Capacity {
+        let answer = self.search.answer(stopped);
+        let mut notes = Vec::new();
+        let tried_from_above = self.trials.iter().any(|trial| trial.after_per_s.is_some());
+        match (answer.low, answer.from_above) {
+            (Some(low), Some(from_above)) if from_above < low => notes.push(format!(
+                "right after an overload it holds {} only: it recovers slowly",
+                figure::per_second(from_above)
+            )),
+            (Some(_), None) if tried_from_above && matches!(answer.end, End::Narrow | End::Unclear) => {
+                notes.push("right after an overload all of the rates near it break".to_owned());
+            }
+            _ => {}
+        }
+        if answer.low.is_some() && !answer.confirmed {
+            let contradiction = self.contradiction.as_ref().filter(|(rate, _)| Some(*rate) == answer.low);
+            notes.push(match contradiction {
+                Some((_, missed)) => {
+                    format!("the lower end was not confirmed: in a trial of its own {missed}")
+                }
+                None => "the lower end was not confirmed by another trial".to_owned(),
+            });
+        }
+        let limit = self.trials.iter().rev().find(|trial| trial.finding == finding_name(Finding::NotApplied));
+        if let (End::Generator, Some(found)) = (answer.end, limit.and_then(|trial| trial.figures.cause())) {
+            notes.push(found.in_words());
+        }
+        notes.extend(self.why_time_is_left(answer.end, used));
+        let width = answer.low.zip(answer.high).map(|(low, high)| high / low - 1.0);
+        let used = figure::nanos(used);
+        let statement = match answer.end {
+            End::Narrow => "the lower rate meets the objectives, the upper one does not".to_owned(),
+            End::Unclear => match width {
+                Some(width) => format!(
+                    "the capacity lies between them, {} wide: that is the precision of {used}; a longer \
+                     --max-time narrows it",
+                    figure::share(width),
+                ),
+                None => match self.lowest_breaking().filter(|_| answer.low.is_none()) {
+                    Some(rate) => {
+                        let is_lowest = self.search.levels().first().is_some_and(|level| level.rate == rate);
+                        let rest =
+                            if is_lowest { "" } else { ", and lower ones have too few requests to tell" };
+                        let rate = figure::per_second(rate);
+                        format!("no rate that was tried meets the objectives: {rate} breaks them{rest}")
+                    }
+                    None => format!(
+                        "rates beside it were tried for {used} and stayed unclear: give a longer --max-time"
+                    ),
+                },
+            },
+            End::Highest => "the highest rate that may be tried does not break it".to_owned(),
+            End::Generator if answer.high.is_some() => {
+                "this generator could not apply the last trials, so that the search ended early".to_owned()
+            }
+            End::Generator => match (answer.low, self.lowest_not_applied(answer.low)) {
+                (Some(_), Some(rate)) => format!(
+                    "the highest rate that was shown to hold; this generator could not put {} on the server, \
+                     whose limit was not found",
+                    figure::per_second(rate)
+                ),
+                (None, Some(rate)) => format!(
+                    "this generator could not put even {} on the server, whose limit was not found",
+                    figure::per_second(rate)
+                ),
+                (_, None) => "this generator ended the search before the server's limit was found".to_owned(),
+            },
+            End::Lowest => "no rate that was tried meets the objectives".to_owned(),
+            End::Stopped => "the search was ended before it was done".to_owned(),
+        };
+        Capacity {
+            low_per_s: answer.low,
+            high_per_s: answer.high,
+            asked_per_s: self.settings.at_least,
+            requests_per_iteration: self.settings.requests_per_iteration,
+            confirmed: answer.confirmed,
+            after_overload_per_s: answer.from_above,
+            end: name_of(answer.end).to_owned(),
+            statement,
+            notes,
+        }
+    }
+}
+
+impl SearchResult {
+    /// The circumstances of a search that is over, with what follows from its course: its start in words, the
+    /// time that it took, its objectives and the confidence of its decisions.
+    pub(crate) fn of(self, objectives: &[Objective], confidence: f64, used: Nanos) -> Self {
+        Self {
+            started_at: rfc3339(Nanos(self.started_at_unix_ns)),
+            duration_s: used.as_secs_f64(),
+            slo: objectives.iter().map(|objective| objective.spec.to_string()).collect(),
+            confidence,
+            ..self
+        }
+    }
+}
+
+const fn purpose_name(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Ramp => "ramp",
+        Purpose::Bisection => "bisection",
+        Purpose::Estimation => "estimation",
+        Purpose::Confirmation => "confirmation",
+        Purpose::FromAbove => "from_above",
+    }
+}
+
+const fn name_of(end: End) -> &'static str {
+    match end {
+        End::Narrow => "narrow",
+        End::Unclear => "unclear",
+        End::Highest => "highest",
+        End::Generator => "generator",
+        End::Lowest => "lowest",
+        End::Stopped => "stopped",
+    }
+}

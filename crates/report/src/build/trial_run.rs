@@ -1,0 +1,219 @@
+//! The measurements of one of several runs: a trial of a search, or a level of a sweep.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::{Histogram, Interval, Objective, ReasonCode, RunRecord};
+use plimsoll_statistics::{Finding, Outcome, SliceCount};
+use serde::{Deserialize, Serialize};
+
+use crate::{SavedRun, TrialFigures};
+
+/// A server that keeps all connections of the warm-up lets nothing start.
+const NOTHING_STARTED: ReasonCode = ReasonCode::TooFewSamples;
+
+/// The measurements of a trial, or of a level of a sweep, but for the counts of its intervals.
+#[derive(Clone, Debug)]
+pub struct TrialRun {
+    /// Its record; of a fleet as far as the merged result has it.
+    pub record: RunRecord,
+    /// Its findings about the generator.
+    pub applied: Applied,
+    /// Its figures.
+    pub figures: TrialFigures,
+}
+
+impl TrialRun {
+    /// Takes the measurements from the record of a run on this machine.
+    pub fn of_record(record: RunRecord) -> Self {
+        let (applied, figures) = (Applied::of_record(&record), TrialFigures::new(&record));
+        Self { record, applied, figures }
+    }
+
+    /// Takes the measurements from the merged result of a fleet.
+    pub fn of_fleet(run: &SavedRun) -> Self {
+        Self { record: run.as_record(), applied: Applied::of_saved(run), figures: run.as_trial() }
+    }
+
+    /// Requests that were due, and did not end in time.
+    pub const fn unended(&self) -> u64 {
+        let accounting = &self.record.accounting;
+        accounting.in_flight_at_stop + accounting.never_started + accounting.unknown
+    }
+
+    /// The outcome for the server, of a trial with these counts.
+    pub fn outcome(&self, objectives: &[Objective], counts: &TrialCounts) -> Outcome {
+        if !self.applied.is_whole(objectives) {
+            return Outcome::NotApplied;
+        }
+        // The limit of connections was reached although the generator had time: responses come too slowly for
+        // this rate.
+        if self.applied.is_overload() {
+            return Outcome::Overloaded;
+        }
+        Outcome::Measured(counts.with_unended(self.unended()))
+    }
+}
+
+/// The findings of a trial about the generator.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// Reasons why its measurement is not valid.
+    codes: Vec<ReasonCode>,
+    /// `true` if it had a rate.
+    is_open: bool,
+    start_lag: Histogram,
+}
+
+impl Applied {
+    /// Takes the findings from the record of a run on this machine.
+    pub fn of_record(record: &RunRecord) -> Self {
+        Self {
+            codes: record.verdict.reasons.iter().map(|reason| reason.code).collect(),
+            is_open: record.target_per_second.is_some(),
+            start_lag: record.total.start_lag.clone(),
+        }
+    }
+
+    /// Takes the findings from the merged result of a fleet.
+    fn of_saved(run: &SavedRun) -> Self {
+        let named = |name: &String| ReasonCode::ALL.iter().find(|code| code.name() == name).copied();
+        Self {
+            codes: run.result.verdict.invalid_reasons.iter().filter_map(named).collect(),
+            is_open: run.result.rate.target_per_s.is_some(),
+            start_lag: run.total().start_lag,
+        }
+    }
+
+    /// Returns `true` if the generator put the requested load on the server, as far as the server let it.
+    pub fn is_whole(&self, objectives: &[Objective]) -> bool {
+        let timed = || objectives.iter().filter(|objective| objective.time_limit().is_some());
+        let bears_lag = timed().count() > 0 && timed().all(|objective| objective.bears(&self.start_lag));
+        self.codes.iter().all(|code| match *code {
+            // Our own lag makes a response longer, but cannot lift one over a limit that is far away.
+            ReasonCode::StartLag if bears_lag => true,
+            NOTHING_STARTED => true,
+            // In the open model response times begin with the schedule, whenever the request was sent.
+            ReasonCode::SendTimeUncertain => self.is_open,
+            code => is_served(code),
+        })
+    }
+
+    /// Returns `true` if the server was too slow for the rate and the connections.
+    fn is_overload(&self) -> bool {
+        self.codes.iter().any(|code| is_served(*code))
+    }
+}
+
+/// Returns `true` if a reason only says that the server was too slow for the rate and the connections.
+const fn is_served(code: ReasonCode) -> bool {
+    matches!(code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit)
+}
+
+/// Requests of a trial in each of its intervals, and the bad ones among them, by each objective.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialCounts {
+    /// The end of each interval of the load, since the start of the run.
+    pub(crate) ends: Vec<Nanos>,
+    /// For each objective the counts in these intervals; those of the drain are in the last one.
+    #[serde(with = "pairs")]
+    pub(crate) portions: Vec<Vec<SliceCount>>,
+}
+
+impl TrialCounts {
+    /// Before the first interval, for so many objectives.
+    pub fn new(objectives: usize) -> Self {
+        Self { ends: Vec::new(), portions: vec![Vec::new(); objectives] }
+    }
+
+    /// Takes the next interval, while it still has its steps.
+    pub fn note(&mut self, interval: &Interval, objectives: &[Objective]) {
+        if interval.warmup {
+            return;
+        }
+        // Requests that end after the load belong to its last arrivals.
+        let is_last = interval.drain && !self.ends.is_empty();
+        if !is_last {
+            self.ends.push(interval.at);
+        }
+        for (portions, objective) in self.portions.iter_mut().zip(objectives) {
+            let portion = objective.portion(&interval.steps);
+            match portions.last_mut().filter(|_| is_last) {
+                Some(last) => last.merge(portion),
+                None => portions.push(portion),
+            }
+        }
+    }
+
+    /// For each objective the counts of the intervals.
+    pub fn portions(&self) -> &[Vec<SliceCount>] {
+        &self.portions
+    }
+
+    /// The counts, and so many requests that did not end in time: they violate every objective.
+    fn with_unended(&self, unended: u64) -> Vec<Vec<SliceCount>> {
+        let mut portions = self.portions.clone();
+        for last in portions.iter_mut().filter_map(|portions| portions.last_mut()) {
+            last.merge(SliceCount { count: unended, marked: unended });
+        }
+        portions
+    }
+}
+
+/// Counts as pairs of numbers.
+mod pairs {
+    use plimsoll_statistics::SliceCount;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    type Pairs = Vec<Vec<(u64, u64)>>;
+
+    pub(super) fn serialize<S: Serializer>(all: &[Vec<SliceCount>], to: S) -> Result<S::Ok, S::Error> {
+        let pairs = |one: &Vec<SliceCount>| one.iter().map(|slice| (slice.count, slice.marked)).collect();
+        serde::Serialize::serialize(&all.iter().map(pairs).collect::<Pairs>(), to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Vec<SliceCount>>, D::Error> {
+        let slice = |(count, marked)| SliceCount { count, marked };
+        let all = Pairs::deserialize(from)?;
+        Ok(all.into_iter().map(|one| one.into_iter().map(slice).collect()).collect())
+    }
+}
+
+/// Returns the finding on a rate or a level, in one word.
+pub const fn finding_name(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Holds => "holds",
+        Finding::Breaks => "breaks",
+        Finding::Unclear => "unclear",
+        Finding::NotApplied => "not_applied",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::{Model, Outline, Reason, Threshold, ThresholdSpec, Verdict};
+
+    use super::*;
+
+    #[test]
+    fn a_lag_far_inside_the_limit_is_no_reason_to_drop_a_trial() {
+        let objective = |text: &str| {
+            let spec = ThresholdSpec::new(Threshold::parse(text).unwrap());
+            Objective::new(&spec, &Outline::default()).unwrap()
+        };
+        let was_applied =
+            |record: &RunRecord, objectives: &[Objective]| Applied::of_record(record).is_whole(objectives);
+        let mut record = RunRecord::empty(Model::Open);
+        record.total.start_lag.record_many(30_700, 1_000);
+        let reason = |code| Reason { code, evidence: String::new(), hint: String::new() };
+        let found = |codes: &[ReasonCode]| Verdict {
+            reasons: codes.iter().map(|code| reason(*code)).collect(),
+            ..Verdict::default()
+        };
+        let errors = "error_rate<1%";
+        record.verdict = found(&[ReasonCode::StartLag]);
+        assert!(was_applied(&record, &[objective("p99<25ms"), objective(errors)]));
+        assert!(!was_applied(&record, &[objective("p99<300us"), objective("p50<25ms")]));
+        assert!(!was_applied(&record, &[objective(errors)]) && !was_applied(&record, &[]));
+        record.verdict = found(&[ReasonCode::StartLag, ReasonCode::CpuSaturation]);
+        assert!(!was_applied(&record, &[objective("p99<25ms")]));
+    }
+}
