@@ -495,6 +495,33 @@ scenarios: [{steps: [{get: ${path}}]}]
     await close(opened);
   });
 
+  /** Symptom: a saved search was in no list of the page. */
+  test("a saved search is listed and opens as the page of one that has just ended", async () => {
+    const flags = ["--slo", "p50<1s", "--from", "20", "--to", "40", "-d", "100ms", "--max-time", "10s"];
+    const saving = ["--name", "kept", "--store", served.store, "--quiet"];
+    await carriedOut(served.folder, ["find", `${served.sink}/`, ...flags, ...saving], [0, 3, 99]);
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    const row = tab.getByRole("row", { name: /kept/ });
+    await row.getByText("search", { exact: true }).waitFor();
+    expect(await row.getByRole("checkbox").count()).toBe(0);
+    await row.getByRole("link", { name: "kept" }).click();
+    await tab.getByRole("heading", { name: "kept", level: 1 }).waitFor();
+    await tab.getByRole("heading", { name: "Load line", exact: true }).waitFor();
+    await tab.getByText("objective: ").waitFor();
+    expect(await tab.locator("#trials tbody tr").count()).toBeGreaterThan(0);
+    expect(await violations(tab)).toEqual([]);
+    expect(await overflow(tab)).toBeLessThanOrEqual(0);
+    const menu = tab.locator("details", { hasText: "Download" });
+    expect(await menu.locator("a").count()).toBe(6);
+    expect(await menu.locator("a", { hasText: "hgrm" }).count()).toBe(0);
+    await tab.getByRole("button", { name: "Delete" }).click();
+    await tab.getByRole("dialog", { name: "Delete this search?" }).getByRole("button", { name: "Delete" }).click();
+    await tab.getByRole("heading", { name: "Runs", level: 1 }).waitFor();
+    expect((await saved(tab, "kept")).length).toBe(0);
+    await close(opened);
+  });
+
   test("everything can be reached by keyboard alone", async () => {
     const opened = await open(browser, served);
     const { tab } = opened;

@@ -4,8 +4,8 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, params, params_from_iter};
 use serde::Deserialize;
 
-use crate::reading::{COLUMNS, LATEST_FIRST, state_of};
-use crate::{Row, State, Store, StoreError};
+use crate::reading::{COLUMNS, LATEST_FIRST, kind_of, state_of};
+use crate::{Kind, Row, State, Store, StoreError};
 
 /// Most points of a course: a line of a list cannot show more.
 const MOST_POINTS: usize = 40;
@@ -28,6 +28,8 @@ pub struct Outline {
     pub number: i64,
     /// Its id.
     pub id: String,
+    /// What it is.
+    pub kind: Kind,
     /// Its name.
     pub name: Option<String>,
     /// Its progress.
@@ -46,8 +48,8 @@ pub struct Glance {
 }
 
 impl Store {
-    /// A page of the runs, without searches and sweeps, in which every one of these words occurs: in the
-    /// name, the id, the URL or a tag.
+    /// A page of the runs, searches and sweeps in which every one of these words occurs: in the name, the id,
+    /// the URL or a tag.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -57,7 +59,7 @@ impl Store {
                       iif(value = '', tag, tag || '=' || value) LIKE ?1 ESCAPE '\\'))";
         let conditions: Vec<String> =
             (1..=words.len()).map(|n| occurs.replace("?1", &format!("?{n}"))).collect();
-        let conditions = [vec!["kind = 'run'".to_owned()], conditions].concat().join(" AND ");
+        let conditions = [vec!["TRUE".to_owned()], conditions].concat().join(" AND ");
         let values: Vec<Value> = words.iter().map(|word| pattern(word).into()).collect();
         let bounded = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let (limit, offset) = (bounded(limit), bounded(offset));
@@ -79,13 +81,12 @@ impl Store {
     pub fn glance(&self, limit: u64) -> Result<Glance, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let sql = format!(
-            "SELECT number, id, name, state, started_unix_ns FROM runs WHERE kind = 'run' {LATEST_FIRST} LIMIT {limit}"
+            "SELECT number, id, kind, name, state, started_unix_ns FROM runs {LATEST_FIRST} LIMIT {limit}"
         );
         let glance = (|| {
             let mut statement = self.db.prepare(&sql)?;
             let latest = statement.query_map([], outline)?.collect::<rusqlite::Result<_>>()?;
-            let total: i64 =
-                self.db.query_row("SELECT count(*) FROM runs WHERE kind = 'run'", [], |row| row.get(0))?;
+            let total: i64 = self.db.query_row("SELECT count(*) FROM runs", [], |row| row.get(0))?;
             Ok(Glance { latest, total: total.cast_unsigned() })
         })();
         glance.map_err(|error| self.failed(error))
@@ -111,7 +112,7 @@ impl Store {
     /// # Errors
     /// If the store cannot be read.
     pub fn outline(&self, id: &str) -> Result<Option<Outline>, StoreError> {
-        let sql = "SELECT number, id, name, state, started_unix_ns FROM runs WHERE id = ?1 AND kind = 'run'";
+        let sql = "SELECT number, id, kind, name, state, started_unix_ns FROM runs WHERE id = ?1";
         self.db.query_row(sql, [id], outline).optional().map_err(|error| self.failed(error))
     }
 }
@@ -145,9 +146,10 @@ fn outline(row: &rusqlite::Row<'_>) -> rusqlite::Result<Outline> {
     Ok(Outline {
         number: row.get(0)?,
         id: row.get(1)?,
-        name: row.get(2)?,
-        state: state_of(&row.get::<_, String>(3)?),
-        started_unix_ns: row.get::<_, i64>(4)?.cast_unsigned(),
+        kind: kind_of(&row.get::<_, String>(2)?),
+        name: row.get(3)?,
+        state: state_of(&row.get::<_, String>(4)?),
+        started_unix_ns: row.get::<_, i64>(5)?.cast_unsigned(),
     })
 }
 
@@ -171,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::schema::{MIGRATIONS, migrate};
-    use crate::{Kind, Labels, Tag};
+    use crate::{Labels, Tag};
 
     /// A store with 10,000 runs, a second after one another; the tenth of each ten goes on, and is tagged.
     fn store() -> Store {
@@ -201,9 +203,9 @@ mod tests {
         assert_eq!(store.page(&[], 0, 10_000).unwrap().rows.len(), 10_000);
     }
 
-    /// A search is listed and named as runs are, and nobody who opens a run of a page gets one.
+    /// Symptom: a saved search was in no list of the page in the browser. Nobody who opens a run gets one.
     #[test]
-    fn a_search_is_in_lists_and_on_no_page_of_runs() {
+    fn a_search_is_in_lists_and_on_pages_and_is_no_run() {
         let json = r#"{"schema_version": 1, "tool": {"name": "plimsoll", "version": "1"},
             "search": {"id": "abcdef01", "seed": 1, "started_at": "t", "started_at_unix_ns": 20000000000000,
                 "duration_s": 9.5, "args": [], "plan_hash": "hash", "load": "open", "slo": [],
@@ -227,9 +229,11 @@ mod tests {
         assert_eq!(store.read_search(row.number).unwrap(), Some(searched));
         assert_eq!(store.read(row.number).unwrap(), None);
         assert_eq!(store.read_search(1).unwrap(), None, "it is a run");
-        assert_eq!(store.page(&[], 0, 1).unwrap().total, 10_000);
-        assert_eq!(store.glance(3).unwrap(), before);
-        assert_eq!(store.outline("abcdef01").unwrap(), None);
+        let page = store.page(&[], 0, 1).unwrap();
+        assert_eq!((page.total, &page.rows), (10_001, &vec![row.clone()]));
+        assert_eq!(store.page(&["cap", "main"], 0, 2).unwrap().total, 1);
+        assert_ne!(store.glance(3).unwrap(), before, "a list that is looked at has news");
+        assert_eq!(store.outline("abcdef01").unwrap().map(|outline| outline.kind), Some(Kind::Search));
         store.remove(&[row.number]).unwrap();
         assert_eq!(store.by_id("abcd").unwrap(), []);
     }

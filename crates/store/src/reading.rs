@@ -274,7 +274,7 @@ fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         number: row.get("number")?,
         id: row.get("id")?,
         // The table holds no other one.
-        kind: Kind::ALL.into_iter().find(|known| known.name() == kind).unwrap_or(Kind::Run),
+        kind: kind_of(&kind),
         name: row.get("name")?,
         tags: Vec::new(),
         state: state_of(&state),
@@ -297,6 +297,10 @@ fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         outcome: row.get("outcome")?,
         answer: row.get("answer")?,
     })
+}
+
+pub(crate) fn kind_of(name: &str) -> Kind {
+    Kind::ALL.into_iter().find(|known| known.name() == name).unwrap_or(Kind::Run)
 }
 
 /// The number of a kind of parts in the store.

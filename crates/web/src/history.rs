@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::Nanos;
-use plimsoll_report::SavedRun;
-use plimsoll_store::{Glance, Outline, Page, Row, State, Store, StoreError};
+use plimsoll_report::{SavedRun, Searched};
+use plimsoll_store::{Glance, Kind, Outline, Page, Row, State, Store, StoreError};
 
 use crate::refusal::Refusal;
 
@@ -31,6 +31,14 @@ struct Open {
     store: Store,
     /// The file that it is in. Under the same name there may be another one later.
     file: (u64, u64),
+}
+
+/// What a row of the history has.
+pub(crate) enum Read {
+    /// A run.
+    Run(Box<SavedRun>),
+    /// A search or a sweep.
+    Search(Box<Searched>),
 }
 
 /// Identity of a file; `None` if it does not exist.
@@ -66,8 +74,8 @@ impl History {
         work(&mut open.store).map(Some).map_err(refusal)
     }
 
-    /// A page of the runs in which every word of a filter occurs, each with its course where the page is
-    /// short.
+    /// A page of the runs and searches in which every word of a filter occurs, each with its course where the
+    /// page is short.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -106,16 +114,21 @@ impl History {
         self.with(|store| store.outline(id))?.flatten().ok_or_else(|| missing(id))
     }
 
-    /// Reads a run.
+    /// Reads a run, a search or a sweep.
     ///
     /// # Errors
-    /// There is no such run, it is still running, or it cannot be read.
-    pub(crate) fn read(&self, id: &str) -> Result<SavedRun, Refusal> {
+    /// There is none of this id, it is still running, or it cannot be read.
+    pub(crate) fn read(&self, id: &str) -> Result<Read, Refusal> {
         let outline = self.outline(id)?;
-        let read = self.with(|store| store.read(outline.number))?.flatten();
-        read.ok_or_else(|| match outline.state {
+        let read = self.with(|store| match outline.kind {
+            Kind::Run => Ok(store.read(outline.number)?.map(|run| Read::Run(Box::new(run)))),
+            Kind::Search | Kind::Sweep => {
+                Ok(store.read_search(outline.number)?.map(|searched| Read::Search(Box::new(searched))))
+            }
+        });
+        read?.flatten().ok_or_else(|| match outline.state {
             State::Running => goes_on(id),
-            _ => Refusal::failed(format!("run {id} cannot be read"), "delete it"),
+            _ => Refusal::failed(format!("{} {id} cannot be read", outline.kind.name()), "delete it"),
         })
     }
 

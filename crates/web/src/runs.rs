@@ -1,4 +1,4 @@
-//! Saved runs: the list, one of them, its formats, and its end.
+//! Saved runs and searches: the list, one of them, its formats, and its end.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use plimsoll_core::Nanos;
 use plimsoll_report::{Format, Style, render_saved};
-use plimsoll_store::{Row, State as Progress, Tag};
+use plimsoll_store::{Kind, Outline, Row, State as Progress, Tag};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::answer::{Json, Posted, written};
-use crate::history::Course;
+use crate::history::{Course, Read};
 use crate::program::Call;
 use crate::refusal::Refusal;
 use crate::router::{Asked, Named, Ui, blocking};
@@ -72,6 +72,8 @@ fn object(row: &Row, course: Course) -> Value {
         "unfinished": row.state != Progress::Finished,
         "state": row.state.name(),
         "target": row.target,
+        "kind": row.kind.name(),
+        "answer": row.answer,
     })
 }
 
@@ -79,9 +81,11 @@ fn object(row: &Row, course: Course) -> Value {
 pub(crate) async fn show(State(ui): State<Arc<Ui>>, Named(id): Named) -> Result<Response, Refusal> {
     let history = ui.history.clone();
     blocking(move || {
-        let run = history.read(&id)?;
         let mut text = Vec::new();
-        let rendered = render_saved(&run, Format::Json, &Style::PLAIN, &mut text);
+        let rendered = match history.read(&id)? {
+            Read::Run(run) => render_saved(&run, Format::Json, &Style::PLAIN, &mut text),
+            Read::Search(searched) => searched.render(Format::Json, &Style::PLAIN, &mut text),
+        };
         rendered
             .map_err(|error| Refusal::failed(error.to_string(), "try `plimsoll show` on the command line"))?;
         Ok(written(StatusCode::OK, text))
@@ -123,10 +127,11 @@ pub(crate) async fn export(
     };
     let history = ui.history.clone();
     // The id of an existing run cannot be mistaken for anything else on the command line.
-    let id = blocking(move || history.outline(&id)).await?.id;
-    let args = match format {
-        "html" => vec!["report", &id, "--file", "-", "--quiet"],
-        format => vec!["export", &id, "-o", format],
+    let Outline { id, kind, .. } = blocking(move || history.outline(&id)).await?;
+    let args = match (format, kind) {
+        ("html", _) => vec!["report", &id, "--file", "-", "--quiet"],
+        (format, Kind::Run) => vec!["export", &id, "-o", format],
+        (format, Kind::Search | Kind::Sweep) => vec!["show", &id, "-o", format],
     };
     let args = args.into_iter().map(Into::into).chain(ui.store_flag());
     // In a folder without files: a run may be named by one, too.

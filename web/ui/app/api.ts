@@ -1,5 +1,6 @@
 /** The API of `plimsoll ui`: a typed function for each of its addresses. */
 
+import type { Capacity, Sweep } from "../live/capacity.ts";
 import type { Result } from "./result.ts";
 
 /** Fields of every POST: no other site can send them. */
@@ -240,6 +241,9 @@ export interface RunRow {
   unfinished: boolean;
   /** The address that it put load on. */
   target?: string | null;
+  kind: "run" | "search" | "sweep";
+  /** The answer of a search or a sweep in a few words; null of a run. */
+  answer: string | null;
 }
 
 export type ExportFormat =
@@ -382,6 +386,9 @@ export const runs = (filter: string, limit: number, offset: number, signal?: Abo
     signal,
   );
 export const run = (id: string, signal?: AbortSignal) => get<Result>(`/api/runs/${part(id)}`, signal);
+/** A saved run, or what a saved search has found. */
+export const saved = (id: string, signal?: AbortSignal) =>
+  get<Result | Capacity | Sweep>(`/api/runs/${part(id)}`, signal);
 export const exportAddress = (id: string, format: ExportFormat) =>
   `/api/runs/${part(id)}/export?format=${format}`;
 /** An export as text. */

@@ -1,8 +1,19 @@
 /** A search for the capacity of a server: its trials, as messages tell them and as its result has them. */
 
+/** Identity of a search or a sweep, as far as the page reads it. */
+export interface Circumstances {
+  id: string;
+  name?: string;
+  targets: string[];
+  started_at: string;
+  slo: string[];
+  load: string;
+  duration_s: number;
+}
+
 /** The parts of the capacity contract that the page reads; `plimsoll schema capacity` describes all of it. */
 export interface Capacity {
-  search: { slo: string[]; load: string; duration_s: number };
+  search: Circumstances;
   capacity: {
     low_per_s: number | null;
     high_per_s: number | null;
@@ -32,7 +43,7 @@ export interface Capacity {
 
 /** The parts of the sweep contract that the page reads; `plimsoll schema sweep` describes all of it. */
 export interface Sweep {
-  sweep: { slo: string[]; load: string; duration_s: number };
+  sweep: Circumstances;
   setting: string;
   levels: {
     value: number;
@@ -54,6 +65,12 @@ export interface Sweep {
 
 /** True if what a search has ended with is a sweep. */
 export const isSweep = (result: Capacity | Sweep): result is Sweep => "setting" in result;
+
+/** True of what a search has found, false of the result of a run. */
+export const isFound = (result: object): result is Capacity | Sweep => "search" in result || "sweep" in result;
+
+export const circumstancesOf = (found: Capacity | Sweep): Circumstances =>
+  isSweep(found) ? found.sweep : found.search;
 
 export type Finding = "holds" | "breaks" | "unclear" | "not_applied" | (string & {});
 

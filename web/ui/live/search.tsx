@@ -16,6 +16,7 @@ import {
   type Level,
   levelsOf,
   type Limit,
+  type Sweep,
   limitsOf,
   lineOf,
   type Trial,
@@ -52,20 +53,24 @@ const look = (finding: Finding) =>
 
 export function SearchParts({ heard }: { heard: Heard }) {
   const found = heard.end?.capacity ?? null;
-  if (found !== null && isSweep(found)) return <SweepParts sweep={found} />;
-  return <CapacityParts heard={heard} capacity={found} />;
+  return found === null ? <CapacityParts messages={heard.messages} capacity={null} /> : <FoundParts found={found} />;
 }
 
-function CapacityParts({ heard, capacity }: { heard: Heard; capacity: Capacity | null }) {
+/** What a search or a sweep that is over has found. */
+export function FoundParts({ found }: { found: Capacity | Sweep }) {
+  return isSweep(found) ? <SweepParts sweep={found} /> : <CapacityParts messages={[]} capacity={found} />;
+}
+
+function CapacityParts({ messages, capacity }: { messages: string[]; capacity: Capacity | null }) {
   const trials = useMemo(
     () =>
       capacity !== null
         ? trialsOf(capacity)
-        : heard.messages.flatMap((message) => {
+        : messages.flatMap((message) => {
             const trial = trialOf(message);
             return trial === null ? [] : [trial];
           }),
-    [capacity, heard.messages],
+    [capacity, messages],
   );
   const levels = useMemo(() => levelsOf(trials), [trials]);
   const soFar = lineOf(levels);

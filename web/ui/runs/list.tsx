@@ -252,18 +252,27 @@ function Row(props: { row: RunRow; hasTargets: boolean; hasSparklines: boolean }
   return (
     <tr class={isChosen ? "chosen" : ""}>
       <td class="pick">
-        <input
-          type="checkbox"
-          checked={isChosen}
-          onChange={choose}
-          aria-label={`Choose ${name}, ${whenFull(row.started_unix_s)}`}
-        />
+        {row.kind === "run" && (
+          <input
+            type="checkbox"
+            checked={isChosen}
+            onChange={choose}
+            aria-label={`Choose ${name}, ${whenFull(row.started_unix_s)}`}
+          />
+        )}
       </td>
       <th scope="row" class="text">
         <a href={link("run", id)}>{name}</a>
+        {row.kind !== "run" && (
+          <>
+            {" "}
+            <Badge kind="plain">{row.kind}</Badge>
+          </>
+        )}
         <Tags tags={row.tags} />
         <small class="near">
           {whenText(row.started_unix_s)} · {secondsText(row.duration_s)}
+          {row.answer !== null && ` · ${row.answer}`}
         </small>
       </th>
       {hasTargets && <td class="text wide">{row.name === null ? "" : row.target}</td>}
@@ -271,7 +280,7 @@ function Row(props: { row: RunRow; hasTargets: boolean; hasSparklines: boolean }
         {row.unfinished ? <Badge kind="doubtful">unfinished</Badge> : <OutcomeBadge outcome={row.outcome} />}
         {row.valid === false && row.outcome !== "no_verdict" && <small class="invalid"> invalid</small>}
       </td>
-      <td class="rate">{rateText(row.rate_per_s)}</td>
+      <td class="rate">{row.answer ?? rateText(row.rate_per_s)}</td>
       <td class="far">{time(row.p50_s)}</td>
       <td>{time(row.p99_s)}</td>
       <td class="far">{shareText(row.error_share)}</td>
@@ -306,10 +315,10 @@ export function Tags({ tags }: { tags: RunRow["tags"] | null }) {
 }
 
 /** Deletes a run after a confirmation. */
-export async function remove(row: Pick<RunRow, "id" | "name">): Promise<boolean> {
+export async function remove(row: Pick<RunRow, "id" | "name" | "kind">): Promise<boolean> {
   const name = row.name ?? row.id;
   const sure = await ask({
-    title: "Delete this run?",
+    title: `Delete this ${row.kind}?`,
     text: <p>“{name}” and all of its figures go from the history. That cannot be undone.</p>,
     action: "Delete",
     danger: true,

@@ -11,6 +11,8 @@ import { Button, ErrorBox, Loading, Menu, PageHead } from "../app/controls.tsx";
 import { useShortcuts } from "../app/keys.tsx";
 import type { Result } from "../app/result.ts";
 import { go, link, type Route } from "../app/router.ts";
+import { type Capacity, circumstancesOf, isFound, isSweep, type Sweep } from "../live/capacity.ts";
+import { FoundParts } from "../live/search.tsx";
 import { AgentsPart } from "./agents.tsx";
 import { dataOfReport, planOfReport, runDataOf } from "./chart-data.ts";
 import { ClusterPart } from "./cluster.tsx";
@@ -45,6 +47,9 @@ const FORMATS: { format: api.ExportFormat; label: string }[] = [
   { format: "k6", label: "k6 summary" },
 ];
 
+/** Formats that searches have, too. */
+const OF_SEARCHES: api.ExportFormat[] = ["html", "json", "csv", "markdown", "text", "junit"];
+
 export interface Loaded {
   result: Result;
   /** As its report draws it; null until that is there, or if there is none. */
@@ -53,17 +58,27 @@ export interface Loaded {
   plan: string | null;
 }
 
-/** A saved run: its result, then the further data of its report. */
-export function useRun(id: string): { loaded: Loaded | null; error: api.ApiError | null } {
+/** A saved run: its result, then the further data of its report; or what a saved search has found. */
+export function useRun(id: string): {
+  loaded: Loaded | null;
+  found: Capacity | Sweep | null;
+  error: api.ApiError | null;
+} {
   const [loaded, setLoaded] = useState<Loaded | null>(null);
+  const [found, setFound] = useState<Capacity | Sweep | null>(null);
   const [error, setError] = useState<api.ApiError | null>(null);
   useEffect(() => {
     const stopped = new AbortController();
     setLoaded(null);
+    setFound(null);
     setError(null);
     void (async () => {
       try {
-        const result = await api.run(id, stopped.signal);
+        const result = await api.saved(id, stopped.signal);
+        if (isFound(result)) {
+          setFound(result);
+          return;
+        }
         setLoaded({ result, report: null, plan: null });
         // Histograms and plan are in no result: the report has been made of them.
         const html = await api.exported(id, "html", stopped.signal);
@@ -75,20 +90,21 @@ export function useRun(id: string): { loaded: Loaded | null; error: api.ApiError
     })();
     return () => stopped.abort();
   }, [id]);
-  return { loaded, error };
+  return { loaded, found, error };
 }
 
 export function RunPage({ route }: { route: Route }) {
-  const { loaded, error } = useRun(route.of);
+  const { loaded, found, error } = useRun(route.of);
   const result = loaded?.result ?? null;
   useEffect(() => {
     if (result !== null) document.title = `${titleOf(result)} – Plimsoll`;
     return () => void (document.title = "Plimsoll");
   }, [result]);
   const forget = async () => {
-    if (result !== null && (await remove({ id: route.of, name: titleOf(result) }))) go(link("runs"));
+    if (result !== null && (await remove({ id: route.of, name: titleOf(result), kind: "run" }))) go(link("runs"));
   };
   useShortcuts([{ keys: "u", about: "Back to the list", act: () => go(link("runs")) }]);
+  if (found !== null) return <FoundPage id={route.of} found={found} />;
   if (loaded === null || result === null) {
     return error === null ? <Loading what="Reading the run" /> : <ErrorBox error={error} />;
   }
@@ -112,6 +128,40 @@ export function RunPage({ route }: { route: Route }) {
       </PageHead>
       {error !== null && <ErrorBox error={error} />}
       <ResultParts result={result} report={loaded.report} plan={loaded.plan} />
+    </>
+  );
+}
+
+/** The page of a saved search or sweep, as that of one that has just ended. */
+function FoundPage({ id, found }: { id: string; found: Capacity | Sweep }) {
+  const { name, targets, load, started_at } = circumstancesOf(found);
+  const what = isSweep(found) ? "sweep" : "search";
+  const title = name ?? targets.join(", ");
+  useEffect(() => {
+    document.title = `${title} – Plimsoll`;
+    return () => void (document.title = "Plimsoll");
+  }, [title]);
+  const forget = async () => {
+    if (await remove({ id, name: title, kind: what })) go(link("runs"));
+  };
+  return (
+    <>
+      <PageHead
+        title={title}
+        below={
+          <p class="target">
+            {[...(name === undefined ? [] : targets), load].join(" · ")}
+            <br />
+            {started_at} · {what} {id}
+          </p>
+        }
+      >
+        <Downloads id={id} formats={FORMATS.filter(({ format }) => OF_SEARCHES.includes(format))} />
+        <Button kind="danger" onClick={() => void forget()}>
+          Delete
+        </Button>
+      </PageHead>
+      <FoundParts found={found} />
     </>
   );
 }
@@ -176,10 +226,10 @@ export function ResultParts(props: {
 }
 
 /** Every format, as downloads. */
-function Downloads({ id }: { id: string }) {
+function Downloads({ id, formats = FORMATS }: { id: string; formats?: typeof FORMATS }) {
   return (
     <Menu label="Download">
-      {FORMATS.map(({ format, label }) => (
+      {formats.map(({ format, label }) => (
         <li>
           <a href={api.exportAddress(id, format)} download>
             {label}

@@ -287,6 +287,49 @@ fn a_run_is_started_steered_stopped_listed_exported_compared_and_deleted() {
     assert_eq!(ui.saved().iter().map(|run| &run["id"]).collect::<Vec<_>>(), [&end["run"]]);
 }
 
+/// Symptom: searches and sweeps of the history were in `plimsoll runs`, and in no list of the page.
+#[test]
+fn searches_of_the_history_are_listed_opened_exported_and_deleted() {
+    let (sink, ui) = (Sink::start(""), Ui::start());
+    let store = ui.folder.file("h.db");
+    let find = |flags: &str| {
+        let line = format!("find {} {flags} --quiet --save --store {store}", sink.url());
+        let output = plimsoll(&line).output().expect("it was built");
+        assert!(verdict::ran(output.status.code()), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    find("--slo p50<1s --from 20 --to 40 -d 100ms --max-time 10s --name capacity");
+    find("--sweep connections=1,2 -d 100ms --name sweep --tag branch=main");
+    let listed = ui.saved();
+    let of = |name: &str| listed.iter().find(|row| row["name"] == name).expect("it is listed");
+    for (name, kind, key, is_of) in
+        [("capacity", "search", "search", "capacity"), ("sweep", "sweep", "sweep", "usl")]
+    {
+        let row = of(name);
+        let id = row["id"].as_str().expect("an id");
+        assert_eq!(row["kind"], kind);
+        assert!(row["answer"].as_str().is_some_and(|answer| !answer.is_empty()), "{row}");
+        let found = ui.get(&format!("/api/runs/{id}"));
+        assert_eq!(found[key]["id"], id);
+        assert!(found.get(is_of).is_some(), "{found}");
+        for (format, begin) in
+            [("json", "{"), ("csv", ","), ("markdown", "#"), ("junit", "<?xml"), ("html", "<!doctype html>")]
+        {
+            let path = format!("/api/runs/{id}/export?format={format}");
+            let (status, _, body) = ui.exchange("GET", &path, "");
+            assert!(status == 200 && body.to_lowercase().contains(begin), "{name} as {format}: {body}");
+        }
+        let (status, ..) = ui.exchange("GET", &format!("/api/runs/{id}/export?format=hgrm"), "");
+        assert_eq!(status, 422, "a search has no histograms");
+        let refused = ui.post_for(422, "/api/compare", &json!({"a": [id], "b": [id]}));
+        assert!(
+            refused["error"].as_str().is_some_and(|error| error.contains("a run is wanted")),
+            "{refused}"
+        );
+        ui.post(&format!("/api/runs/{id}/delete"), &json!({}));
+    }
+    assert_eq!(ui.saved(), Vec::<Value>::new());
+}
+
 #[test]
 fn mistakes_are_found_where_they_are_and_nothing_is_started() {
     let ui = Ui::start();
