@@ -55,6 +55,28 @@ fn help_of_run() {
     insta::assert_snapshot!("help_run_long", help(&["run", "--help"]));
 }
 
+/// Symptom: `find -h` listed flags that a search refuses, and the length of a run in place of that of a trial.
+#[test]
+fn help_of_find_has_no_flag_that_a_search_refuses() {
+    let [short, long] = ["-h", "--help"].map(|flag| help(&["find", flag]));
+    for (flag, value, is_of_sweeps) in [
+        ("--rate", "5", false),
+        ("--stages", "1s@5", false),
+        ("--rps", "5", false),
+        ("--users", "3", true),
+        ("--iterations", "5", true),
+    ] {
+        let output = plimsoll(&["find", URL, "--slo", "p99<1s", flag, value]);
+        assert_eq!(output.status.code(), Some(2), "{flag} is refused");
+        let head = format!("{flag} <");
+        assert_eq!((short.contains(&head), long.contains(&head)), (false, is_of_sweeps), "{flag}");
+    }
+    assert!(
+        short.contains("Length of the shortest trial, or of each level of a sweep [default: 2s]"),
+        "{short}"
+    );
+}
+
 #[test]
 fn help_of_sink() {
     insta::assert_snapshot!("help_sink", help(&["sink", "-h"]));

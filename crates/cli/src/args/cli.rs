@@ -9,7 +9,7 @@ use crate::args::ab::{AB_HELP, AbArgs};
 use crate::args::calibrate::CalibrateArgs;
 use crate::args::compare::{CompareArgs, HistoryArgs};
 use crate::args::document::DocumentArgs;
-use crate::args::find::FindArgs;
+use crate::args::find::{FindArgs, of_trials};
 use crate::args::fleet_command::{AgentArgs, FleetArgs};
 use crate::args::help::ROOT_HELP;
 use crate::args::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
@@ -82,6 +82,10 @@ pub(crate) enum Command {
     /// on the server is not blamed on the server; after three such trials in a row the search ends.
     #[command(after_long_help = FIND_HELP)]
     #[command(mut_arg("output", of_searches), mut_arg("long", |flag| flag.hide(true)))]
+    #[command(mut_arg("duration", of_trials), mut_arg("rate", |flag| flag.hide(true)))]
+    #[command(mut_arg("stages", |flag| flag.hide(true)), mut_arg("rps", |flag| flag.hide(true)))]
+    #[command(mut_arg("users", |flag| flag.hide_short_help(true)))]
+    #[command(mut_arg("iterations", |flag| flag.hide_short_help(true)))]
     Find(Box<FindArgs>),
     /// Measure how much load this machine can generate, against the built-in server, and save it
     ///

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Arg, Args};
 use plimsoll_core::Nanos;
 use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue};
 use plimsoll_schedule::{parse_duration, parse_rate};
@@ -83,6 +83,12 @@ struct SearchArgs {
     /// takes ten times as long.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     max_time: Option<String>,
+}
+
+/// The length of a run, where it is that of trials.
+pub(crate) fn of_trials(flag: Arg) -> Arg {
+    let help = "Length of the shortest trial, or of each level of a sweep [default: 2s]";
+    flag.help(help).long_help(help)
 }
 
 /// Settings of a search.
