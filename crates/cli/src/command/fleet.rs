@@ -263,17 +263,20 @@ pub(crate) fn list(args: &FleetListArgs) -> Result<Exit, Failure> {
                     None => "free".to_owned(),
                 };
                 let thread = here.thread_per_s.map(|limit| figure::per_second(limit as f64));
-                let thread = thread.map_or_else(String::new, |limit| format!("{limit} each"));
-                format!(
-                    "{:<24} {:>3} cores {thread:>12}  {:<10} {state}\n",
-                    here.agent, here.cores, here.version
-                )
+                let thread = thread.unwrap_or_else(|| "-".to_owned());
+                agent_line([&here.agent, &here.cores.to_string(), &thread, &here.version, &state])
             });
-            lines.collect()
+            let head = agent_line(["agent", "cores", "per thread", "version", "state"]);
+            std::iter::once(head).chain(lines).collect()
         }
     };
     to_stdout(|out| out.write_all(text.as_bytes()))?;
     Ok(Exit::Success)
+}
+
+/// A line of the list of agents; a thread's calibrated limit may be unknown.
+fn agent_line([agent, cores, thread, version, state]: [&str; 5]) -> String {
+    format!("{agent:<24} {cores:>5} {thread:>12}  {version:<10} {state}\n")
 }
 
 /// `plimsoll fleet collect`.

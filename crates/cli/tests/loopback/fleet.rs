@@ -133,6 +133,12 @@ fn three_agents_make_one_load_and_one_result() {
         Process::try_start(Command::new("taskset").args(words)).expect("util-linux has it")
     };
     let agents = [broker.agent("a"), broker.agent_by("b", "", weak), broker.agent("c")];
+    let text = run_beside(&format!("fleet list {}", broker.own_flags("coordinator.key"))).stdout;
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = text.lines().map(words).collect();
+    // Symptom: nothing said what the columns are.
+    assert_eq!(lines[0].join(" "), "agent cores per thread version state", "{text}");
+    assert!(lines.len() == 4 && lines[1][0] == "a" && lines[1].last().is_some_and(|state| state == "free"));
     let list = run_beside(&format!("fleet list {} -o json", broker.own_flags("coordinator.key")));
     let list: Value = serde_json::from_str(&list.stdout).unwrap_or_else(|error| panic!("{error}: {list:?}"));
     let names: Vec<&str> = list["agents"]
