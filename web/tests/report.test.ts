@@ -88,6 +88,16 @@ describe.skipIf(!hasBrowser())("reports", () => {
     }
   }
 
+  /** Symptom: the address in the title was broken before its last digit. */
+  test("an address in the title is one line on a narrow screen", async () => {
+    const { tab } = await open(pages.silent, { width: 390 });
+    const lines = await tab
+      .locator("h1")
+      .evaluate((h1) => h1.getBoundingClientRect().height / parseFloat(getComputedStyle(h1).lineHeight));
+    expect(lines).toBeLessThan(1.5);
+    await tab.context().close();
+  });
+
   test("two targets in turns: the page opens without an error, has its theme, and passes axe", async () => {
     for (const width of [390, 1280, 1920]) {
       const { tab, trouble } = await open(pages.paired, { width });

@@ -24,6 +24,7 @@ import {
   thresholdHeading,
   thresholdSeen,
   thresholdWord,
+  limitWords,
   validityLine,
 } from "./words.ts";
 
@@ -137,8 +138,7 @@ function LimitedBy({ result }: { result: Result }) {
   return (
     <div class="limited">
       <p>
-        <strong>Limited by: </strong>
-        {spaced(limited_by.what)}
+        <strong class="sentence">{limitWords(limited_by.what)}</strong>
         {!isSaid && limited_by.evidence !== "" && <> – {limited_by.evidence}</>}
       </p>
       {!isHinted && limited_by.hint !== "" && <p class="hint">Hint: {limited_by.hint}</p>}

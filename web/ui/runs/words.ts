@@ -12,12 +12,15 @@ const LIMITS: Record<string, string> = {
   none: "not limited at this rate",
 };
 
+/** What limited a run, in the words of the line below its outcome. */
+export const limitWords = (what: string): string => LIMITS[what] ?? "the limit is unknown";
+
 /** Codes are words joined by underscores. */
 export const spaced = (code: string) => code.replaceAll("_", " ");
 
 /** The line below the outcome: the validity of the measurement, and the limit of the run. */
 export function validityLine({ valid, invalid_reasons, limited_by }: Verdict): string {
-  const limit = LIMITS[limited_by.what] ?? "the limit is unknown";
+  const limit = limitWords(limited_by.what);
   if (valid) return `measurement valid · ${limit}`;
   const reasons = invalid_reasons.map(spaced).join(", ");
   return `measurement INVALID${reasons === "" ? "" : ": "}${reasons} · ${limit}`;

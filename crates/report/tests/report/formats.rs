@@ -319,6 +319,8 @@ fn every_format_says_the_same() {
             for words in said.iter().chain([evidence]).chain(hint) {
                 assert!(page.contains(words.as_str()), "{name}, {claim:?}, {format} lacks {words:?}: {page}");
             }
+            // One wording: the page said "Limited by: none" below "not limited at this rate".
+            assert!(!page.contains("Limited by: "), "{name}, {claim:?}, {format}: {page}");
         }
         // The live page and the screen of others are made of this.
         let json: Value = serde_json::from_str(&written(&result, Format::Json)).expect("JSON");

@@ -1,7 +1,7 @@
 //! The opening of the report: the outcome, the validity of the measurement, the factor that limited the run,
 //! and the most important figures.
 
-use plimsoll_metrics::{RateUnit, SteeredBy, figure};
+use plimsoll_metrics::{LimitedBy, RateUnit, SteeredBy, figure};
 
 use super::accounts::good_rate;
 use super::times::main_time;
@@ -27,8 +27,8 @@ pub(crate) struct Opening {
     pub(crate) shared: String,
     pub(crate) is_valid: bool,
     pub(crate) validity: String,
-    /// The factor that limited the run.
-    pub(crate) limited_by: Span,
+    /// The factor that limited the run, in the words of its validity.
+    pub(crate) limited_by: &'static str,
     /// Evidence for that, as far as neither the summary nor a finding says it.
     pub(crate) evidence: String,
 }
@@ -51,7 +51,7 @@ impl Opening {
             shared: shared_wakeups(&result.generator).unwrap_or_default(),
             is_valid: verdict.valid,
             validity: verdict.validity(),
-            limited_by: words(limited.what.replace('_', " "), "/verdict/limited_by/what"),
+            limited_by: LimitedBy::from_name(&limited.what).unwrap_or_default().words(),
             evidence: if is_said { "" } else { more.unwrap_or(&limited.evidence) }.to_owned(),
         }
     }

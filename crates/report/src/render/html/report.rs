@@ -183,8 +183,7 @@ fn limited_by(page: &mut Markup, document: &Document) {
     let opening = &document.opening;
     page.within("div", "limited", |page| {
         page.open("p", &[]);
-        page.element("strong", "", "Limited by: ");
-        page.span(&opening.limited_by);
+        page.element("strong", "sentence", opening.limited_by);
         if !opening.evidence.is_empty() {
             page.text(" – ");
             page.text(&opening.evidence);
