@@ -80,6 +80,9 @@ pub enum Why {
     SummedUp,
     /// Values of the record from which nothing in the result is made.
     Unused,
+    /// A trial that ended before its time although its outcome was not clear: its data were used up, or a
+    /// script ended it.
+    Early,
     /// The plan's text, or the flags, do not give the plan again.
     Plan,
     /// The run was judged by other rules when it was made.
@@ -106,6 +109,7 @@ impl Why {
                 "thresholds whose figures were summed up while the run went on, and taken as recorded"
             }
             Self::Unused => "taken as recorded where they decide no figure",
+            Self::Early => "trials that ended by themselves before their time",
             Self::Plan => "the plan is not given again by its text and the flags",
             Self::OtherRules => "judged by other rules when the evidence was made",
             Self::Words => "sentences in the words of another version",

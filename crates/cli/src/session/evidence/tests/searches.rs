@@ -11,7 +11,7 @@ use plimsoll_plan::Plan;
 use plimsoll_report::capacity::SearchResult;
 use plimsoll_report::capacity_search::CapacitySearch;
 use plimsoll_report::context::Host;
-use plimsoll_report::evidence::{Course, Evidence, SearchEvidence, TrialEvidence, Verification};
+use plimsoll_report::evidence::{Course, Evidence, SearchEvidence, TrialEvidence, Verification, Why};
 use plimsoll_report::level_sweep::{LevelSweep, SweepSettings};
 use plimsoll_report::trial_run::{TrialCounts, TrialRun};
 use plimsoll_report::{RunResult, Searched};
@@ -203,6 +203,8 @@ fn sound_evidence_is_verified_and_is_the_result() {
         let verified = verified(&as_value(&read)).expect("it is read");
         assert_eq!(verified.contradictions, []);
         assert_eq!(verified.of_other_version(), 0);
+        let open: Vec<Why> = verified.open.iter().map(|open| open.why).collect();
+        assert_eq!(open, [Why::Unused]);
         let follows: BTreeSet<&str> = read.follows_from_plan.iter().flatten().map(String::as_str).collect();
         let last = format!("trials/{}", read.trials.len() - 1);
         for name in ["plan_hash", "seed", "targets", "load", "trials/0", &last] {
@@ -372,8 +374,8 @@ const OF_A_SEARCH: [Forgery; 20] = [
             let duration = all["trials"][0]["run"]["record"]["duration"].as_u64().expect("a time");
             all["trials"][0]["run"]["record"]["duration"] = json!(duration / 2);
         },
-        "trials/0/run/record/duration",
-        "its outcome was not clear",
+        "/trials/0/measured_s",
+        "is stated",
     ),
 ];
 
