@@ -219,6 +219,12 @@ impl Compiler<'_, '_> {
         if self.variables.len() > usize::from(u16::MAX) + 1 {
             return self.fail(None, Problem::new("the plan has more than 65536 variables"));
         }
+        if complete && scenarios.iter().all(|scenario| scenario.weight == 0) {
+            let problem = Problem::new("the weights of all scenarios are 0: there is nothing to do");
+            return self
+                .fail(None, problem.with_hint("a scenario of weight 0 is left out: give one a share"));
+        }
+        scenarios.retain(|scenario| scenario.weight > 0);
         complete.then(|| Work {
             servers: Servers::default(),
             scenarios,

@@ -185,7 +185,7 @@ pub struct ScenarioSpec {
     /// The target of its steps; the only one, if there is but one.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub target: Field<Text>,
-    /// Its share of the iterations, beside the weights of the others. Default: 1.
+    /// Its share of the iterations, beside the weights of the others; 0 leaves it out. Default: 1.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub weight: Field<Text>,
     /// It joins this time after the start of the run.

@@ -398,7 +398,7 @@ fn moved(op: &mut Op, shift: u32) {
 
 fn parse_weight(text: &str) -> Result<u32, String> {
     match parse_count(text).map(u32::try_from) {
-        Ok(Ok(weight)) if weight > 0 => Ok(weight),
-        _ => Err(format!("`{text}` is not a weight: write a whole number above 0")),
+        Ok(Ok(weight)) => Ok(weight),
+        _ => Err(format!("`{text}` is not a weight: write a whole number, or 0 to leave the scenario out")),
     }
 }
