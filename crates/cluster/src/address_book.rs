@@ -11,7 +11,7 @@ use crate::network::{Network, Ports};
 use crate::proxy::LinkName;
 use crate::spec::Spec;
 use crate::state_dir::StateDir;
-use crate::template::render;
+use crate::template::{self, render};
 
 /// Values of template names that come from outside the spec.
 #[derive(Clone, Debug, Default)]
@@ -197,12 +197,8 @@ impl AddressBook {
             "plimsoll" => return Some(self.program.display().to_string()),
             _ => {}
         }
-        if let Some(parameter) = name.strip_prefix("matrix.") {
-            return self
-                .parameters
-                .iter()
-                .find(|(known, _)| known == parameter)
-                .map(|(_, value)| value.clone());
+        if let Some(value) = template::of_parameters(name, &self.parameters) {
+            return Some(value);
         }
         let (name, form) = form_of(name);
         let address_to = |to: usize, port: &str| match from {

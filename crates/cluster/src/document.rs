@@ -30,8 +30,9 @@ spec! {
     ///
     /// Texts may have `${…}`: `id`, `host`, `port.NAME`, `address.NAME`, `data`, `peers.NAME` and
     /// `peer.ID.NAME` of the node itself; `node.ID.NAME`, `nodes.NAME`, `leader.NAME` (the address of that
-    /// port; with `.port` or `.host` behind it one part of it alone); `matrix.NAME`, `spec` (the folder of
-    /// this file) and `plimsoll` (this program).
+    /// port; with `.port` or `.host` behind it one part of it alone); `matrix.NAME`, a whole
+    /// number made of some (`matrix.A / matrix.B`, rounded up, and `min(matrix.A, matrix.B)`), `spec` (the
+    /// folder of this file) and `plimsoll` (this program).
     ClusterDocument {
         /// Name of the cluster. Default: the name of the file.
         name: Field<Text>,

@@ -26,6 +26,46 @@ pub fn render(text: &str, value: &dyn Fn(&str) -> Option<String>) -> String {
     out
 }
 
+/// The value of a name by parameters: `matrix.NAME`, or a whole number made of some, such as
+/// `matrix.total / matrix.size` (rounded up) and `min(matrix.a, matrix.b)`; `None` for other names.
+pub fn of_parameters(name: &str, parameters: &[(String, String)]) -> Option<String> {
+    let value = |name: &str| {
+        let name = name.trim().strip_prefix("matrix.")?;
+        parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    };
+    match operands(name) {
+        Some(_) => whole_number(name, &value).map(|number| number.to_string()),
+        None => value(name),
+    }
+}
+
+/// A whole number that is made of others.
+enum Operation {
+    Least,
+    /// Rounded up, so that a part counts as a whole.
+    Quotient,
+}
+
+/// What a name computes, and of which two others; `None` for a plain name.
+fn operands(name: &str) -> Option<(Operation, &str, &str)> {
+    let name = name.trim();
+    if let Some(inner) = name.strip_prefix("min(").and_then(|rest| rest.strip_suffix(')')) {
+        return inner.split_once(',').map(|(a, b)| (Operation::Least, a, b));
+    }
+    name.split_once('/').map(|(a, b)| (Operation::Quotient, a, b))
+}
+
+fn whole_number(text: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
+    let Some((operation, a, b)) = operands(text) else {
+        return text.trim().parse().ok().or_else(|| value(text)?.parse().ok());
+    };
+    let (a, b) = (whole_number(a, value)?, whole_number(b, value)?);
+    match operation {
+        Operation::Least => Some(a.min(b)),
+        Operation::Quotient => (b > 0).then(|| a.div_ceil(b)),
+    }
+}
+
 enum Piece<'t> {
     Plain(&'t str),
     Name(&'t str),
@@ -71,6 +111,13 @@ const PLAIN: [&str; 9] = ["id", "host", "port", "address", "data", "log", "direc
 impl Scope<'_> {
     /// Returns the problem with a name; `None` if the name is known.
     pub fn complaint(&self, name: &str) -> Option<Problem> {
+        if let Some((_, a, b)) = operands(name) {
+            let is_number = |text: &str| text.trim().parse::<u64>().is_ok();
+            return [a, b]
+                .into_iter()
+                .filter(|text| !is_number(text))
+                .find_map(|text| self.complaint(text.trim()));
+        }
         let bare = name.strip_suffix(".port").or_else(|| name.strip_suffix(".host")).unwrap_or(name);
         let all: Vec<&str> = self.nodes.iter().flat_map(|(_, ports)| ports.iter().copied()).collect();
         let of_port = |port: &str, known: &[&str]| known.contains(&port).then_some(());
@@ -133,6 +180,28 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_made_of_parameters() {
+        let parameters = [("a", "10"), ("b", "3"), ("zero", "0"), ("text", "x")];
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        for (name, expected) in [
+            ("matrix.a", Some("10")),
+            ("matrix.text", Some("x")),
+            ("matrix.a / matrix.b", Some("4")),
+            ("matrix.a/5", Some("2")),
+            ("min(matrix.a, matrix.b)", Some("3")),
+            ("min(matrix.a, matrix.a / matrix.b)", Some("4")),
+            ("matrix.a / matrix.zero", None),
+            ("matrix.a / matrix.text", None),
+            ("min(matrix.a, matrix.c)", None),
+            ("matrix.c", None),
+            ("a", None),
+            ("random_int(1,2)", None),
+        ] {
+            assert_eq!(of_parameters(name, &parameters).as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn a_name_that_nothing_has_is_complained_about() {
         let nodes = [("0", vec!["http", "raft"]), ("1", vec!["http"])];
         let parameters = vec!["c".to_owned()];
@@ -149,11 +218,14 @@ mod tests {
             "node.1.http",
             "peer.0.raft.port",
             "matrix.c",
+            "min(matrix.c, 7 / matrix.c)",
             "nodes.http",
         ] {
             assert!(scope.complaint(good).is_none(), "{good}");
         }
-        for bad in ["ids", "port.x", "peer.http", "node.1.raft", "matrix.d", "leader.http"] {
+        for bad in
+            ["ids", "port.x", "peer.http", "node.1.raft", "matrix.d", "matrix.c / matrix.d", "leader.http"]
+        {
             assert!(scope.complaint(bad).is_some(), "{bad}");
         }
         let of_peer = Scope { per_peer: true, ..scope };
