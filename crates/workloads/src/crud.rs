@@ -285,6 +285,28 @@ impl CrudLoad {
         }
     }
 
+    /// Returns the items to have before the load so that updates and deletes always find one that is known,
+    /// with this many requests at a time; `None` if no number is enough.
+    ///
+    /// Every request under way holds an item, or as many as it creates, and deletes use up more than creates
+    /// make, or not.
+    pub fn preseed_wanted(&self, at_once: u64) -> Option<u64> {
+        let Mode::Random(shares, size) = self.mode else { return Some(0) };
+        let Shares { create, read, update, delete } = shares;
+        if update == 0 && delete == 0 {
+            return Some(0);
+        }
+        let used_up = u64::from(delete).saturating_sub(u64::from(create) * u64::from(size));
+        let all: u64 = [create, read, update, delete].into_iter().map(u64::from).sum();
+        let used_up = match used_up {
+            0 => 0,
+            used_up => self.size.total?.saturating_mul(used_up).div_ceil(all),
+        };
+        let held = if create > 0 { u64::from(size) } else { 1 };
+        let at_once = at_once.min(self.size.total.unwrap_or(u64::MAX));
+        Some(used_up.saturating_add(at_once.saturating_mul(held)))
+    }
+
     /// Returns `true` if reads have connections of their own, as many as the leader has.
     pub fn reads_elsewhere(&self) -> bool {
         !self.read_targets.is_empty() && matches!(self.mode, Mode::Random(shares, _) if shares.read > 0)
@@ -619,6 +641,26 @@ mod tests {
         let none = Shares { read: 0, ..reads };
         assert!(load(Mode::Random(none, 1)).document().is_err());
         assert_eq!(ALL.in_percent(), Some([50.0, 25.0, 25.0, 0.0]));
+    }
+
+    #[test]
+    fn items_that_are_wanted_before_a_load_are_those_that_it_uses_up_and_holds() {
+        let shares = |[create, read, update, delete]: [u32; 4]| Shares { create, read, update, delete };
+        for (percent, size, total, wanted) in [
+            ([80, 20, 0, 0], 1, Some(105), Some(0)),
+            ([80, 15, 5, 0], 1, Some(105), Some(8)),
+            ([20, 5, 5, 70], 1, Some(100), Some(58)),
+            ([20, 5, 5, 70], 4, Some(100), Some(32)),
+            ([0, 0, 0, 1], 1, Some(100), Some(108)),
+            ([0, 0, 1, 0], 1, Some(3), Some(3)),
+            ([1, 0, 0, 2], 1, None, None),
+            ([1, 0, 0, 1], 1, None, Some(8)),
+        ] {
+            let load = load(Mode::Random(shares(percent), size));
+            let load = CrudLoad { size: Size { total, ..load.size.clone() }, ..load };
+            assert_eq!(load.preseed_wanted(8), wanted, "{percent:?} {size} {total:?}");
+        }
+        assert_eq!(load(Mode::Bulk(5)).preseed_wanted(8), Some(0));
     }
 
     #[test]

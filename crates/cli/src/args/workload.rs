@@ -1,5 +1,6 @@
 //! Flags of the ready-made workloads, and the table of these: the additions of each to the command line.
 
+pub(crate) mod bench_variables;
 pub(crate) mod cache;
 pub(crate) mod canister;
 pub(crate) mod cluster;

@@ -54,6 +54,12 @@ pub(crate) fn set_among<'n>(names: &[&'n str]) -> Vec<&'n str> {
     names.iter().copied().filter(|name| std::env::var_os(name).is_some()).collect()
 }
 
+/// The variables among these that are set, with their values.
+pub(crate) fn values_among<'n>(names: &[&'n str]) -> Vec<(&'n str, String)> {
+    let value = |name: &'n str| Some((name, std::env::var_os(name)?.to_string_lossy().into_owned()));
+    names.iter().copied().filter_map(value).collect()
+}
+
 /// Returns `true` if a runner of a CI service reads the output, in which it looks for commands. (Azure's and
 /// TeamCity's do not set `CI`.)
 pub(crate) fn is_read_by_runner() -> bool {

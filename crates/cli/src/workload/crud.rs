@@ -45,7 +45,7 @@ fn made(args: &CrudLoadArgs) -> Result<(CrudLoad, String), Failure> {
 /// All problems with them.
 pub(crate) fn printed(args: &CrudLoadArgs) -> Result<PrintedPlan, Failure> {
     let (load, text) = made(args)?;
-    args.notes().iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
+    args.notes(&load).iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
     let verify = args.verify_within().map_err(Failure::usage)?.is_some();
     let beside = [("--preseed", load.before().is_some()), ("--verify", verify)];
     PrintedPlan::new(&args.run, (NAME, text), |_| Ok(()), &beside)
@@ -56,7 +56,7 @@ pub(crate) fn command(args: &CrudLoadArgs, look: Theme, style: &Style) -> Result
         return printed(args)?.show(args.run.output.quiet);
     }
     let (load, text) = made(args)?;
-    args.notes().iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
+    args.notes(&load).iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
     let request = RunRequest::made(&args.run, NAME, text);
     // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;

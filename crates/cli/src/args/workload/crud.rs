@@ -7,7 +7,7 @@ use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::crud::{CrudLoad, Mode, Model, Shares, Size, Update};
 
 use crate::args::run::RunArgs;
-use crate::base::environment;
+use crate::args::workload::bench_variables;
 use crate::base::files::typed_text;
 
 /// Default number of operations.
@@ -18,22 +18,6 @@ const BULK_SIZE: u32 = 100;
 const CONCURRENCY: u32 = 64;
 /// The same, and the limit for a response, as Lithair's generator has them.
 const OF_LITHAIR: (u32, &str) = (512, "10s");
-/// Variables by which Lithair's scripts set the flags of its generator.
-const VARIABLES: [&str; 13] = [
-    "LOADGEN_MODE",
-    "LOADGEN_BULK_SIZE",
-    "LOADGEN_CONCURRENCY",
-    "CREATE_PERCENTAGE",
-    "READ_PERCENTAGE",
-    "UPDATE_PERCENTAGE",
-    "DELETE_PERCENTAGE",
-    "LIGHT_READS",
-    "PRESEED_PER_NODE",
-    "BENCH_SUITE",
-    "SINGLE_NODE",
-    "STORAGE_PROFILE",
-    "CONC_LIST",
-];
 /// The largest share: more counts as much.
 const LARGEST_SHARE: u32 = 100;
 
@@ -267,53 +251,56 @@ impl CrudLoadArgs {
 
     /// Returns notes on flags that have no effect in this mode, and on shares that are cut. They are no
     /// errors: command lines that were written for another generator name all flags, whatever the mode.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self, load: &CrudLoad) -> Vec<String> {
         let mix = &self.mix;
         let shares = [mix.create_pct, mix.read_pct, mix.update_pct, mix.delete_pct];
-        let idle = self.idle().into_iter().map(|flag| format!("{flag} no effect in this mode"));
+        let idle = self.idle().into_iter().map(|flag| {
+            let (name, mode) = match self.mode_name() {
+                ModeName::Single if flag.starts_with("--bulk-size") => ("single creates", "bulk"),
+                ModeName::Single => ("single creates", "random"),
+                ModeName::Bulk | ModeName::Random => ("bulk creates", "random"),
+            };
+            format!("{flag} no effect in this mode, {name}: add --mode {mode}")
+        });
         let cut = shares.into_iter().flatten().filter(|share| *share > LARGEST_SHARE);
         let cut = cut.map(|share| format!("a share of {share} counts as {LARGEST_SHARE}"));
-        idle.chain(cut).chain(self.notes_on_mix()).chain(Self::unread_variables()).collect()
+        idle.chain(cut).chain(self.notes_on_mix(load)).chain(bench_variables::unread_by_crud()).collect()
     }
 
     /// Returns notes on what a mix does otherwise than Lithair's generator.
-    fn notes_on_mix(&self) -> Vec<String> {
-        let args = &self.workload;
-        if self.mode_name() != ModeName::Random {
-            return Vec::new();
-        }
-        let shares = self.shares().unwrap_or(Shares::DEFAULT);
+    fn notes_on_mix(&self, load: &CrudLoad) -> Vec<String> {
+        let Mode::Random(shares, size) = load.mode else { return Vec::new() };
         let mut notes = Vec::new();
-        if let Some(size) = args.bulk_size.filter(|size| *size > 1 && shares.create > 0) {
+        if size > 1 && shares.create > 0 {
             notes.push(format!("--bulk-size {size}: each create of the mix is a bulk of {size} items"));
         }
-        if shares.create > 0 && shares.delete > 0 && args.preseed == 0 {
-            notes.push(
-                "a delete that finds no item of this load is left out, so that it takes none from under another \
-                 client: --preseed N creates some before the load"
-                    .to_owned(),
-            );
+        let at_once = self.run.plan.at_once(load.size.concurrency);
+        let load = CrudLoad {
+            size: Size { total: load.size.total.or(self.run.plan.iterations()), ..load.size.clone() },
+            ..load.clone()
+        };
+        let wanted = load.preseed_wanted(at_once);
+        if wanted.is_some_and(|wanted| load.preseed >= wanted) {
+            return notes;
         }
-        if shares.update > 0 && args.preseed == 0 && self.mix.update != UpdateName::Patch {
-            notes.push(
+        let number = wanted.filter(|wanted| *wanted < u64::MAX);
+        let preseed = match number {
+            Some(wanted) => format!("--preseed {wanted} creates enough before the load"),
+            None => "--preseed N creates some before the load".to_owned(),
+        };
+        if shares.create > 0 && shares.delete > 0 {
+            notes.push(format!(
+                "a delete that finds no item of this load is left out, so that it takes none from under another \
+                 client: {preseed}"
+            ));
+        }
+        if shares.update > 0 && load.update == Update::Put {
+            notes.push(format!(
                 "an update of an item that this load does not know reads it first, as PUT sends all of it: \
-                 --preseed N creates items that it knows, --update patch sends what changes"
-                    .to_owned(),
-            );
+                 {preseed}, --update patch sends what changes"
+            ));
         }
         notes
-    }
-
-    /// Returns a note on variables of Lithair's scripts, if some are set: they have no effect.
-    fn unread_variables() -> Option<String> {
-        let set = environment::set_among(&VARIABLES);
-        (!set.is_empty()).then(|| {
-            format!(
-                "{}: not read: write --mode, --concurrency, --create-pct and so on; `plimsoll cluster run` has \
-                 clusters and suites",
-                set.join(", ")
-            )
-        })
     }
 
     fn mode(&self) -> Result<Mode, Problem> {
