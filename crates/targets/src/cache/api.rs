@@ -1,5 +1,6 @@
 //! The API of the HTTP port: the part of the real server's that loads of it use.
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
@@ -12,6 +13,9 @@ use super::options::{SMALLEST_CACHE, is_name};
 use super::setup::Setup;
 use super::store::Store;
 use crate::http_reply::{HttpReply, decoded};
+
+/// The ways to make room, as errors name them.
+const EVICTIONS: &str = "'ttl', 'size', or 'storage'";
 
 /// Answers requests of one thread.
 #[derive(Debug)]
@@ -87,16 +91,31 @@ impl Api {
             Ok(name) => name,
             Err(reply) => return reply,
         };
-        // Without the field the real server accepts what it refuses otherwise.
-        let eviction = match fields.get("eviction").map_or(Some("timebound"), Value::as_str) {
+        if let Some(field) = ["backend", "backend_type"].into_iter().find(|field| fields.contains_key(*field))
+        {
+            return problem(
+                400,
+                &format!("Unknown field `{field}`. The backend type is `eviction`: {EVICTIONS}"),
+            );
+        }
+        // As its documents have it: there, a cache without the field is one of `max_capacity` values. The
+        // server itself takes it for one of a kind that it refuses.
+        let eviction = match fields.get("eviction").map_or(Some("ttl"), Value::as_str) {
             Some("ttl") => "ttl",
             Some("size") => "size",
             Some("storage") => "storage",
             Some(other) => {
-                let why = format!("Invalid backend type '{other}'. Must be 'ttl', 'size', or 'storage'");
+                let why = format!("Invalid backend type '{other}' in `eviction`. Must be {EVICTIONS}");
                 return problem(400, &why);
             }
             None => return wrong_shape("eviction", "a string"),
+        };
+        let max_values = match fields.get("max_capacity") {
+            None | Some(Value::Null) => None,
+            Some(given) => match given.as_u64().and_then(NonZero::new) {
+                Some(most) => Some(most),
+                None => return wrong_shape("max_capacity", "a number of values above 0"),
+            },
         };
         if !is_name(name) {
             return problem(400, "Invalid cache name. Use letters, digits, '-' and '_'");
@@ -105,13 +124,17 @@ impl Api {
             ("ttl", None | Some(Value::Null)) => self.setup.options.max_bytes,
             (_, given) => match given.and_then(Value::as_u64) {
                 Some(bytes) if bytes >= SMALLEST_CACHE => bytes,
-                _ => return problem(400, &format!("mem_bytes must be at least {SMALLEST_CACHE}")),
+                _ => {
+                    let why =
+                        format!("mem_bytes must be at least {SMALLEST_CACHE} for `eviction` '{eviction}'");
+                    return problem(400, &why);
+                }
             },
         };
         if eviction == "storage" && fields.get("disk_path").and_then(Value::as_str).is_none() {
             return problem(400, "disk_path is required for 'storage'");
         }
-        let store = || self.setup.store(eviction, max_bytes);
+        let store = || self.setup.store(eviction, max_bytes, max_values);
         let Some(created) = self.setup.catalogue.create(name, store) else {
             return problem(503, "this target has as many caches as it takes: delete one");
         };

@@ -1,5 +1,6 @@
 //! State that the threads of a cache server share, and the counts of each.
 
+use std::num::NonZero;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
@@ -38,15 +39,20 @@ impl Setup {
             options,
         };
         for name in &setup.options.caches {
-            setup.catalogue.add(name, || setup.store("ttl", setup.options.max_bytes));
+            setup.catalogue.add(name, || setup.store("ttl", setup.options.max_bytes, None));
         }
         setup
     }
 
     /// A new cache of this bound.
-    pub(crate) fn store(&self, eviction: &'static str, max_bytes: u64) -> Store {
+    pub(crate) fn store(
+        &self,
+        eviction: &'static str,
+        max_bytes: u64,
+        max_values: Option<NonZero<u64>>,
+    ) -> Store {
         let keeps_previous = self.options.lie.is_some_and(|lie| lie.kind == LieKind::Stale);
-        Store::new(eviction, max_bytes, self.options.time_to_live, keeps_previous)
+        Store::bounded(eviction, (max_bytes, max_values), self.options.time_to_live, keeps_previous)
     }
 }
 

@@ -13,8 +13,8 @@ const UPKEEP: u64 = 96;
 /// The least share of a cache that has a lock of its own: a value that does not fit one is not held.
 const SMALLEST_SHARD: u64 = 32 << 20;
 
-/// One cache: values by key, bounded in bytes, each with its time to live. Older values are not found any
-/// more, and are dropped when their place is needed.
+/// One cache: values by key, bounded in bytes and perhaps in number, each with its time to live. Older values
+/// are not found any more, and are dropped when their place is needed.
 #[derive(Debug)]
 pub(crate) struct Store {
     entries: Cache<Box<[u8]>, Entry, Weight>,
@@ -33,22 +33,37 @@ struct Entry {
     dies: Nanos,
 }
 
+/// Bytes that values cost, none less than its part of a bound on their number.
 #[derive(Clone, Debug)]
-struct Weight;
+struct Weight {
+    least: u64,
+}
 
 impl Weighter<Box<[u8]>, Entry> for Weight {
     fn weight(&self, key: &Box<[u8]>, entry: &Entry) -> u64 {
-        (key.len() + entry.value.len()) as u64 + UPKEEP
+        ((key.len() + entry.value.len()) as u64 + UPKEEP).max(self.least)
     }
 }
 
 impl Store {
+    #[cfg(test)]
     pub(crate) fn new(
         eviction: &'static str,
         max_bytes: u64,
         time_to_live: Nanos,
         keeps_previous: bool,
     ) -> Self {
+        Self::bounded(eviction, (max_bytes, None), time_to_live, keeps_previous)
+    }
+
+    /// Creates one with at most this many bytes, and values if that is bounded, too.
+    pub(crate) fn bounded(
+        eviction: &'static str,
+        (max_bytes, max_values): (u64, Option<NonZero<u64>>),
+        time_to_live: Nanos,
+        keeps_previous: bool,
+    ) -> Self {
+        let weight = Weight { least: max_values.map_or(0, |most| max_bytes.div_ceil(most.get())) };
         let cores = available_parallelism().map_or(1, NonZero::get);
         let shards = (max_bytes / SMALLEST_SHARD).clamp(1, 4 * cores as u64);
         let options = OptionsBuilder::new()
@@ -59,7 +74,7 @@ impl Store {
             .build()
             .expect("both of the numbers that are asked for are there");
         let entries =
-            Cache::with_options(options, Weight, DefaultHashBuilder::default(), DefaultLifecycle::default());
+            Cache::with_options(options, weight, DefaultHashBuilder::default(), DefaultLifecycle::default());
         Self { entries, time_to_live, keeps_previous, max_bytes, eviction }
     }
 
@@ -133,6 +148,16 @@ mod tests {
         store.put(b"k", b"small", Nanos(0));
         store.put(b"k", &vec![7; 2 << 20], Nanos(0));
         assert_eq!((store.get(b"k", Nanos(0)), store.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_cache_of_a_number_of_values_holds_no_more_of_them() {
+        let bounds = (1 << 20, NonZero::new(100));
+        let store = Store::bounded("ttl", bounds, SECOND, false);
+        for number in 0_u32..3000 {
+            store.put(&number.to_be_bytes(), b"v", Nanos(0));
+        }
+        assert!((50..=100).contains(&store.len()), "{} values", store.len());
     }
 
     #[test]

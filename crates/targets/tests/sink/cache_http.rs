@@ -139,12 +139,30 @@ fn who_may_use_it() {
 fn caches_are_made_and_unmade() {
     let server = server(epoll());
     let mut browser = Browser::new(&server);
-    let documented = browser.admin("POST /admin/caches", r#"{"name":"perf_test","max_capacity":100000}"#);
-    let why = "Invalid backend type 'timebound'. Must be 'ttl', 'size', or 'storage'";
-    assert_eq!(documented, (400, format!(r#"{{"error":"{why}"}}"#)));
     let made = |created: bool, name: &str, how: &str| {
         (200, format!(r#"{{"created":{created},"message":"Cache '{name}' {how}"}}"#))
     };
+    // Symptom: the documents' own request was refused, in words that did not name the field to write.
+    let documented = browser.admin("POST /admin/caches", r#"{"name":"documented","max_capacity":100000}"#);
+    assert_eq!(documented, made(true, "documented", "created successfully"));
+    browser.admin("DELETE /admin/caches/documented", "");
+    for (field, value, why) in [
+        ("eviction", "lru", "Invalid backend type 'lru' in `eviction`. Must be 'ttl', 'size', or 'storage'"),
+        (
+            "backend",
+            "ttl",
+            "Unknown field `backend`. The backend type is `eviction`: 'ttl', 'size', or 'storage'",
+        ),
+        (
+            "backend_type",
+            "size",
+            "Unknown field `backend_type`. The backend type is `eviction`: 'ttl', 'size', or 'storage'",
+        ),
+        ("eviction", "size", "mem_bytes must be at least 1048576 for `eviction` 'size'"),
+    ] {
+        let refused = browser.admin("POST /admin/caches", &format!(r#"{{"name":"x","{field}":"{value}"}}"#));
+        assert_eq!(refused, (400, format!(r#"{{"error":"{why}"}}"#)), "{field}");
+    }
     let body = r#"{"name":"other","eviction":"ttl"}"#;
     assert_eq!(browser.admin("POST /admin/caches", body), made(true, "other", "created successfully"));
     assert_eq!(browser.admin("POST /admin/caches", body), made(false, "other", "already exists"));
@@ -152,6 +170,8 @@ fn caches_are_made_and_unmade() {
         (r#"{"name":"a b","eviction":"ttl"}"#, 400),
         (r#"{"eviction":"ttl"}"#, 422),
         (r#"{"name":"a","eviction":1}"#, 422),
+        (r#"{"name":"a","max_capacity":0}"#, 422),
+        (r#"{"name":"a","max_capacity":"many"}"#, 422),
         (r#"{"name":"a","eviction":"size"}"#, 400),
         (r#"{"name":"a","eviction":"size","mem_bytes":1048575}"#, 400),
         (r#"{"name":"a","eviction":"storage","mem_bytes":1048576}"#, 400),
