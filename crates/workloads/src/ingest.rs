@@ -15,7 +15,7 @@ use crate::WorkloadError;
 pub use advice::advice;
 pub use batches::BatchFactory;
 pub use preset::Preset;
-pub use reconcile::{Check, Interface, Store, TableContents, Window};
+pub use reconcile::{Check, Interface, Store, TableContents, UNKNOWN_TABLE, Window};
 
 /// Default address of the store, as in Arc's scripts.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";

@@ -2,6 +2,7 @@
 
 use plimsoll_metrics::figure;
 use plimsoll_report::Style;
+use plimsoll_workloads::ingest::UNKNOWN_TABLE;
 use serde_json::Value;
 
 use crate::workload::auxiliary_request::Answer;
@@ -24,8 +25,12 @@ impl SqlAnswer {
     /// # Errors
     /// The reason that the store gives for its failure.
     pub(crate) fn of(answer: &Answer) -> Result<Self, String> {
+        let refused = || match words(answer) {
+            said if said.contains(UNKNOWN_TABLE) => Ok(Self::default()),
+            said => Err(said),
+        };
         if !(200..300).contains(&answer.status) {
-            return Err(words(answer));
+            return refused();
         }
         if answer.cut > 0 {
             return Err(format!("the answer is {} bytes too long", figure::count(answer.cut)));
@@ -34,7 +39,7 @@ impl SqlAnswer {
             return Err(format!("not JSON, but: {}", words(answer)));
         };
         if body["success"] == false {
-            return Err(words(answer));
+            return refused();
         }
         let columns = serde_json::from_value(body["columns"].take());
         let rows = serde_json::from_value(body["data"].take());
@@ -259,6 +264,10 @@ after          0        -  -
         assert_eq!(SqlAnswer::of(&good).unwrap().number(), Some(26));
         let empty = SqlAnswer::of(&answer(200, r#"{"success":true,"columns":[],"data":[]}"#)).unwrap();
         assert_eq!((empty.number(), empty.rows.len()), (None, 0));
+        let unknown = r#"{"success":false,"error":"Catalog Error: Table with name a does not exist!"}"#;
+        for status in [200, 400, 500] {
+            assert_eq!(SqlAnswer::of(&answer(status, unknown)), Ok(SqlAnswer::default()), "{status}");
+        }
         let null = answer(200, r#"{"columns":["n"],"data":[[null]]}"#);
         assert_eq!(SqlAnswer::of(&null).unwrap().number(), None);
         let long = "y".repeat(300);

@@ -42,6 +42,11 @@ const SQLITE_BYTES: u64 = 512 << 20;
 const NO_SUM: &str = "Binder Error: a number cannot be added to a time: write epoch_ms(e.time) + 300000, \
                       which this target and Arc take, or for Arc alone e.time + INTERVAL 5 MINUTE";
 
+/// Beginning of the error for an unknown table, in DuckDB's words.
+const UNKNOWN_TABLE: &str = "Catalog Error: Table with name";
+/// Tables that are named in place of an unknown one.
+const MOST_NAMED: usize = 12;
+
 /// The result of a query.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueryResult {
@@ -93,7 +98,7 @@ pub(crate) fn run(
     let is_named = |of: &str, name: &str| words.names(name) && (of == database || words.names(of));
     let tables = store.tables(is_named, now);
     let acknowledged = words.names(OWN_DATABASE).then(|| store.acknowledged(now));
-    let sql = words.quoted(sql);
+    let sql = words::with_quantiles(&words.quoted(sql));
     let forgotten = tables.iter().map(|table| table.rows - table.kept).sum();
     let failed = |error: Error| Refused::Failed(told(&error));
     let mut sqlite = Connection::open_in_memory().map_err(failed)?;
@@ -105,14 +110,45 @@ pub(crate) fn run(
     let found = match sqlite.prepare(&sql) {
         Ok(statement) if !statement.readonly() => Err(Refused::Dangerous),
         Ok(statement) => read(statement),
-        // The real server finds no files for an unknown table, and returns nothing.
         Err(error) if error.to_string().contains("no such table:") => {
-            Ok(QueryResult { data: "[]".to_owned(), ..QueryResult::default() })
+            unknown_table(store, &error, database, now)
         }
         Err(Error::MultipleStatement) => Err(Refused::Multiple),
         Err(error) => Err(failed(error)),
     };
     found.map(|found| QueryResult { forgotten, ..found })
+}
+
+/// The result of a query for a table that shows no row. The real server finds no files for it, and returns
+/// nothing; so does this one for rows that are not visible yet, and as long as there is no table at all.
+/// Otherwise the name is a mistake.
+fn unknown_table(store: &Store, error: &Error, database: &str, now: Nanos) -> Result<QueryResult, Refused> {
+    let text = told(error);
+    let named = text.rsplit("no such table: ").next().unwrap_or_default();
+    let named = named.split(' ').next().unwrap_or_default();
+    let (of, table) = named.rsplit_once('.').unwrap_or((database, named));
+    let there = store.acknowledged(now);
+    let is_same = |known: &str, name: &str| known.eq_ignore_ascii_case(name);
+    if there.is_empty()
+        || there.iter().any(|one| is_same(&one.database, of) && is_same(&one.measurement, table))
+    {
+        return Ok(QueryResult { data: "[]".to_owned(), ..QueryResult::default() });
+    }
+    let (mut names, others): (Vec<_>, Vec<_>) =
+        there.iter().partition(|one| is_same(&one.measurement, table) || is_same(&one.database, of));
+    names.extend(others);
+    let more = names.len().saturating_sub(MOST_NAMED);
+    let mut list: Vec<String> = names.iter().take(MOST_NAMED).map(|one| full_name(one)).collect();
+    list.extend((more > 0).then(|| format!("and {more} more")));
+    Err(Refused::Failed(format!(
+        "{UNKNOWN_TABLE} {table} does not exist in the database {of}: there is {}",
+        list.join(", ")
+    )))
+}
+
+/// A table with its database, as it stands in SQL.
+fn full_name(table: &Acknowledged) -> String {
+    format!("{}.{}", table.database, table.measurement)
 }
 
 /// The number of all rows of a measurement, if that is all that is asked for and there is such a measurement.

@@ -58,6 +58,83 @@ pub(crate) enum Statements {
     Dangerous,
 }
 
+/// A text with `quantile_cont(x, q)`, which SQLite is given, in place of standard SQL's
+/// `PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)`, which DuckDB takes as well.
+pub(crate) fn with_quantiles(sql: &str) -> String {
+    let (mut text, mut at) = (String::with_capacity(sql.len()), 0);
+    while let Some(start) = word_from(sql, at, "PERCENTILE_CONT") {
+        let name = start + "PERCENTILE_CONT".len();
+        let (end, piece) = match ordered_set(&sql[name..]) {
+            Some((length, quantile)) => (name + length, quantile),
+            None => (name, sql[start..name].to_owned()),
+        };
+        text.extend([&sql[at..start], &piece]);
+        at = end;
+    }
+    text.push_str(&sql[at..]);
+    text
+}
+
+/// Behind `PERCENTILE_CONT`: the end of its form, and what stands for it.
+fn ordered_set(rest: &str) -> Option<(usize, String)> {
+    let skip = |at: usize| at + rest[at..].len() - rest[at..].trim_start().len();
+    let word = |at: usize, word: &str| {
+        let at = skip(at);
+        let found = rest.get(at..at + word.len()).is_some_and(|found| found.eq_ignore_ascii_case(word));
+        found.then_some(at + word.len())
+    };
+    let (share, at) = in_parentheses(rest, skip(0))?;
+    let at = word(word(at, "WITHIN")?, "GROUP")?;
+    let (order, end) = in_parentheses(rest, skip(at))?;
+    let by = order.trim_start();
+    let by = by.get(..5).filter(|word| word.eq_ignore_ascii_case("ORDER")).map(|_| by[5..].trim_start())?;
+    let of = by.get(..3).filter(|word| word.eq_ignore_ascii_case("BY ")).map(|_| by[3..].trim())?;
+    Some((end, format!("quantile_cont({of}, {})", share.trim())))
+}
+
+/// Characters of an argument of a percentile, at most: what never ends is looked at no further.
+const LONGEST_ARGUMENT: usize = 4_096;
+
+/// The text in parentheses that begin at a place, and where they end.
+fn in_parentheses(text: &str, at: usize) -> Option<(&str, usize)> {
+    let mut depth = 0_usize;
+    let mut quote = None;
+    for (place, char) in text.get(at..)?.char_indices().take(LONGEST_ARGUMENT) {
+        match (char, quote) {
+            (_, Some(open)) if char == open => quote = None,
+            (_, Some(_)) => {}
+            ('\'' | '"', None) => quote = Some(char),
+            ('(', None) => depth += 1,
+            (')', None) => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some((&text[at + 1..at + place], at + place + 1));
+                }
+            }
+            (_, None) if depth == 0 => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The first place at which a word stands, outside of texts and quoted names, from one on that is outside of
+/// them.
+fn word_from(text: &str, mut at: usize, word: &str) -> Option<usize> {
+    while let Some(first) = text[at..].chars().next() {
+        let length = match first {
+            '\'' | '"' | '`' => quoted(&text[at..], first),
+            _ if is_of_word(first) => text[at..].find(|char| !is_of_word(char)).unwrap_or(text.len() - at),
+            _ => first.len_utf8(),
+        };
+        if text[at..at + length].eq_ignore_ascii_case(word) {
+            return Some(at);
+        }
+        at += length;
+    }
+    None
+}
+
 impl Words {
     pub(crate) fn of(sql: &str) -> Self {
         let (mut found, mut rest, mut begins) = (Self::default(), sql, true);
@@ -246,6 +323,33 @@ mod tests {
             ("SELECT 1", None),
         ] {
             assert_eq!(count(sql).as_deref(), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn percentiles_of_standard_sql_are_quantiles() {
+        for (sql, expected) in [
+            (
+                "SELECT PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY t.d / 1.0) as p FROM t",
+                "SELECT quantile_cont(t.d / 1.0, 0.95) as p FROM t",
+            ),
+            (
+                "select percentile_cont( 0.5 )within group(order by abs(v)), \
+                 percentile_cont(1) WITHIN GROUP (ORDER BY \"a)\")",
+                "select quantile_cont(abs(v), 0.5), quantile_cont(\"a)\", 1)",
+            ),
+            ("SELECT 'PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY x)'", ""),
+            ("SELECT PERCENTILE_CONT(0.95), percentile_cont FROM t", ""),
+            ("SELECT PERCENTILE_CONT(0.95) WITHIN GROUP (x", ""),
+            ("PERCENTILE_CONT", ""),
+            (
+                "PERCENTILE_CONT(é) WITHINé GROUP (ORDER BY x), percentile_cont(1) within group (ordeé by x",
+                "",
+            ),
+            ("'a", ""),
+        ] {
+            let expected = if expected.is_empty() { sql } else { expected };
+            assert_eq!(with_quantiles(sql), expected);
         }
     }
 
