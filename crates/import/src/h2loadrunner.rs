@@ -6,6 +6,7 @@
 
 mod data;
 mod load;
+mod old_format;
 mod request;
 mod response;
 mod scenario;
@@ -63,8 +64,8 @@ fn import_with(
     importer.tls(&mut top);
     importer.http2(&mut top);
     importer.outputs(&mut top);
-    importer.refuse_old_format(&top);
-    let shares = importer.scenarios(&mut top);
+    let is_old = importer.refuse_old_format(&mut top);
+    let shares = importer.scenarios(&mut top, is_old);
     importer.load(&mut top, &shares);
     top.rest(&mut importer.findings, is_comment);
     importer.finish(flags)
@@ -155,22 +156,5 @@ impl<'a> Importer<'a> {
         }
         self.document.run = self.settings.into();
         self.findings.finish_whole(self.document, &self.folder, self.files, flags)
-    }
-
-    /// Scenarios were not a list once, and their data stood at the top.
-    fn refuse_old_format(&mut self, top: &Object<'_>) {
-        const OLD: [&str; 5] = [
-            "scenario",
-            "variable-name-in-path-and-data",
-            "variable-range-start",
-            "variable-range-end",
-            "variable-range-slicing",
-        ];
-        if let Some(key) = OLD.iter().find(|key| top.has(key)) {
-            let hint = "write `Scenarios`, a list of objects with a `name` and `Requests`; ranges are \
-                        `user-id-range-start` and `-end` beside `user-id-variable-in-path-and-data` there";
-            let message = "the field is of an old format, which h2loadrunner itself no longer reads";
-            self.findings.hinted(&top.place(key), message, hint);
-        }
     }
 }

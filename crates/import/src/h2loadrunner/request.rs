@@ -4,6 +4,7 @@ use plimsoll_plan::document::{ExtractSpec, Field, RequestStep, StepSpec};
 use plimsoll_plan::script_syntax_error;
 
 use super::Importer;
+use super::old_format;
 use super::variables::Variables;
 use crate::draft::{self, Url, text};
 use crate::source::Object;
@@ -76,11 +77,17 @@ impl Importer<'_> {
         let plain = || (None, draft::request(method, "/"));
         let Some(mut uri) = request.object("uri", &mut self.findings) else {
             if !request.has("uri") {
-                let hint = "write \"uri\": {\"typeOfAction\": \"input\", \"input\": \"/path\"}";
+                let path = request.value("path").cloned().unwrap_or_else(|| "/path".into());
+                let hint = format!("write {}", old_format::in_new_form(&path));
                 self.findings.hinted(&request.at, "`uri` is missing", hint);
             }
             return plain();
         };
+        if let Some(old) = request.members().get("uri").filter(|uri| old_format::is_old(uri)) {
+            let hint = format!("write {}", old_format::in_new_form(old));
+            self.findings.hinted(&uri.at, "the address is in the form of an old format", hint);
+            return plain();
+        }
         let action = uri.text("typeOfAction", &mut self.findings).unwrap_or("input");
         let input = uri.text("input", &mut self.findings).unwrap_or_default();
         uri.rest(&mut self.findings, super::is_comment);
@@ -134,7 +141,8 @@ impl Importer<'_> {
                 )
             }
             Err(message) => {
-                self.findings.problem(&at, message);
+                let hint = "`input` is the name of the header, such as location";
+                self.findings.hinted(&at, message, hint);
                 plain()
             }
         }

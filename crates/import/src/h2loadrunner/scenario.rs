@@ -15,10 +15,11 @@ const WEIGHT: u64 = 100;
 const LARGEST_WEIGHT: u64 = u32::MAX as u64;
 
 impl Importer<'_> {
-    /// Reads all scenarios into the document. Gives their shares of the load, in the same order.
-    pub(super) fn scenarios(&mut self, top: &mut Object<'_>) -> Vec<Share> {
+    /// Reads all scenarios into the document. Gives their shares of the load, in the same order. It is no
+    /// problem of a source of the old format that there are none.
+    pub(super) fn scenarios(&mut self, top: &mut Object<'_>, is_old: bool) -> Vec<Share> {
         let scenarios = top.objects("Scenarios", &mut self.findings);
-        if scenarios.is_empty() && top.members().get("Scenarios").is_none_or(is_empty) {
+        if !is_old && scenarios.is_empty() && top.members().get("Scenarios").is_none_or(is_empty) {
             let hint = "`Scenarios` is a list of objects with a `name` and `Requests`";
             self.findings.hinted("", "there are no scenarios", hint);
         }
@@ -47,6 +48,7 @@ impl Importer<'_> {
         if !scenario.has("name") {
             self.findings.problem(&scenario.at, "`name` is missing");
         }
+        self.refuse_old_variables(scenario);
         let weight = self.weight(scenario);
         let start_after = self.time(scenario, "interval-to-wait-before-start", 1000);
         let parallel = scenario.flag("run-requests-in-parallel", &mut self.findings) == Some(true);

@@ -562,6 +562,21 @@ fn mistakes() {
         json!({"schema": "ftp", "host": "a/b", "port": 70000, "clients": "3", "Scenarios": {}}),
         json!({"schema": "https", "host": "h", "npn-list": "spdy", "max-tls-version": "TLSv1.1",
                "certVerificationMode": 2, "no-tls-proto": "h3", "Scenarios": [{"weight": 70000}]}),
+        // Symptom: four rounds of hints, of which the last named no field.
+        json!({"schema": "http", "host": "h", "scenarios": [
+            {"path": {"source": "input", "input": "/apt/version/1"}, "method": "POST", "payload": "hello world"},
+            {"path": {"source": "extractFromLastResponseHeader", "headerToExtract": "location"}, "method": "GET"},
+            {"path": {"typeOfAction": "sameWithLastOne"}, "method": "GET"}]}),
+        json!({"schema": "http", "host": "h", "variable-name-in-path-and-data": "-ID", "variable-range-start": 1,
+               "scenario": [{"path": "/a-ID", "method": "GET"}]}),
+        scenario(
+            json!({"variable-name-in-path-and-data": "-ID", "variable-range-slicing": true, "Requests": [
+            {"path": {"typeOfAction": "input", "input": "/a"}},
+            {"uri": {"typeOfAction": "fromResponseHeader", "headerToExtract": "location"}},
+            {"uri": {"typeOfAction": "extractFromLastResponseHeader", "input": "location"}},
+            {"uri": {"source": "sameWithLastOne"}},
+            {"uri": {"typeOfAction": "fromResponseHeader"}}]}),
+        ),
         request(json!({"uri": {"typeOfAction": "guess"}})),
         request(json!({"uri": {"typeOfAction": "fromResponseHeader", "input": "location"}})),
         request(json!({"uri": {"typeOfAction": "sameWithLastOne"}})),
