@@ -82,7 +82,9 @@ impl<'a> PlanRequest<'a> {
         };
         amend(&mut command.flags).map_err(Failure::usage)?;
         match (&self.text, &self.args.h2loadrunner) {
-            (Some(text), _) => command.resolve(files).map_err(|refused| by_flags(refused.into(), &text.text)),
+            (Some(text), _) => command.resolve(files).map_err(|refused| {
+                translated(refused.into(), |problem| made_plan::by_flag(problem, &text.text))
+            }),
             (None, Some(file)) => {
                 let (text, folder) = (read(file)?, folder(file));
                 let imported = confined(&Confined::new(folder, &command.flags), |files| {
@@ -95,7 +97,7 @@ impl<'a> PlanRequest<'a> {
                 let name = format!("{} (as a plan)", file.display());
                 let text = imported.document.to_yaml();
                 command.plan = Some(PlanSource::Text(Source { name, text }));
-                Ok(command.resolve(files)?)
+                command.resolve(files).map_err(|refused| translated(refused.into(), made_plan::by_field))
             }
             (None, None) => command.resolve(files).map_err(|refused| {
                 let urls = self.args.urls().iter().map(String::as_str);
@@ -115,10 +117,9 @@ pub(crate) fn resolve_text(name: &str, text: String, flags: PlanPatch) -> Result
     Ok(Command { plan: Some(plan), environment: Vec::new(), flags }.resolve(&Disk)?)
 }
 
-/// The same problems of a plan that was made from flags, whose text the user has not seen: they name the
-/// flags.
-fn by_flags(failure: Failure, text: &str) -> Failure {
+/// The same problems of a plan whose text the user has not written, in words of what it was made from.
+fn translated(failure: Failure, by: impl Fn(&Problem) -> Problem) -> Failure {
     let mut problems = Problems::default();
-    failure.problems.iter().for_each(|problem| problems.push(made_plan::by_flag(problem, text)));
+    failure.problems.iter().for_each(|problem| problems.push(by(problem)));
     Failure { problems, ..failure }
 }
