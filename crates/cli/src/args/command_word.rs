@@ -121,6 +121,9 @@ pub(crate) fn habit(args: &[OsString]) -> Option<String> {
             "ghz's {{.RequestNumber}}, {{.UUID}} and the like are sent as they are written: they are ${sequence}, \
              ${uuid} … here; `plimsoll import ghz` translates its configurations"
         }
+        command if workload::is_of_other(command, &words[2..]) => {
+            return workload::differences(command, &words[2..]);
+        }
         "ingest" if is_of_arc() => {
             "Arc's scripts have settings that --preset arc has here, too: rate, length, format, batches, \
              workers, gzip, and a database for each kind"

@@ -1,54 +1,141 @@
 //! Names of other load generators, their files and their flags: where they belong here.
 
+mod carbon;
+mod hey;
+mod shell_line;
+
 use std::ffi::OsString;
 use std::path::Path;
 
 use clap::CommandFactory as _;
 use plimsoll_plan::Problem;
 
-use crate::args::cli::Cli;
-use crate::args::workload;
+use shell_line::line;
 
-/// The problem with a command line that begins with another program, or with a script of one; `None` if it
-/// does not. `args` starts with the name of this program.
+use crate::args::cli::Cli;
+use crate::args::workload::{self, OtherProgram, bench_variables};
+
+/// Programs that run a script whose name follows.
+const INTERPRETERS: [&str; 8] = ["bash", "sh", "python", "python3", "rust-script", "uv", "sudo", "time"];
+
+/// The problem with a command line that begins with another program, or with a script of one, or that has
+/// names of one in place of flags; `None` if it does not. `args` starts with the name of this program.
 pub(crate) fn problem(args: &[OsString]) -> Option<Problem> {
-    let words = || args.iter().skip(1).map(|arg| arg.to_string_lossy());
-    let word = words().find(|word| word != "run")?;
+    let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if let Some(problem) = carbon::constants(&words) {
+        return Some(problem);
+    }
+    let is_in_front = |word: &&String| *word == "run" || INTERPRETERS.contains(&word.as_str());
+    let (word, rest) = words[words.iter().take_while(is_in_front).count()..].split_first()?;
     if word.starts_with('-') || word.contains("://") {
         return None;
     }
-    let name = Path::new(&*word).file_name()?.to_str()?;
+    let name = Path::new(word).file_name()?.to_str()?;
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-    let of_program = program(stem).filter(|_| ["", "rs", "py", "sh"].contains(&ending));
-    let hint = of_program.or_else(|| script(&word, ending))?;
+    let of_program = program(stem, rest).filter(|_| ["", "rs", "py", "sh"].contains(&ending));
+    let hint = of_program.or_else(|| script(word, ending))?;
     let what = if ending.is_empty() { "the name of another program" } else { "neither a plan nor a URL" };
     Some(Problem::new(format!("`{}` is {what}", word.escape_debug())).with_hint(hint))
 }
 
-/// Hint for the name of another program, or of a script that comes with one, without its ending.
-fn program(name: &str) -> Option<String> {
-    if let Some((_, whose, command)) = workload::OF_OTHERS.iter().find(|(names, ..)| names.contains(&name)) {
-        return Some(format!("{whose} is `{command}` here: `{command} --help`"));
+/// Hint for the name of another program, or of a script that comes with one, without its ending. `typed`
+/// follows it on the command line.
+fn program(name: &str, typed: &[String]) -> Option<String> {
+    let plain = name.replace('_', "-");
+    if let Some(other) = workload::OF_OTHERS.iter().find(|other| other.names.contains(&&*plain)) {
+        return Some(of_other(other, typed));
     }
     if ["k6", "locust", "artillery", "jmeter", "gatling", "vegeta", "ghz"].contains(&name) {
         return Some(format!("its files are imported: `plimsoll import {name} FILE > plan.yaml`"));
     }
     let hint = match name {
-        "bench_1000_crud_parallel" => {
-            "`plimsoll crud` has its loads, with flags for its variables (--mode, --concurrency, \
-             --create-pct, --read-path, --preseed); `plimsoll cluster run` has its cluster and suites"
+        "bench_1000_crud_parallel" => return Some(bench_script(typed)),
+        "cargo" => return Some(cargo(typed)),
+        "hey" => return Some(hey::command(typed)),
+        "monitor-memory" => {
+            "not needed on one machine: `plimsoll cache` watches what listens at --server, and \
+             --watch-process others"
         }
         "h2loadrunner" | "h2load" => {
             "write the URL and the flags without the name, and --http2: `plimsoll --http2 URL -c 10 -d \
              10s`; a configuration is `plimsoll --h2loadrunner FILE`"
         }
-        "hey" | "oha" | "wrk" | "wrk2" | "bombardier" | "autocannon" => {
+        "oha" | "wrk" | "wrk2" | "bombardier" | "autocannon" => {
             "write the URL and the flags without the name: `plimsoll http://127.0.0.1:8080/ -c 50 -d 10s`"
         }
         "attack" => "vegeta's `attack` is `plimsoll http://127.0.0.1:8080/ --rate 50 -d 10s` here",
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+/// The command for a program of others, with the flags that were typed behind its name.
+fn of_other(other: &OtherProgram, typed: &[String]) -> String {
+    let OtherProgram { whose, command, .. } = other;
+    let name = command.trim_start_matches("plimsoll ");
+    let differs = |typed: &[String]| {
+        workload::differences(name, typed).map_or_else(String::new, |differs| format!("; {differs}"))
+    };
+    if !other.has_flags || typed.is_empty() {
+        return format!("{whose} is `{command}` here: `{command} --help`{}", differs(&[]));
+    }
+    let typed = match *command {
+        "plimsoll cache" => carbon::translated(typed).0,
+        _ => typed.to_vec(),
+    };
+    let differs = differs(&typed);
+    format!("{whose} is `{command} {}` here, and `{command} --help` has its flags{differs}", line(&typed))
+}
+
+/// Hint for a program that Cargo would build and run: by its name, or by the flags behind `--`.
+fn cargo(typed: &[String]) -> String {
+    let end = typed.iter().position(|word| word == "--").unwrap_or(typed.len());
+    let (own, flags) = (&typed[..end], typed.get(end + 1..).unwrap_or_default());
+    let named = own.windows(2).filter(|pair| ["--bin", "--example", "-p", "--package"].contains(&&*pair[0]));
+    // The package comes before the program in it.
+    if let Some(hint) = named.rev().find_map(|pair| program(&pair[1], flags)) {
+        return hint;
+    }
+    let long = |word: &&String| word.starts_with("--");
+    let names = flags.iter().filter(long).filter_map(|flag| flag.split('=').next());
+    let names: Vec<&str> = names.collect();
+    let root = Cli::command();
+    let has_all = |command: &&&str| {
+        root.find_subcommand(command).is_some_and(|command| names.iter().all(|flag| has(command, &flag[2..])))
+    };
+    match workload::READY_MADE.iter().find(has_all).filter(|_| !names.is_empty()) {
+        Some(command) => {
+            let whole = format!("plimsoll {command}");
+            let is_it = |other: &&OtherProgram| other.has_flags && other.command.starts_with(&whole);
+            workload::OF_OTHERS.iter().find(is_it).map_or(whole.clone(), |other| of_other(other, flags))
+        }
+        None => {
+            let of_each = workload::OF_OTHERS.map(|other| format!("{} is `{}`", other.whose, other.command));
+            format!("nothing is built here: {}", of_each.join(", "))
+        }
+    }
+}
+
+/// Hint for Lithair's bench script: the command that has its load.
+fn bench_script(typed: &[String]) -> String {
+    if let Some(command) = bench_variables::suite_command() {
+        return format!("its suite is `{command}`, one node as with SINGLE_NODE=1");
+    }
+    let total = typed.first().filter(|total| total.parse::<u64>().is_ok()).map_or("10000", String::as_str);
+    format!(
+        "with SINGLE_NODE=1 it is `plimsoll crud --preset lithair --mode random --concurrency 256 --total \
+         {total}`, which has flags for its variables (--create-pct, --read-path, --preseed); of its three \
+         nodes each has a generator, so that --total, --concurrency and --preseed are three times its \
+         numbers; `plimsoll cluster run` has its cluster and suites"
+    )
+}
+
+/// The problem with a command line, with a hint for who comes from Lithair's bench script and names no spec.
+pub(crate) fn led_on(problem: Problem) -> Problem {
+    match bench_variables::suite_command().filter(|_| problem.message == "SPEC is missing") {
+        Some(command) => problem.with_hint(format!("the suite is one of a spec: `{command}`")),
+        None => problem,
+    }
 }
 
 /// Hint for a script of another program that does not exist, by its ending. Existing files are recognised by
@@ -89,6 +176,13 @@ fn instead(flag: &str, command: &str) -> Option<&'static str> {
     })
 }
 
+/// Returns `true` if a command has a flag with this long name.
+fn has(command: &clap::Command, name: &str) -> bool {
+    command.get_arguments().any(|argument| {
+        argument.get_long() == Some(name) || argument.get_all_aliases().unwrap_or_default().contains(&name)
+    })
+}
+
 /// The ready-made loads that have a flag which the command of the command line lacks, or what to do in its
 /// place, as a hint.
 pub(crate) fn owner(flag: &str, args: &[OsString]) -> Option<String> {
@@ -97,18 +191,12 @@ pub(crate) fn owner(flag: &str, args: &[OsString]) -> Option<String> {
     if let Some(hint) = instead(flag, typed.as_deref().unwrap_or_default()) {
         return Some(hint.to_owned());
     }
-    let has = |command: &clap::Command| {
-        command.get_arguments().any(|argument| {
-            argument.get_long() == Some(name)
-                || argument.get_all_aliases().unwrap_or_default().contains(&name)
-        })
-    };
     let root = Cli::command();
     let owners: Vec<&str> = workload::NAMES
         .iter()
         .copied()
         .filter(|command| typed.as_deref() != Some(command))
-        .filter(|command| root.find_subcommand(command).is_some_and(has))
+        .filter(|command| root.find_subcommand(command).is_some_and(|command| has(command, name)))
         .collect();
     match *owners {
         [one] => Some(format!("it is a flag of `plimsoll {one}`")),
@@ -129,19 +217,72 @@ mod tests {
     #[test]
     fn other_programs_and_their_scripts_are_known_by_name() {
         for (line, hint) in [
-            ("http_loadgen_demo --leader http://a", "`plimsoll crud --preset lithair`"),
+            ("http_loadgen_demo --leader http://a", "`plimsoll crud --preset lithair --leader http://a`"),
             ("./target/release/http_loadgen_demo", "`plimsoll crud --preset lithair`"),
-            ("./examples/raft_replication_demo/bench_1000_crud_parallel.sh 3000", "`plimsoll crud`"),
-            ("ic-workload-generator -n 2", "the Internet Computer's workload generator is"),
+            ("./examples/raft_replication_demo/bench_1000_crud_parallel.sh 3000", "--total 3000`"),
+            ("ic-workload-generator -n 2", "it signs each message, and this load only with --pem-file"),
+            ("ic-workload-generator", "speaks HTTP/2 (--http2)"),
             ("load-sink", "`plimsoll sink`"),
             ("load-test-tcp.rs", "`plimsoll cache`"),
             ("load-test-unique-keys.rs", "--compare-http"),
             ("run ./scripts/load-test-tcp.rs", "`plimsoll cache`"),
-            ("metrics_load_test.py --token T", "`plimsoll ingest metrics --preset arc`"),
+            ("metrics_load_test.py --token T", "`plimsoll ingest metrics --preset arc --token T`"),
             ("./scripts/synthetic_logs_load_test.py", "`plimsoll ingest logs --preset arc`"),
             ("demo_scenario_marketing_campaign.py", "`plimsoll ingest demo`"),
             ("h2loadrunner http://a -c 2", "--http2"),
-            ("hey -z 2s http://a", "without the name"),
+            ("hey -z 2s http://a", "`plimsoll http://a -z 2s -c 50`"),
+            (
+                "hey -z 20s -m GET http://localhost:8080",
+                "`plimsoll http://localhost:8080 -z 20s -X GET -c 50`",
+            ),
+            (
+                "hey -n 10 -c 5 -q 3 -T a/b -d x=1 http://a",
+                "`plimsoll http://a -n 10 -H 'Content-Type: a/b' -b x=1 -c 5 -q 15`",
+            ),
+            ("hey -h2 -cpus 2 -disable-keepalive http://a", "-H 'Connection: close'"),
+            ("hey", "`plimsoll URL -n 200 -c 50`"),
+            (
+                "cargo run --release -- --query-timeout-secs 3 -n 20 -r 400 http://a",
+                " --query-timeout-secs 3 -n 20 -r 400 http://a` here",
+            ),
+            ("cargo run --release --bin carbon-server", "`plimsoll target cache`"),
+            ("cargo run --release --bin server-tcp", "`plimsoll target cache`"),
+            (
+                "cargo build --release -p raft_replication_demo --bin http_loadgen_demo",
+                "`plimsoll crud --preset lithair`",
+            ),
+            (
+                "cargo run -p raft_replication_demo --bin http_loadgen_demo -- --total 3",
+                "`plimsoll crud --preset lithair --total 3`",
+            ),
+            (
+                "cargo run --release -- --leader http://a --mode bulk",
+                "`plimsoll crud --preset lithair --leader http://a --mode bulk`",
+            ),
+            ("cargo run --release", "`plimsoll sink`"),
+            ("cargo install rust-script", "nothing is built"),
+            ("workload_generator -n 20", " -n 20` here"),
+            ("http-loadgen --total 3", "`plimsoll crud --preset lithair --total 3`"),
+            (
+                "http_loadgen_demo --total 3 --mode bulk",
+                "`plimsoll crud --preset lithair --total 3 --mode bulk`",
+            ),
+            ("lithair", "`plimsoll crud --preset lithair`"),
+            ("./scripts/monitor-memory.sh", "--watch-process"),
+            ("monitor-memory.sh", "--watch-process"),
+            (
+                "python3 ./scripts/metrics_load_test.py --rps 5",
+                "`plimsoll ingest metrics --preset arc --rps 5`",
+            ),
+            ("rust-script load-test-tcp.rs", "`plimsoll cache`"),
+            ("load-test-tcp --TARGET_RPS 5 --CACHE_NAME x", "`plimsoll cache --rate 5 --cache x`"),
+            ("cache --TARGET_RPS 0", "`plimsoll cache`"),
+            ("cache TARGET_RPS=0 --mix put", "`plimsoll cache --mix put`"),
+            (
+                "cache --target-rps 5_000 --total-requests=100_000 --CONCURRENT_CONNECTIONS 50 SERVER_ADDR=a:1 --cache-name x",
+                "`plimsoll cache --rate 5000 -n 100000 -c 50 --server a:1 --cache x`",
+            ),
+            ("cache --connection-timeout-secs 10", "`plimsoll cache --connect-timeout 10`"),
             ("attack -rate 50", "--rate 50"),
             ("k6 run x.js", "plimsoll import k6 FILE"),
             ("script.js", "`plimsoll import k6 script.js > plan.yaml`"),
@@ -152,7 +293,17 @@ mod tests {
             let said = problem.hint.as_deref().unwrap_or_default();
             assert!(said.contains(hint), "{line}: {problem:?}");
         }
-        for line in ["http://a/x.js", "example.py", "run plan.yaml", "-c 8 http://a", "sink", "a.test/x"] {
+        for line in [
+            "http://a/x.js",
+            "example.py",
+            "run plan.yaml",
+            "-c 8 http://a",
+            "sink",
+            "a.test/x",
+            "cache --rate 5",
+            "bash",
+            "cache --cache TARGET_RPS",
+        ] {
             assert!(problem(&typed(line)).is_none(), "{line}");
         }
     }

@@ -25,29 +25,76 @@ use crate::args::workload::ingest::IngestArgs;
 use crate::args::workload::llm::LlmArgs;
 use crate::args::workload::websocket::{WebSocketArgs, WebSocketServiceArgs};
 
-/// Programs of others, and scripts that come with them, by their names without an ending: whose they are, and
-/// the command that has their load.
-pub(crate) const OF_OTHERS: [(&[&str], &str, &str); 11] = [
-    (&["http_loadgen_demo"], "Lithair's generator", "plimsoll crud --preset lithair"),
-    (
-        &["ic-workload-generator", "workload-generator"],
-        "the Internet Computer's workload generator",
-        "plimsoll canister",
-    ),
-    (&["load-sink", "load_sink"], "the Internet Computer's load sink", "plimsoll sink"),
-    (&["load-test-tcp", "carbon"], "Carbon's load test", "plimsoll cache"),
-    (
-        &["load-test-unique-keys"],
-        "Carbon's load test over HTTP",
-        "plimsoll cache --compare-http http://127.0.0.1:8080",
-    ),
-    (&["server-tcp", "carbon-server"], "a cache to test against", "plimsoll target cache"),
-    (&["metrics_load_test", "arc"], "Arc's script", "plimsoll ingest metrics --preset arc"),
-    (&["synthetic_logs_load_test"], "Arc's script", "plimsoll ingest logs --preset arc"),
-    (&["synthetic_events_load_test"], "Arc's script", "plimsoll ingest events --preset arc"),
-    (&["synthetic_traces_load_test"], "Arc's script", "plimsoll ingest traces --preset arc"),
-    (&["demo_scenario_marketing_campaign"], "Arc's script", "plimsoll ingest demo"),
-];
+/// A program of others, or scripts that come with one.
+pub(crate) struct OtherProgram {
+    /// Names without an ending, with `-` for `_`.
+    pub(crate) names: &'static [&'static str],
+    /// Whose it is, in a sentence.
+    pub(crate) whose: &'static str,
+    /// The command that has its load.
+    pub(crate) command: &'static str,
+    /// `true` if that command takes its flags as they are.
+    pub(crate) has_flags: bool,
+}
+
+/// Programs of others, by their names.
+pub(crate) const OF_OTHERS: [OtherProgram; 12] = {
+    const fn with_flags(
+        names: &'static [&'static str],
+        whose: &'static str,
+        command: &'static str,
+    ) -> OtherProgram {
+        OtherProgram { names, whose, command, has_flags: true }
+    }
+    const fn plain(
+        names: &'static [&'static str],
+        whose: &'static str,
+        command: &'static str,
+    ) -> OtherProgram {
+        OtherProgram { names, whose, command, has_flags: false }
+    }
+    [
+        with_flags(
+            &["http-loadgen-demo", "http-loadgen", "replication-loadgen", "lithair"],
+            "Lithair's generator",
+            "plimsoll crud --preset lithair",
+        ),
+        with_flags(
+            &["ic-workload-generator", "workload-generator"],
+            "the Internet Computer's workload generator",
+            "plimsoll canister",
+        ),
+        plain(&["load-sink"], "the Internet Computer's load sink", "plimsoll sink"),
+        with_flags(&["load-test-tcp", "carbon"], "Carbon's load test", "plimsoll cache"),
+        plain(
+            &["load-test-unique-keys"],
+            "Carbon's load test over HTTP",
+            "plimsoll cache --compare-http http://127.0.0.1:8080",
+        ),
+        plain(&["server-tcp", "carbon-server"], "a cache to test against", "plimsoll target cache"),
+        plain(
+            &["pure-declarative-node", "raft-replication-demo"],
+            "a cluster to test against",
+            "plimsoll target crud-cluster",
+        ),
+        with_flags(&["metrics-load-test", "arc"], "Arc's script", "plimsoll ingest metrics --preset arc"),
+        with_flags(&["synthetic-logs-load-test"], "Arc's script", "plimsoll ingest logs --preset arc"),
+        with_flags(&["synthetic-events-load-test"], "Arc's script", "plimsoll ingest events --preset arc"),
+        with_flags(&["synthetic-traces-load-test"], "Arc's script", "plimsoll ingest traces --preset arc"),
+        with_flags(&["demo-scenario-marketing-campaign"], "Arc's script", "plimsoll ingest demo"),
+    ]
+};
+
+/// What the program that a command stands for does otherwise, for a command line with these words; `None` if
+/// the line says all of it itself, or there is nothing to say.
+pub(crate) fn differences(command: &str, words: &[impl AsRef<str>]) -> Option<String> {
+    if command == "canister" { canister::differences(words) } else { None }
+}
+
+/// Returns `true` for words that the program that a command stands for has, and no other load in this form.
+pub(crate) fn is_of_other(command: &str, words: &[impl AsRef<str>]) -> bool {
+    command == "canister" && words.iter().any(|word| canister::is_of_other(word.as_ref()))
+}
 
 /// Commands that put a ready-made load on a server.
 #[derive(Debug, Subcommand)]

@@ -97,6 +97,14 @@ fn habits_of_other_programs_are_told() {
         ("ingest metrics --rps 100 --preset arc", None),
         ("ingest logs --token T", Some("--preset arc")),
         ("ingest metrics --rps 100 --quiet", None),
+        (
+            "canister -n 20 -r 400 http://a",
+            Some("HTTP/2 (--http2), and this load HTTP/1.1; it signs each message"),
+        ),
+        ("canister -n20 http://a", Some("as fast as it is answered")),
+        ("canister -m Update --http2 --pem-file x -r 5 http://a", None),
+        ("canister -n 20 --http2 --pem-file x http://a", Some("generator has a rate without -r, too")),
+        ("canister -d 5s --rate 5 http://a", None),
         ("runs", None),
     ] {
         let args: Vec<OsString> =

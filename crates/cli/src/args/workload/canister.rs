@@ -227,6 +227,41 @@ pub(crate) struct VerifySpec {
     pub(crate) canister: Principal,
 }
 
+/// Returns `true` for a flag that the Internet Computer's generator has, and no other load in this form: long
+/// ones are those of all loads.
+pub(crate) fn is_of_other(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    let is_short = |flag: &&str| word.strip_prefix(*flag).is_some_and(|rest| rest.parse::<f64>().is_ok());
+    ["-n", "-r", "-m", "-u", "--nonce", "--call-method", "--no-status-check"].contains(&name)
+        || ["-n", "-r"].iter().any(is_short)
+}
+
+/// What the Internet Computer's generator does otherwise, for a command line with its flags; `None` if the
+/// line says all of it itself.
+pub(crate) fn differences(words: &[impl AsRef<str>]) -> Option<String> {
+    let typed = |flags: &[&str]| {
+        words.iter().any(|word| {
+            let (name, _) = word.as_ref().split_once('=').unwrap_or((word.as_ref(), ""));
+            let with_value =
+                |flag: &&str| flag.len() == 2 && name.starts_with(*flag) && !name.starts_with("--");
+            flags.contains(&name) || flags.iter().any(|flag| with_value(flag))
+        })
+    };
+    let is_tls = words.iter().any(|word| word.as_ref().starts_with("https:"));
+    let protocol = ["--http2", "--http1.1", "--http2-prior-knowledge", "--alpn"];
+    let differences = [
+        (!typed(&protocol) && !is_tls, "speaks HTTP/2 (--http2), and this load HTTP/1.1"),
+        (!typed(&["--pem-file"]), "signs each message, and this load only with --pem-file FILE"),
+        (
+            !typed(&["-r", "--rate", "--stages"]),
+            "has a rate without -r, too, and 600 s without -n, and this load is then as fast as it is \
+             answered, for 10 s",
+        ),
+    ];
+    let told: Vec<&str> = differences.iter().filter(|(is_told, _)| *is_told).map(|(_, text)| *text).collect();
+    (!told.is_empty()).then(|| format!("the Internet Computer's generator {}", told.join("; it ")))
+}
+
 fn percent(text: &str) -> Result<f64, String> {
     let share = parse_percent(text).filter(|share| *share > 0.0 && *share <= 1.0);
     share.ok_or_else(|| "write a share above 0 and at most 100%, such as 1%".to_owned())

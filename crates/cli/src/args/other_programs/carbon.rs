@@ -1,0 +1,61 @@
+//! Constants of Carbon's load test, typed in place of flags.
+
+use plimsoll_plan::Problem;
+
+use super::shell_line::line;
+
+/// The constants, each with the flag of `plimsoll cache` for it.
+const CONSTANTS: [(&str, &str); 6] = [
+    ("TARGET_RPS", "--rate"),
+    ("TOTAL_REQUESTS", "-n"),
+    ("CONCURRENT_CONNECTIONS", "-c"),
+    ("SERVER_ADDR", "--server"),
+    ("CACHE_NAME", "--cache"),
+    ("CONNECTION_TIMEOUT_SECS", "--connect-timeout"),
+];
+
+/// The constant that a word names, and its value, if that is part of the word: `--TARGET_RPS`,
+/// `--target-rps=5` and `TARGET_RPS=5`.
+fn constant(word: &str) -> Option<(&'static str, &'static str, Option<&str>)> {
+    let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+    let is_flag = name.starts_with("--");
+    let plain = name.trim_start_matches("--").replace('-', "_").to_ascii_uppercase();
+    let (name, flag) = CONSTANTS.into_iter().find(|(known, _)| *known == plain)?;
+    (is_flag || value.is_some()).then_some((name, flag, value))
+}
+
+/// Words with flags in place of constants, and the names of these.
+pub(super) fn translated(words: &[String]) -> (Vec<String>, Vec<&'static str>) {
+    let (mut all, mut names) = (Vec::new(), Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let Some((name, flag, value)) = constant(word) else {
+            all.push(word.clone());
+            continue;
+        };
+        names.push(name);
+        let value = value.or_else(|| words.next().map(String::as_str)).unwrap_or_default();
+        let value = value.trim_matches('"');
+        // Rust's numbers have underscores, and its zero is no rate.
+        let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+        let value = if is_number { value.replace('_', "") } else { value.to_owned() };
+        if name != "TARGET_RPS" || value.bytes().any(|byte| byte != b'0') {
+            all.extend([flag.to_owned(), value]);
+        }
+    }
+    (all, names)
+}
+
+/// The problem with a `plimsoll cache` that has constants of Carbon's load test; `None` if it has none.
+pub(super) fn constants(words: &[String]) -> Option<Problem> {
+    let (command, rest) = words.split_first().filter(|(command, _)| *command == "cache")?;
+    let (translated, names) = translated(rest);
+    if names.is_empty() {
+        return None;
+    }
+    let (are, constants) = if names.len() > 1 { ("are", "constants") } else { ("is", "a constant") };
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let problem = Problem::new(format!("{} {are} {constants} of Carbon's load test", names.join(", ")));
+    let command = format!("plimsoll {command} {}", line(&translated));
+    Some(problem.with_hint(format!("write `{}`", command.trim_end())))
+}
