@@ -136,6 +136,9 @@ pub(crate) fn from_clap(
                      settings of Arc's scripts",
                 ));
             }
+            if missing == "SPEC" {
+                return Some(problem.with_hint(SPEC_EXAMPLE));
+            }
             if missing == "PLAN|URL" { problem.with_hint(EXAMPLE) } else { problem }
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -248,6 +251,12 @@ fn perf_mode(mode: &str) -> String {
     };
     format!("it asks one path again and again: `plimsoll run {request} -n 20000 -c 64`")
 }
+
+/// A spec that works as it is typed.
+const SPEC_EXAMPLE: &str = "a spec says how its servers start and what load they get: \
+    echo '{nodes: {command: \"${plimsoll}\", arguments: [sink, --listen, \"${address.http}\"], ports: {http: 0}}, \
+    workload: {run: {duration: 3s}, targets: {node: \"http://${node.0.http}\"}, \
+    scenarios: [{steps: [{get: /}]}]}}' > spec.yaml; plimsoll cluster run spec.yaml";
 
 const EXAMPLE: &str = "write `plimsoll run http://127.0.0.1:8080/`";
 

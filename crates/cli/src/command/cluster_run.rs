@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use plimsoll_cluster::check::{self, After};
 use plimsoll_cluster::cluster::provisional;
 use plimsoll_cluster::spec::{Check, CheckKind, PlanPlace, Suite};
+use plimsoll_cluster::template;
 use plimsoll_cluster::timeline::{self, CancelSignal, Event};
 use plimsoll_cluster::{Cluster, Spec, Staleness};
 use plimsoll_core::{Nanos, Random};
@@ -27,6 +28,7 @@ use plimsoll_scenario::Context;
 use serde_json::json;
 
 use crate::args::output::OutputFormat;
+use crate::args::workload::bench_variables;
 use crate::args::workload::cluster::ClusterRunArgs;
 use crate::base::color::Theme;
 use crate::base::exit::{self, Exit};
@@ -56,6 +58,7 @@ const LOOK: Nanos = Nanos::from_millis(1);
 pub(crate) fn command(args: &ClusterRunArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     let spec = args.start.spec()?;
     admit(args, &spec)?;
+    note_unread_variables(args, &spec);
     match args.suite(&spec)? {
         Some(suite) => run_suite(args, &spec, &suite, look, style),
         None => {
@@ -116,6 +119,15 @@ fn checked(args: &ClusterRunArgs) -> Result<String, Failure> {
     let say = messages::say(args.run.output.quiet);
     spec.unchecked_note().iter().for_each(|note| say(&format!("note: {note}")));
     Ok(spec.source.name)
+}
+
+/// Says that variables of Lithair's bench script have no effect, if some are set.
+fn note_unread_variables(args: &ClusterRunArgs, spec: &Spec) {
+    let of_suites = spec.suites.iter().flat_map(|suite| &suite.matrix).map(|(name, _)| name.as_str());
+    let parameters: Vec<&str> =
+        spec.parameters.iter().map(|(name, _)| name.as_str()).chain(of_suites).collect();
+    let note = bench_variables::unread_by_cluster(&parameters);
+    note.iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
 }
 
 /// Reports settings that cannot be combined with a cluster.
@@ -218,11 +230,9 @@ impl CommandContext<'_> {
     ) -> Result<(String, String), Failure> {
         let (name, mut text) = self.text(self.workload()?)?;
         if let Some(values) = values {
-            let value = |name: &str| {
-                let parameter = name.strip_prefix("matrix.")?;
-                values.iter().find(|(known, _)| known == parameter).map(|(_, value)| value.clone())
-            };
-            text = plimsoll_cluster::template::render(&text, &value);
+            let values: Vec<_> = values.iter().chain(&self.spec.parameters).cloned().collect();
+            let value = |name: &str| template::of_parameters(name, &values);
+            text = template::render(&text, &value);
         }
         Ok((name, rendered(cluster, &text)?))
     }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use plimsoll_testkit::verdict;
+use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
 use crate::loopback::eventually::{eventually, wait_to_look_again};
-use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll, run};
 
 /// Two sinks, and a little load on the first.
 pub(crate) const SINKS: &str = r#"
@@ -487,5 +487,131 @@ fn the_four_suites_run_end_to_end_and_leave_nothing_behind() {
         }
         let left = std::fs::read_to_string(stage.folder.path().join("cluster/state.json"));
         assert!(left.is_err(), "{suite} is written down as running: {left:?}");
+    }
+}
+
+/// The example of Lithair's script with a node of the reference target.
+fn bench_script() -> Stage {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster");
+    let read = |name: &str| std::fs::read_to_string(examples.join(name)).expect("an example");
+    let node = "[target, crud-node, --id, \"${id}\", --listen, \"${address.http}\", --raft, \"${address.raft}\", \
+                --data, \"${data}\"]";
+    let stand_in = [
+        ("command: lithair-node", "command: ${plimsoll}"),
+        ("[--node-id, \"${id}\", --port, \"${port.http}\"]", node),
+        ("ports: {http: 8080}", "ports: {http: 0, raft: 0}"),
+        ("[\"**/events.raftlog\"]", "[\"**/*\"]"),
+    ];
+    let spec = stand_in.iter().fold(read("lithair-node.yaml"), |spec, (real, stand_in)| {
+        assert!(spec.contains(real), "{real}");
+        spec.replace(real, stand_in)
+    });
+    let stage = Stage::new(&spec);
+    stage.folder.write("lithair-mix.yaml", read("lithair-mix.yaml"));
+    stage
+}
+
+/// Symptom: the suites made creates only, for 3 s, where the script has its number of operations in its
+/// shares, and all sizes of `bulk_vs_single` went to `_bulk`, in 200 requests each.
+#[test]
+fn the_suites_of_lithairs_script_have_its_operations() {
+    let stage = bench_script();
+    let mix = "--set create_pct=60 --set read_pct=25 --set update_pct=10 --set delete_pct=5";
+    let mixed = [("create", 60..=60), ("read", 25..=25), ("update", 8..=10), ("delete", 4..=5)];
+    let default = [("create", 80..=80), ("read", 15..=15), ("update", 4..=5)];
+    for (flags, rounds) in [
+        (format!("--suite concurrency_scaling --set concurrency=2,4 {mix}"), vec![&mixed[..], &mixed]),
+        ("--suite durability_profiles --set concurrency=2".to_owned(), vec![&default[..]; 3]),
+        (
+            "--suite heavy_vs_light_reads --set preseed=20 --set concurrency=2".to_owned(),
+            vec![&[("read", 100..=100)][..]; 3],
+        ),
+        (
+            "--suite bulk_vs_single --set size=30,1 --set concurrency=2".to_owned(),
+            vec![&[("bulk", 4..=4)][..], &[("single", 100..=100)]],
+        ),
+    ] {
+        let finished = stage.run(&format!("{flags} --set total=100 -o json"));
+        assert!(verdict::ran(finished.code), "{flags}: {:?} {}", finished.code, finished.stderr);
+        let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+        let runs = result["runs"].as_array().expect("there are some");
+        assert_eq!(runs.len(), rounds.len(), "{flags}");
+        for (run, expected) in runs.iter().zip(rounds) {
+            let steps = run["result"]["by_step"].as_array().expect("steps");
+            let of_scenario = |name: &str| -> u64 {
+                let named = steps
+                    .iter()
+                    .filter(|step| step["step"].as_str().is_some_and(|step| step.starts_with(name)));
+                named.filter_map(|step| step["ok"].as_u64()).sum()
+            };
+            for (name, count) in expected {
+                assert!(count.contains(&of_scenario(name)), "{flags}: {name}: {steps:#?}");
+            }
+            assert_eq!(run["result"]["accounting"]["failed"], 0, "{flags}");
+            // Both are compared by items per second.
+            let records = &run["result"]["records"]["acknowledged"];
+            assert_eq!(records.is_u64(), flags.contains("bulk_vs_single"), "{flags}: {records}");
+        }
+    }
+}
+
+/// Symptom: who typed `plimsoll cluster run` with the variables of the script was shown a schema.
+#[test]
+fn a_cluster_without_a_spec_leads_on_to_one() {
+    let folder = Folder::new();
+    let missing = |variables: &[(&str, &str)]| {
+        let output = plimsoll("cluster run").envs(variables.iter().copied()).output().expect("it starts");
+        String::from_utf8(output.stderr).expect("it is text")
+    };
+    let said = missing(&[]);
+    let (_, command) = said.split_once(" what load they get: ").expect("an example");
+    // As it is typed in a shell, with a shorter load.
+    let command = command.trim().replace("duration: 3s", "iterations: 100");
+    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().expect("a folder");
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").expect("a path"));
+    let _turn = machine::load();
+    let output = std::process::Command::new("sh")
+        .args(["-c", &command])
+        .current_dir(folder.path())
+        .env("PATH", path)
+        .output()
+        .expect("a shell");
+    assert!(verdict::ran(output.status.code()), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    let said =
+        missing(&[("BENCH_SUITE", "bulk_vs_single"), ("LOADGEN_BULK_SIZE", "500"), ("LIGHT_READS", "count")]);
+    let command = "`plimsoll cluster run examples/cluster/lithair-node.yaml --set size=500,1 \
+                   --set read=/api/products/count --suite bulk_vs_single`";
+    assert!(said.contains(command), "{said}");
+}
+
+/// Symptom: variables of the script that were set had no effect, and no note.
+#[test]
+fn variables_of_lithairs_script_are_told_with_the_flags_to_write() {
+    let stage = bench_script();
+    let spec = stage.flags();
+    for (args, note) in [
+        (
+            format!("cluster run {spec} --set concurrency=2 --set total=20 -o json"),
+            "CREATE_PERCENTAGE, LIGHT_READS, PRESEED_PER_NODE, CONC_LIST, SINGLE_NODE: not read: write \
+             --set create_pct=60 --set read=/status --set preseed=7 --set concurrency=1,2",
+        ),
+        (
+            "crud --print-plan".to_owned(),
+            "CREATE_PERCENTAGE, LIGHT_READS, PRESEED_PER_NODE, CONC_LIST, SINGLE_NODE: not read: write \
+             --create-pct 60 --read-path /status --preseed 7 (in all: of three nodes, three times that); \
+             `plimsoll cluster run` has nodes, profiles and suites",
+        ),
+    ] {
+        let variables = [
+            ("CREATE_PERCENTAGE", "60"),
+            ("LIGHT_READS", "1"),
+            ("PRESEED_PER_NODE", "7"),
+            ("CONC_LIST", "1 2"),
+            ("SINGLE_NODE", "1"),
+        ];
+        let _turn = machine::load();
+        let output = plimsoll(&args).envs(variables).output().expect("it starts");
+        let said = String::from_utf8(output.stderr).expect("it is text");
+        assert!(said.contains(note), "{args}: {said}");
     }
 }
