@@ -282,6 +282,17 @@ fn presets_are_sizes_that_flags_change() {
         assert!(changed.contains(part), "{part} in {changed}");
     }
     assert!(!changed.contains("thresholds"), "{changed}");
+    // Symptom: sizes of the guide had times in milliseconds, and named no database.
+    for (preset, database, unit) in [
+        ("metrics-500k", "default", "time_unit: ns"),
+        ("logs-50k", "logs", "time_unit: ns"),
+        ("traces-100k", "traces", ""),
+    ] {
+        let sized = plan(&format!("--preset {preset}"));
+        assert!(sized.contains(&format!("x-arc-database: {database}\n")) && sized.contains(unit), "{sized}");
+        let named = plan(&format!("--preset {preset} --database x --time-unit us"));
+        assert!(named.contains("x-arc-database: x\n") && !named.contains("time_unit: ns"), "{named}");
+    }
     let script = plan("logs --preset arc");
     for part in ["connections: 5", "duration: 30s", "rate: 50", "level: 1", "x-arc-database: logs"] {
         assert!(script.contains(part), "{part} in {script}");

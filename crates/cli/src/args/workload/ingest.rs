@@ -111,7 +111,7 @@ struct DataArgs {
     #[arg(long, value_name = "PERCENT", default_value = "0%", hide_short_help = true)]
     churn: String,
     /// Unit of times where the format leaves it open: s, ms, us or ns [default: ms; of unified us; of
-    /// metrics and logs with --preset arc ns]
+    /// metrics and logs with --preset ns]
     #[arg(long, value_name = "UNIT", value_parser = named(&TimeUnit::ALL, TimeUnit::name))]
     #[arg(hide_short_help = true)]
     time_unit: Option<TimeUnit>,
@@ -374,8 +374,7 @@ impl IngestArgs {
         let batch_size = args.batch_size.or(preset.map(|preset| preset.batch_size));
         // Only the API that takes these formats has databases of this kind.
         let format = self.format();
-        let by_script =
-            args.preset == Some(PresetName::Arc) && matches!(format, Format::Columnar | Format::Row);
+        let by_script = args.preset.is_some() && matches!(format, Format::Columnar | Format::Row);
         let database = |kind: Kind| {
             let of_script = || by_script.then(|| Preset::database_of_script(kind).to_owned());
             self.store.database.clone().or_else(of_script)
