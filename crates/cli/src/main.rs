@@ -65,7 +65,7 @@ fn parse() -> Result<Option<Cli>, Failure> {
     match command_word::command().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found))
     {
         Ok(cli) => {
-            if let Some(note) = command_word::habit(&args) {
+            for note in command_word::habits(&args) {
                 streams::to_stderr(&format!("note: {note}\n"));
             }
             Ok(Some(cli))

@@ -1,5 +1,6 @@
 //! The first word of the command line: a command, or a URL, for which `run` is implied.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
@@ -69,45 +70,89 @@ pub(crate) fn command() -> clap::Command {
     command.help_template(page)
 }
 
-/// A note about a flag that is valid here and means something else in another tool.
+/// Words of a command line up to `--`.
+struct Words<'a>(Vec<Cow<'a, str>>);
+
+impl Words<'_> {
+    fn has(&self, flag: &str) -> bool {
+        self.0.iter().any(|word| word.split('=').next() == Some(flag))
+    }
+
+    /// The value of a flag by its short name, and by its long one unless that is empty.
+    fn value(&self, short: &str, long: &str) -> Option<String> {
+        self.0.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(short) {
+            Some("") => self.0.get(at + 1).map(ToString::to_string),
+            Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => Some(rest.to_owned()),
+            _ if !long.is_empty() && word == long => self.0.get(at + 1).map(ToString::to_string),
+            _ => None,
+        })
+    }
+
+    /// What h2loadrunner and h2load do otherwise by a command line like this.
+    fn habits_of_h2loadrunner(&self) -> Vec<String> {
+        let is_crud = self.0.iter().any(|word| word.starts_with("--crud-"));
+        let others = ["--http2", "--http2-prior-knowledge", "--http1.1", "--h2loadrunner", "--alpn"];
+        let is_http1 = !others.into_iter().any(|flag| self.has(flag))
+            && !self.0.iter().any(|word| word.starts_with("https:"));
+        let mut habits = Vec::new();
+        if (is_crud || self.has("-D")) && is_http1 {
+            let note = "h2loadrunner and h2load speak HTTP/2 by default: --http2; this load is HTTP/1.1";
+            habits.push(note.to_owned());
+        }
+        if !is_crud {
+            return habits;
+        }
+        if self.value("-c", "--connections").is_none() {
+            let note = "h2loadrunner has one connection where -c is not given, and Plimsoll 64: -c 1; --rps \
+                        counts for each";
+            habits.push(note.to_owned());
+        }
+        let steps = 1 + ["--crud-update-method", "--crud-delete-method"]
+            .into_iter()
+            .map(|flag| u64::from(self.has(flag)))
+            .sum::<u64>();
+        let count = self.value("-n", "--iterations").and_then(|count| count.parse::<u64>().ok());
+        if let Some(count) = count.filter(|_| steps > 1) {
+            habits.push(format!(
+                "-n {count} is {count} iterations of {steps} requests; h2loadrunner's -n counts requests: -n {} is \
+                 that load",
+                count.div_ceil(steps)
+            ));
+        }
+        habits
+    }
+}
+
+/// Notes about flags that are valid here and mean something else in another tool.
 ///
 /// hey's `-q` is the rate of each of its `-c` workers, and ours that of the whole run, as oha's. Its `-z` and
 /// oha's go with 50 connections. h2loadrunner's `--rps` is the rate of each connection, here as there, and
-/// other generators' that of all.
-pub(crate) fn habit(args: &[OsString]) -> Option<String> {
-    let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).take_while(|arg| arg != "--").collect();
-    let command = words.get(1)?;
-    if words.iter().any(|word| word == "--quiet") {
-        return None;
+/// other generators' that of all; its `-n` counts requests.
+pub(crate) fn habits(args: &[OsString]) -> Vec<String> {
+    let words = args.iter().map(|arg| arg.to_string_lossy()).take_while(|arg| arg != "--");
+    let words = Words(words.collect());
+    if words.has("--quiet") {
+        return Vec::new();
     }
-    let value = |short: &str, long: &str| {
-        words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(short) {
-            Some("") => words.get(at + 1).map(ToString::to_string),
-            Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => Some(rest.to_owned()),
-            _ if !long.is_empty() && word == long => words.get(at + 1).map(ToString::to_string),
-            _ => None,
-        })
+    let of_h2loadrunner = match words.0.get(1) {
+        Some(command) if command == "run" => words.habits_of_h2loadrunner(),
+        _ => Vec::new(),
     };
-    let typed = |flag: &str| words.iter().any(|word| word.split('=').next() == Some(flag));
+    of_h2loadrunner.into_iter().chain(habit(&words)).collect()
+}
+
+fn habit(words: &Words<'_>) -> Option<String> {
+    let command = words.0.get(1)?;
+    let value = |short: &str, long: &str| words.value(short, long);
+    let typed = |flag: &str| words.has(flag);
     let connections = value("-c", "--connections");
-    let is_crud = words.iter().any(|word| word.starts_with("--crud-"));
-    let is_http1 = || {
-        let others = ["--http2", "--http2-prior-knowledge", "--http1.1", "--h2loadrunner", "--alpn"];
-        !others.into_iter().any(typed) && !words.iter().any(|word| word.starts_with("https:"))
-    };
     let is_of_arc = || {
-        let is_demo = words.get(2).is_some_and(|kind| kind == "demo");
+        let is_demo = words.0.get(2).is_some_and(|kind| kind == "demo");
         (typed("--rps") || typed("--token")) && !typed("--preset") && !is_demo
     };
     let note = match &**command {
         "run" if value("-z", "").is_some() && connections.is_none() && !typed("--users") => {
             "hey and oha have 50 connections where -c is not given, and Plimsoll 64: -c 50"
-        }
-        "run" if (is_crud || typed("-D")) && is_http1() => {
-            "h2loadrunner and h2load speak HTTP/2 by default: --http2; this load is HTTP/1.1"
-        }
-        "run" if is_crud && connections.is_none() => {
-            "h2loadrunner has one connection where -c is not given, and Plimsoll 64: -c 1; --rps counts for each"
         }
         "run" => {
             let (rate, connections) = (value("-q", "")?, connections?);
@@ -117,12 +162,12 @@ pub(crate) fn habit(args: &[OsString]) -> Option<String> {
                 "-q {rate} is {rate}/s for the whole run; hey's -q is for each connection: -R {all} is that load"
             ));
         }
-        "grpc" if words.iter().any(|word| word.contains("{{")) => {
+        "grpc" if words.0.iter().any(|word| word.contains("{{")) => {
             "ghz's {{.RequestNumber}}, {{.UUID}} and the like are sent as they are written: they are ${sequence}, \
              ${uuid} … here; `plimsoll import ghz` translates its configurations"
         }
-        command if workload::is_of_other(command, &words[2..]) => {
-            return workload::differences(command, &words[2..]);
+        command if workload::is_of_other(command, &words.0[2..]) => {
+            return workload::differences(command, &words.0[2..]);
         }
         "ingest" if is_of_arc() => {
             "Arc's scripts have settings that --preset arc has here, too: rate, length, format, batches, \
