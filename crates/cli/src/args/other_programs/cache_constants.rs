@@ -47,7 +47,7 @@ pub(super) fn translated(words: &[String]) -> (Vec<String>, Vec<&'static str>) {
 }
 
 /// The problem with a `plimsoll cache` that has constants of Carbon's load test; `None` if it has none.
-pub(super) fn constants(words: &[String]) -> Option<Problem> {
+pub(super) fn problem(words: &[String]) -> Option<Problem> {
     let (command, rest) = words.split_first().filter(|(command, _)| *command == "cache")?;
     let (translated, names) = translated(rest);
     if names.is_empty() {
