@@ -16,12 +16,14 @@ use crate::session::request::PlanRequest;
 use crate::workload;
 
 /// Words that stand for something of the reader's.
-const STAND_FOR: [(&str, &str); 4] = [
-    ("URL", "http://127.0.0.1:8080/"),
-    ("key.pem", "/dev/null"),
-    ("SHELL", "bash"),
-    ("sink.proto", concat!(env!("CARGO_MANIFEST_DIR"), "/../targets/src/sink/service/grpc/sink.proto")),
-];
+const STAND_FOR: [(&str, &str); 3] =
+    [("URL", "http://127.0.0.1:8080/"), ("key.pem", "/dev/null"), ("SHELL", "bash")];
+
+/// A service of the sink, which describes it by reflection, and the description where no sink runs.
+const OF_SINK: (&str, &str) = (
+    "plimsoll.sink.v1.Sink/",
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../targets/src/sink/service/grpc/sink.proto"),
+);
 
 /// Commands that cannot be looked at further than their words, and why.
 const EXCEPTIONS: [(&str, &str); 6] = [
@@ -47,7 +49,9 @@ fn filled(command: &PrintedCommand) -> Vec<String> {
         let in_repository = word.starts_with("examples/").then(|| file.display().to_string());
         known.or_else(|| plan_of(word)).or(in_repository).unwrap_or_else(|| word.clone())
     };
-    command.words.iter().map(example).collect()
+    let described = command.words.iter().any(|word| word.starts_with(OF_SINK.0));
+    let description = described.then(|| ["--proto", OF_SINK.1].map(str::to_owned));
+    command.words.iter().map(example).chain(description.into_iter().flatten()).collect()
 }
 
 /// Reads a command as far as it can be without doing it.

@@ -55,7 +55,8 @@ fn help_of_run() {
     insta::assert_snapshot!("help_run_long", help(&["run", "--help"]));
 }
 
-/// Symptom: `find -h` listed flags that a search refuses, and the length of a run in place of that of a trial.
+/// Symptom: `find -h` listed flags that a search refuses, and the length of a run in place of that of a
+/// trial.
 #[test]
 fn help_of_find_has_no_flag_that_a_search_refuses() {
     let [short, long] = ["-h", "--help"].map(|flag| help(&["find", flag]));

@@ -171,7 +171,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Write a saved run in another format
     Export(ExportArgs),
-    /// Make results again from their evidence (`run --evidence`, `find --evidence`), and name what does not follow
+    /// Make results again from their evidence (`run --evidence`, `find --evidence`), and name what does not
+    /// follow
     ///
     /// It needs no network. The signature shows that no byte was changed; then counts, percentiles,
     /// intervals, thresholds, the limit and the verdict are made again from the raw record, and compared.

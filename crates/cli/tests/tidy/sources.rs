@@ -61,6 +61,7 @@ const NEVER: &[&str] = &[];
 const ASYNC: &[&str] = &[
     "crates/cli/tests/",
     "bench/examples/",
+    "bench/src/relay.rs",
     "crates/replica/",
     "crates/web/",
     "crates/fleet/",
