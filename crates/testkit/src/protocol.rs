@@ -1,8 +1,8 @@
 //! Simulated servers of protocols other than HTTP.
 //!
-//! A server's behaviour, its work, its pauses and its faults, is that of every server; a [`SimProtocol`] is the
-//! part of it that knows how requests and answers are written. Like [`request`](crate::request) these are
-//! deliberately simple, and share nothing with the product.
+//! The work, the pauses and the faults of a server are those of every server; a [`SimProtocol`] is the part
+//! that knows how requests and answers are written. Like [`request`](crate::request) these are deliberately
+//! simple, and share nothing with the product.
 
 pub mod cache;
 pub mod websocket;

@@ -10,7 +10,7 @@ use crate::loopback::sink::Sink;
 use plimsoll_testkit::{machine, verdict};
 
 /// Commands that are not run here, and why; all are read by the unit test of the same name.
-const NOT_RUN: [(&str, &str); 19] = [
+const NOT_RUN: [(&str, &str); 20] = [
     ("ShareGPT.json", "the reader's prompts and key"),
     ("https://", "the reader's certificate"),
     ("--http2", "the reader's server"),
@@ -29,6 +29,7 @@ const NOT_RUN: [(&str, &str); 19] = [
     ("--evidence-key", "the reader's key"),
     ("--proxy", "tests of proxies do this"),
     ("capacity.json", "tests of searches do this"),
+    ("capacity.evidence", "tests of searches do this"),
     ("ab.json", "tests of comparisons do this"),
 ];
 

@@ -140,7 +140,7 @@ fn sound() -> SearchEvidence {
         let run = TrialRun::of_record(record);
         finder.note(&next, at, &run, &counts);
         trials.push(trial_of((at, ""), (&plan, &known), &run, counts));
-        at = at + length;
+        at += length;
     }
     let settings = finder.settings().clone();
     let course = Course::Search { settings, begun: BEGUN, asked: at, ended: at + PAUSE, stopped: false };
@@ -171,7 +171,7 @@ fn swept() -> SearchEvidence {
         let run = TrialRun::of_record(record);
         sweep.note(level, &run, &counts, &plan.records());
         trials.push(trial_of((at, level), (&plan, &known), &run, counts));
-        at = at + length;
+        at += length;
     }
     let course = Course::Sweep { settings, begun: BEGUN, ended: at };
     let text = Some(PLAN.to_owned());
