@@ -127,8 +127,8 @@ fn plain_configurations_succeed() {
 #[test]
 fn resources_are_created_changed_and_deleted() {
     let (result, _) = good("crud_location", "target crud --drop 0 --fail 0", "-d 1s");
-    // 4 clients at 10/s, after a warm-up whose resources are changed and deleted, too. The fourth comes 250 ms
-    // after its end.
+    // 4 clients at 10/s, after a warm-up whose resources are changed and deleted, too. The fourth comes
+    // 250 ms after its end.
     let counts: Vec<_> = steps(&result).into_iter().map(|(_, ok)| ok).collect();
     assert_eq!((counts.len(), counts.iter().sum::<u64>()), (3, 37), "{counts:?}");
     // A sink creates nothing: it answers 200 and no location, so there is nothing that could be changed.

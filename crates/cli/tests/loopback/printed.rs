@@ -149,7 +149,7 @@ fn a_printed_plan_runs_as_its_flags_do() {
     let line = sink.stderr.wait_for("listening on ");
     let url =
         format!("http://{}", line.rsplit(' ').next().expect("an address").trim_start_matches("http://"));
-    let flags = format!("canister {url} -n 1 -r 77 --seed 5 -c 3");
+    let flags = format!("canister {url} -d 1s --rate 77 --seed 5 -c 3");
     let printed = run(&format!("{flags} --print-plan"));
     assert_eq!((printed.code, printed.stderr.as_str()), (Some(0), ""), "{printed:?}");
     let plan = folder.write("printed.yaml", &printed.stdout);

@@ -102,7 +102,8 @@ fn sessions(server: &Behavior) -> Vec<(&'static str, Value, Value)> {
         ("tells", json!({}), json!([tell, close])),
         ("tells, and listens", json!({}), json!([tell, listen, close])),
         ("leaves without a word", json!({}), json!([ask(json!("answer")), tell])),
-        ("has rules", json!({"answer": rules}), json!([ask(json!("answer")), {"think": "5ms"}, close])),
+        // The last beat comes behind the last answer, and is to come before the close.
+        ("has rules", json!({"answer": rules}), json!([ask(json!("answer")), {"think": "50ms"}, close])),
         ("tells, thinks and asks", json!({}), json!([tell, {"think": "5ms"}, ask(json!("answer")), close])),
     ]
 }

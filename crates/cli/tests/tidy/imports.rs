@@ -170,8 +170,10 @@ pub(crate) fn needs(metadata: &Metadata) -> Vec<Needs> {
 
 /// Crates that may need an async runtime: the node of the reference cluster and the server of the web UI,
 /// each in a process that puts load on nobody, and agents and coordinators of a fleet. The client of their
-/// broker needs a runtime; the load is made by processes of their own, which have none.
-const RUNS_ASYNC: [&str; 4] = ["plimsoll-replica", "plimsoll-web", "plimsoll-fleet", "plimsoll-record"];
+/// broker needs a runtime; the load is made by processes of their own, which have none. The relay of the
+/// benchmarks is a process of its own, too, and is not shipped.
+const RUNS_ASYNC: [&str; 5] =
+    ["plimsoll-replica", "plimsoll-web", "plimsoll-fleet", "plimsoll-record", "bench"];
 
 /// The hot loop is the only executor: an async runtime may serve within a test, but nothing else that is
 /// shipped may need one, even indirectly, except [`RUNS_ASYNC`].

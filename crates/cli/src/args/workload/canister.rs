@@ -244,7 +244,7 @@ pub(crate) fn differences(words: &[impl AsRef<str>]) -> Option<String> {
             let (name, _) = word.as_ref().split_once('=').unwrap_or((word.as_ref(), ""));
             let with_value =
                 |flag: &&str| flag.len() == 2 && name.starts_with(*flag) && !name.starts_with("--");
-            flags.contains(&name) || flags.iter().any(|flag| with_value(flag))
+            flags.contains(&name) || flags.iter().any(with_value)
         })
     };
     let is_tls = words.iter().any(|word| word.as_ref().starts_with("https:"));
