@@ -195,10 +195,15 @@ impl Counts {
             if closes.is_some() && shape.connects { count("unmeasured").div_ceil(3) } else { 0 };
         let opened = result["connections"]["opened"].as_u64().unwrap_or(0);
         let opened = opened.saturating_sub(FIRST_CONNECTIONS);
+        let seconds = result["service_time"]["p"]["99"].as_f64().unwrap_or(0.0) / 1e9;
+        let under_way = (seconds * result["rate"]["target_per_s"].as_f64().unwrap_or(0.0)).ceil() as u64;
         let border = match count("unmeasured") {
             0 => 0,
-            // The upgrade and the message of each iteration.
-            _ if shape.is_websocket() => 4,
+            // The upgrade and the message of each iteration, and the messages of those whose upgrade was
+            // under way.
+            _ if shape.is_websocket() => 4 + under_way,
+            // The server ends when the warm-up does, and what it lost before is not told.
+            _ if beside == Beside::Restart => 10,
             // Those whose connection had to wait for the server.
             _ if beside == Beside::Thaw && shape.shakes_hands() => 2 + opened,
             _ => 2,
