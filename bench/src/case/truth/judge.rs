@@ -141,7 +141,11 @@ pub(super) fn compare(shape: &Shape, beside: Beside, result: &Value, account: &A
     let mut truth: Vec<f64> = rows.iter().filter(|row| row.is_message).filter_map(time).collect();
     // A server that stood still has not logged those who wait for it.
     if beside == Beside::Frozen {
-        let waiting = counts.delivered.saturating_sub(logged).min(counts.lost);
+        let unanswered = truth.iter().filter(|time| time.is_infinite()).count() as u64;
+        let waiting = counts
+            .delivered
+            .saturating_sub(logged)
+            .min(counts.lost.saturating_sub(unanswered + counts.unreached));
         truth.extend(std::iter::repeat_n(never, waiting as usize));
     }
     truth.sort_by(f64::total_cmp);
