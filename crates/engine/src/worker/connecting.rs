@@ -25,6 +25,19 @@ impl<B: Backend> Worker<'_, B> {
     /// # Errors
     /// If not even a socket could be made. That is counted here.
     pub(super) fn open_connection(&mut self, pool: u32, now: Nanos) -> Result<u32, ErrorClass> {
+        self.open_connection_at(pool, None, now)
+    }
+
+    /// Begins to connect for `pool`, to the site `wanted` if there is one and its name still leads there.
+    ///
+    /// # Errors
+    /// If not even a socket could be made. That is counted here.
+    pub(super) fn open_connection_at(
+        &mut self,
+        pool: u32,
+        wanted: Option<u32>,
+        now: Nanos,
+    ) -> Result<u32, ErrorClass> {
         if self.dialing.is_full()
             && let Some(idle) = self.idle_dynamic_origins(pool)
         {
@@ -33,7 +46,11 @@ impl<B: Backend> Worker<'_, B> {
         if self.control.names().version() != self.names_heeded {
             self.take_new_addresses();
         }
-        let (target_address, endpoint) = self.pools[pool as usize].target_addresses.take();
+        let addresses = &mut self.pools[pool as usize].target_addresses;
+        let (target_address, endpoint) = match wanted.filter(|wanted| addresses.is_sound(*wanted)) {
+            Some(wanted) => addresses.take_at(wanted),
+            None => addresses.take(),
+        };
         let opened = self.open_connection_to(pool, target_address, &endpoint, now);
         match opened {
             // The machine may have no way to addresses of that family, nor an address of its own in it.
@@ -77,7 +94,7 @@ impl<B: Backend> Worker<'_, B> {
         elsewhere
     }
 
-    pub(super) fn open_connection_to(
+    fn open_connection_to(
         &mut self,
         pool_index: u32,
         target_address: u32,

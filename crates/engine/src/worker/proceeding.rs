@@ -137,11 +137,10 @@ impl<B: Backend> Worker<'_, B> {
         self.send_step(session, step, pool, slot, due, measured);
     }
 
-    /// The connection of an iteration's last answer, if it can take the next request.
+    /// The connection of an iteration's last answer, if it lives.
     fn seat_of(&self, number: u32) -> Option<u32> {
-        let seat = self.iterations.sessions.get(number)?.seat?;
-        let slot = seat.connection.slot() as u32;
-        (self.lives(seat.connection) && self.has_room(slot)).then_some(slot)
+        let connection = self.iterations.sessions.get(number)?.seat?.connection;
+        self.lives(connection).then(|| connection.slot() as u32)
     }
 
     /// Starts the request of one step of an iteration.

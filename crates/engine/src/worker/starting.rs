@@ -510,9 +510,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         if let Some(slot) = self.find_available(pool) {
             self.pools[pool as usize].available.pop_front();
-            self.conns[slot as usize].listed = false;
-            self.enqueue(slot, request, ready, now);
-            self.list(slot);
+            self.seat_on(slot, request, ready, now);
             self.even_out(pool, now);
             return;
         }
@@ -538,19 +536,24 @@ impl<B: Backend> Worker<'_, B> {
             is_there && conn.listed && self.has_room(slot)
         });
         if let Some(slot) = place.and_then(|place| self.pools[pool as usize].available.remove(place)) {
-            self.conns[slot as usize].listed = false;
-            self.enqueue(slot, request, ready, now);
-            self.list(slot);
+            self.seat_on(slot, request, ready, now);
             return true;
         }
         if !is_sound || !self.has_place(pool, now) {
             return false;
         }
-        let (_, endpoint) = self.pools[pool as usize].target_addresses.take_at(target_address);
-        let Ok(slot) = self.open_connection_to(pool, target_address, &endpoint, now) else { return false };
+        // A further connection that fails is counted there, and the request may go to another member.
+        let Ok(slot) = self.open_connection_at(pool, Some(target_address), now) else { return false };
+        self.seat_on(slot, request, ready, now);
+        true
+    }
+
+    /// Starts a request on a connection that is in no list, and lists the connection if it has room left.
+    #[inline]
+    fn seat_on(&mut self, slot: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
+        self.conns[slot as usize].listed = false;
         self.enqueue(slot, request, ready, now);
         self.list(slot);
-        true
     }
 
     /// Opens a connection to a member of the pool that has fewer than another: requests go to connections in
@@ -568,10 +571,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Opens a connection for `request`.
     pub(super) fn seat_on_new(&mut self, pool: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
         match self.open_connection(pool, now) {
-            Ok(slot) => {
-                self.enqueue(slot, request, ready, now);
-                self.list(slot);
-            }
+            Ok(slot) => self.seat_on(slot, request, ready, now),
             Err(class) => self.fail(pool, request, class, 0, now),
         }
     }

@@ -122,6 +122,31 @@ fn few_iterations_are_spread_over_all_connections() {
     }
 }
 
+/// A connection of a server that came up makes room for one to the member that an iteration stays with.
+#[test]
+fn an_iteration_that_stays_keeps_to_the_limit_of_connections() {
+    let faults = Faults { close_after: Some(1), announce_close: true, ..Faults::default() };
+    let closing = Behaviour { faults, service: Law::Constant(MS * 30), ..Behaviour::default() };
+    let third = Endpoint::Tcp(([10, 0, 0, 2], 81).into());
+    let servers = vec![(server(), closing.clone()), (second(), closing), (third, Behaviour::default())];
+    for load in ["rate: 40", "rate: 120, rate_of: requests"] {
+        let text = format!(
+            "run: {{{load}, duration: 2s, connections: 3, overload: queue}}
+targets: {{api: {{url: http://sim.test, share: [other.test]}}}}
+scenarios: [{{steps: [{{set: {{there: 'http://10.0.0.2:81'}}}}, {{get: '${{there}}/a'}}, {{post: /b}}, {{get: /c}}]}}]"
+        );
+        let at = |endpoint, member| TargetAddress { endpoint, tunnel: None, member };
+        let addresses: Arc<[TargetAddress]> = vec![at(server(), 0), at(second(), 1)].into();
+        let open = SimOpen::new(SimOptions { servers: servers.clone(), ..SimOptions::default() });
+        let backends = Backends::of(open);
+        let record = run(&of_text(text), &backends, &[addresses], &Control::default(), &mut |_| {})
+            .expect("the run ends");
+        assert!(record.accounting.ok > 100, "{load}: {:?}", record.accounting);
+        assert_eq!(record.connections.limit, 3);
+        assert!(record.connections.peak_open <= 3, "{load}: {}", record.connections.peak_open);
+    }
+}
+
 /// A server that is gone does not hold up the iterations that began there.
 #[test]
 fn an_iteration_leaves_a_server_that_is_gone() {
