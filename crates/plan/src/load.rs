@@ -50,17 +50,22 @@ impl PerConnection {
         Rate::new(count, Nanos(period))
     }
 
-    /// Stages of a run of this length in which each connection brings its requests when it comes; of many
-    /// connections several come with a stage, which has the mean of their number.
-    fn growth(&self, requests: Rate, opening: Rate, length: Nanos) -> Option<Vec<Stage>> {
+    /// Stages of a run of this length in which each connection brings its part of the `total` rate when it
+    /// comes; of many connections several come with a stage, which has the mean of their number. `None` if
+    /// the numbers get too large.
+    fn growth(&self, total: Rate, opening: Rate, length: Nanos) -> Option<Vec<Stage>> {
         let together = self.connections.div_ceil(MOST_STEPS);
         let (mut stages, mut begun, mut open) = (Vec::new(), Nanos::ZERO, 0_u32);
         while begun < length {
             let next = open.saturating_add(together).min(self.connections);
-            let connections = if open == next { next } else { (open + 1 + next) / 2 };
-            let end = if open == next { length } else { opening.arrival_at(next.into()).min(length) };
+            let (part, end) = match open == next {
+                true => (next, length),
+                false => ((open + 1 + next) / 2, opening.arrival_at(next.into()).min(length)),
+            };
             if end > begun {
-                stages.push(hold(Self { connections, ..*self }.total(requests)?, end.since(begun)));
+                let count = total.count().checked_mul(u64::from(part))?;
+                let period = total.period().0.checked_mul(u64::from(self.connections))?;
+                stages.push(hold(Rate::new(count, Nanos(period))?, end.since(begun)));
             }
             (begun, open) = (end, next);
         }
@@ -146,8 +151,7 @@ impl Resolver<'_> {
         // Iterations without a duration are all finished, however long that takes: the profile only has to be
         // long enough for their arrivals.
         let limited = duration.is_some() || iterations.is_none() || rate.is_none();
-        let requests = patch.rps.as_ref().and_then(|given| parse_rate(&given.text).ok());
-        let growing = per_connection.and_then(|unit| Some((unit, requests?, unit.opening?)));
+        let growing = per_connection.and_then(|unit| Some((unit, unit.opening?)));
         let (lead, stages) = match (rate, stages) {
             (Some(rate), _) => {
                 // A warm-up may end between two arrivals, and a scenario may join there: then the first one
@@ -155,15 +159,15 @@ impl Resolver<'_> {
                 let late = joining.since(warmup);
                 let spare = u64::from(warmup > Nanos::ZERO || late > Nanos::ZERO);
                 let all_open = growing
-                    .as_ref()
-                    .map_or(Nanos::ZERO, |(unit, _, opening)| opening.arrival_at(unit.connections.into()));
+                    .map_or(Nanos::ZERO, |(unit, opening)| opening.arrival_at(unit.connections.into()));
                 let needed =
                     || iterations.map(|n| all_open + late + time_for(rate, n.saturating_add(spare), process));
                 let length = duration.or_else(needed).unwrap_or(DEFAULT_DURATION);
                 match growing {
-                    Some((unit, requests, opening)) => {
-                        split(unit.growth(requests, opening, warmup + length)?, warmup)
-                    }
+                    Some((unit, opening)) => match unit.growth(rate, opening, warmup + length) {
+                        Some(stages) => split(stages, warmup),
+                        None => return self.fail_too_large(patch.rps.as_ref()?),
+                    },
                     None => (Vec::new(), vec![hold(rate, length)]),
                 }
             }
@@ -271,10 +275,12 @@ impl Resolver<'_> {
         // If the number of connections is unknown, the problem is reported already.
         match per_connection?.total(requests) {
             Some(total) => Some(Some(total)),
-            None => {
-                self.fail(given.problem(format!("{}: the rate of all connections is too large", given.by)))
-            }
+            None => self.fail_too_large(given),
         }
+    }
+
+    fn fail_too_large<T>(&mut self, given: &RawValue) -> Option<T> {
+        self.fail(given.problem(format!("{}: the rate of all connections is too large", given.by)))
     }
 
     /// Refuses a rate at which the Poisson process could not even be drawn.
