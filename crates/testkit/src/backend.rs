@@ -16,7 +16,6 @@ use plimsoll_driver::{
     Backend, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, SocketOptions, SystemError, Wait,
 };
 
-use crate::behaviour::Behaviour;
 use crate::http2::Http2;
 use crate::options::SimOptions;
 use crate::protocol::{Saying, Speaks};
@@ -57,11 +56,11 @@ enum Happening {
     ToServer { link: usize, message: Message },
     /// A server carries out its decision.
     Act { link: usize, decision: Decision, head_request: bool, entry: usize },
-    /// The same for a message of a protocol other than HTTP.
+    /// A server carries out its decision about a message of a protocol other than HTTP.
     ActOnMessage { link: usize, decision: Decision, entry: usize, answers: Answers },
     /// A server says something unasked.
     Volunteer { link: usize, saying: Saying },
-    /// The same for a stream.
+    /// A server carries out its decision about a stream.
     ActOnStream { link: usize, stream: u32, decision: Decision, head_request: bool, entry: usize },
     /// A server that stood still sends its output on an HTTP/2 connection.
     Say { link: usize },
@@ -389,26 +388,44 @@ impl SimBackend {
                 }
             };
             let bytes: Vec<u8> = link.inbox.drain(..recognised.length).collect();
-            let number = link.received;
-            let (conn, server) = (link.serial, &mut self.servers[link.server]);
-            let mut decision = server.decide(link, at, recognised.close);
+            let mut decision = self.servers[link.server].decide(link, at, recognised.close);
             if rejected && decision.action != Action::Ignore {
                 decision.action = Action::Reject;
             }
-            let entry = self.truth.push(Truth {
-                world: self.world,
-                conn,
-                index: number,
-                received: at,
-                replied: None,
-                action: decision.action,
-                request: if self.options.keep_requests { bytes } else { Vec::new() },
-            });
+            let entry = self.note_request(at, index, decision.action, bytes);
             if !matches!(decision.action, Action::Ignore | Action::Drop) {
                 let head_request = recognised.head_request;
                 let act = Happening::Act { link: index, decision, head_request, entry };
                 self.timeline.push(decision.at, act);
             }
+        }
+    }
+
+    /// Logs the request that a link received last.
+    fn note_request(&mut self, at: Nanos, index: usize, action: Action, request: Vec<u8>) -> usize {
+        let link = &self.links[index];
+        self.truth.push(Truth {
+            world: self.world,
+            conn: link.serial,
+            index: link.received - 1,
+            received: at,
+            replied: None,
+            action,
+            request: if self.options.keep_requests { request } else { Vec::new() },
+        })
+    }
+
+    /// Sends what a server has decided to send, and ends the connection if it has decided that.
+    fn respond(&mut self, at: Nanos, index: usize, bytes: Vec<u8>, end: Option<Message>) {
+        let link = &mut self.links[index];
+        if end.is_some() {
+            link.state = LinkState::Closed;
+        }
+        let client = link.client;
+        let delay = self.servers[link.server].behaviour.faults.close_delay;
+        self.send_to_conn(at, client, Message::Data(bytes));
+        if let Some(end) = end {
+            self.send_to_conn(at + delay, client, end);
         }
     }
 
@@ -419,9 +436,7 @@ impl SimBackend {
             return;
         }
         self.truth.note_reply(self.world, entry, at);
-        let client = link.client;
-        let Behaviour { answer, faults, .. } = &self.servers[link.server].behaviour;
-        let close_delay = faults.close_delay;
+        let answer = &self.servers[link.server].behaviour.answer;
         let (bytes, end) = match decision.action {
             Action::Reply(status) => {
                 let bytes = answer.render(status, head_request, decision.announce);
@@ -439,13 +454,7 @@ impl SimBackend {
             }
             Action::Drop | Action::Ignore => (Vec::new(), None),
         };
-        if end.is_some() {
-            link.state = LinkState::Closed;
-        }
-        self.send_to_conn(at, client, Message::Data(bytes));
-        if let Some(end) = end {
-            self.send_to_conn(at + close_delay, client, end);
-        }
+        self.respond(at, index, bytes, end);
     }
 
     fn send_more_head(&mut self, at: Nanos, index: usize, stream: u32) {

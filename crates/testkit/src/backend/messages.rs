@@ -5,7 +5,7 @@ use plimsoll_core::Nanos;
 use super::{GARBAGE, Happening, Message, SimBackend};
 use crate::protocol::{Exchange, Order, Saying};
 use crate::server::{Decision, LinkState};
-use crate::truth::{Action, Truth};
+use crate::truth::Action;
 
 /// Answers of which a server's decision chooses one.
 #[derive(Debug)]
@@ -23,34 +23,22 @@ impl SimBackend {
         let Some(protocol) = &mut link.protocol else { return };
         let mut orders = Vec::new();
         let is_sound = protocol.receive(&mut link.inbox, &mut orders).is_ok();
-        if link.state == LinkState::Silent && !is_sound {
-            return;
-        }
         for order in orders {
             match order {
                 Order::Answer(exchange) => self.decide_on_message(at, index, exchange),
                 Order::Say(saying) => self.volunteer(at, index, saying),
             }
         }
-        if !is_sound {
+        if !is_sound && self.links[index].state == LinkState::Open {
             self.volunteer(at, index, Saying::End);
         }
     }
 
     fn decide_on_message(&mut self, at: Nanos, index: usize, exchange: Exchange) {
         let link = &mut self.links[index];
-        let (number, conn) = (link.received, link.serial);
         let decision = self.servers[link.server].decide(link, at, false);
         let Exchange { request, answer, refusal, then } = exchange;
-        let entry = self.truth.push(Truth {
-            world: self.world,
-            conn,
-            index: number,
-            received: at,
-            replied: None,
-            action: decision.action,
-            request: if self.options.keep_requests { request } else { Vec::new() },
-        });
+        let entry = self.note_request(at, index, decision.action, request);
         if !matches!(decision.action, Action::Ignore | Action::Drop) {
             let answers = Answers { good: answer, refusal, then };
             self.timeline
@@ -67,7 +55,7 @@ impl SimBackend {
         entry: usize,
         answers: Answers,
     ) {
-        let link = &mut self.links[index];
+        let link = &self.links[index];
         if matches!(link.state, LinkState::Gone | LinkState::Closed) {
             return;
         }
@@ -88,17 +76,9 @@ impl SimBackend {
             Action::Close | Action::Refuse | Action::Truncate => Some(Message::Fin),
             _ => decision.close.then_some(Message::Fin),
         };
-        if end.is_some() {
-            link.state = LinkState::Closed;
-        }
-        let client = link.client;
-        let delay = self.servers[link.server].behaviour.faults.close_delay;
-        self.send_to_conn(at, client, Message::Data(bytes));
+        self.respond(at, index, bytes, end);
         for (after, saying) in then.into_iter().filter(|_| is_good) {
             self.timeline.push(at + after, Happening::Volunteer { link: index, saying });
-        }
-        if let Some(end) = end {
-            self.send_to_conn(at + delay, client, end);
         }
     }
 

@@ -5,7 +5,7 @@ use plimsoll_core::Nanos;
 use super::{ENDLESS_PERIOD, GARBAGE, Happening, Message, SimBackend};
 use crate::http2::{Heard, Http2, INTERNAL_ERROR, NO_ERROR, PREFACE, REFUSED_STREAM};
 use crate::server::{Decision, Farewell, LinkState, advance};
-use crate::truth::{Action, Truth};
+use crate::truth::Action;
 
 impl SimBackend {
     /// Returns `true` if a link speaks HTTP/2, or may be about to: its first bytes are the preface or the
@@ -37,7 +37,7 @@ impl SimBackend {
                 Heard::Request { stream, head_request, text } => {
                     let link = &mut self.links[index];
                     let decision = self.servers[link.server].decide_stream(link, at);
-                    let entry = self.note_stream(at, index, decision.action, text);
+                    let entry = self.note_request(at, index, decision.action, text);
                     if !matches!(decision.action, Action::Ignore | Action::Drop) || decision.close {
                         let act =
                             Happening::ActOnStream { link: index, stream, decision, head_request, entry };
@@ -46,12 +46,12 @@ impl SimBackend {
                 }
                 Heard::Refused => {
                     self.links[index].received += 1;
-                    let entry = self.note_stream(at, index, Action::Refuse, Vec::new());
+                    let entry = self.note_request(at, index, Action::Refuse, Vec::new());
                     self.truth.note_reply(self.world, entry, at);
                 }
                 Heard::Breach(code) => {
                     self.links[index].received += 1;
-                    let entry = self.note_stream(at, index, Action::Reject, Vec::new());
+                    let entry = self.note_request(at, index, Action::Reject, Vec::new());
                     self.truth.note_reply(self.world, entry, at);
                     self.end_http2(at, index, 0, code);
                     return;
@@ -66,20 +66,6 @@ impl SimBackend {
         } else {
             self.say(at, index);
         }
-    }
-
-    /// Logs the request that a link received last.
-    fn note_stream(&mut self, at: Nanos, index: usize, action: Action, text: Vec<u8>) -> usize {
-        let link = &self.links[index];
-        self.truth.push(Truth {
-            world: self.world,
-            conn: link.serial,
-            index: link.received - 1,
-            received: at,
-            replied: None,
-            action,
-            request: if self.options.keep_requests { text } else { Vec::new() },
-        })
     }
 
     /// A server carries out its decision about a stream, unless the connection has ended meanwhile, or the

@@ -6,6 +6,7 @@ use super::{
     Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Load, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
     flooded, held, kept, once,
 };
+use crate::protocol::cache::{error, frame};
 
 /// The kinds of replies.
 const PONG: u8 = 0;
@@ -34,19 +35,9 @@ fn command(load: Load<'_>) -> String {
     )
 }
 
-/// A frame of this content.
-fn frame(content: &[u8]) -> Vec<u8> {
-    [&(content.len() as u32).to_be_bytes()[..], content].concat()
-}
-
 /// The content of a reply with a value.
 fn value(value: &[u8]) -> Vec<u8> {
     [&[VALUE], &(value.len() as u32).to_be_bytes()[..], value].concat()
-}
-
-/// The content of a reply with an error.
-fn error(text: &[u8]) -> Vec<u8> {
-    [&[ERROR], &(text.len() as u32).to_be_bytes()[..], text].concat()
 }
 
 fn cases() -> Vec<Case> {

@@ -65,11 +65,13 @@ impl SimProtocol for Cache {
     }
 }
 
-fn frame(content: &[u8]) -> Vec<u8> {
+/// A frame of this content.
+pub(crate) fn frame(content: &[u8]) -> Vec<u8> {
     [&(content.len() as u32).to_be_bytes()[..], content].concat()
 }
 
-fn error(text: &[u8]) -> Vec<u8> {
+/// The content of a reply with an error.
+pub(crate) fn error(text: &[u8]) -> Vec<u8> {
     [&[4], &(text.len() as u32).to_be_bytes()[..], text].concat()
 }
 
