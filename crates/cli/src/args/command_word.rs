@@ -88,7 +88,7 @@ impl Words<'_> {
         })
     }
 
-    /// What h2loadrunner and h2load do otherwise by a command line like this.
+    /// Notes on what h2loadrunner and h2load do differently with this command line.
     fn habits_of_h2loadrunner(&self) -> Vec<String> {
         let is_crud = self.0.iter().any(|word| word.starts_with("--crud-"));
         let others = ["--http2", "--http2-prior-knowledge", "--http1.1", "--h2loadrunner", "--alpn"];
@@ -141,21 +141,20 @@ pub(crate) fn habits(args: &[OsString]) -> Vec<String> {
     of_h2loadrunner.into_iter().chain(habit(&words)).collect()
 }
 
+/// The note about a flag of any other tool; `None` if there is none.
 fn habit(words: &Words<'_>) -> Option<String> {
     let command = words.0.get(1)?;
-    let value = |short: &str, long: &str| words.value(short, long);
-    let typed = |flag: &str| words.has(flag);
-    let connections = value("-c", "--connections");
+    let connections = words.value("-c", "--connections");
     let is_of_arc = || {
         let is_demo = words.0.get(2).is_some_and(|kind| kind == "demo");
-        (typed("--rps") || typed("--token")) && !typed("--preset") && !is_demo
+        (words.has("--rps") || words.has("--token")) && !words.has("--preset") && !is_demo
     };
     let note = match &**command {
-        "run" if value("-z", "").is_some() && connections.is_none() && !typed("--users") => {
+        "run" if words.value("-z", "").is_some() && connections.is_none() && !words.has("--users") => {
             "hey and oha have 50 connections where -c is not given, and Plimsoll 64: -c 50"
         }
         "run" => {
-            let (rate, connections) = (value("-q", "")?, connections?);
+            let (rate, connections) = (words.value("-q", "")?, connections?);
             let each: u64 = rate.parse().ok()?;
             let all = each.checked_mul(connections.parse().ok().filter(|connections| *connections > 1)?)?;
             return Some(format!(
@@ -174,7 +173,7 @@ fn habit(words: &Words<'_>) -> Option<String> {
              workers, gzip, and a database for each kind"
         }
         // The rate of `ingest` has this name, too.
-        command if command != "ingest" && workload::NAMES.contains(&command) && typed("--rps") => {
+        command if command != "ingest" && workload::NAMES.contains(&command) && words.has("--rps") => {
             "--rps is the rate of each connection, as h2loadrunner's; that of all is --rate"
         }
         _ => return None,

@@ -2,15 +2,13 @@
 
 mod cache_constants;
 mod hey;
-mod shell_line;
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use clap::CommandFactory as _;
 use plimsoll_plan::Problem;
-
-use shell_line::line;
+use plimsoll_report::result::shell_line;
 
 use crate::args::cli::Cli;
 use crate::args::workload::{self, OtherProgram, bench_variables};
@@ -81,7 +79,10 @@ fn of_other(other: &OtherProgram, typed: &[String]) -> String {
     }
     let (typed, _) = cache_constants::translated(typed);
     let differs = differs(&typed);
-    format!("{whose} is `{command} {}` here, and `{command} --help` has its flags{differs}", line(&typed))
+    format!(
+        "{whose} is `{command} {}` here, and `{command} --help` has its flags{differs}",
+        shell_line(&typed)
+    )
 }
 
 /// Hint for a program that Cargo would build and run: by its name, or by the flags behind `--`.

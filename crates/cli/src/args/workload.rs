@@ -29,7 +29,7 @@ use crate::args::workload::websocket::{WebSocketArgs, WebSocketServiceArgs};
 pub(crate) struct OtherProgram {
     /// Names without an ending, with `-` for `_`.
     pub(crate) names: &'static [&'static str],
-    /// Whose it is, in a sentence.
+    /// Name of the program with its owner, as a sentence begins with it.
     pub(crate) whose: &'static str,
     /// The command that has its load.
     pub(crate) command: &'static str,
@@ -85,13 +85,14 @@ pub(crate) const OF_OTHERS: [OtherProgram; 12] = {
     ]
 };
 
-/// What the program that a command stands for does otherwise, for a command line with these words; `None` if
-/// the line says all of it itself, or there is nothing to say.
+/// Differences between a ready-made load and the program that it replaces, for a command line with these
+/// words; `None` if there are none, or the line sets each of them itself.
 pub(crate) fn differences(command: &str, words: &[impl AsRef<str>]) -> Option<String> {
     if command == "canister" { canister::differences(words) } else { None }
 }
 
-/// Returns `true` for words that the program that a command stands for has, and no other load in this form.
+/// Returns `true` if some of the words are flags that only the program which a command replaces has in this
+/// form.
 pub(crate) fn is_of_other(command: &str, words: &[impl AsRef<str>]) -> bool {
     command == "canister" && words.iter().any(|word| canister::is_of_other(word.as_ref()))
 }

@@ -51,7 +51,7 @@ fn given(name: &str) -> bool {
 
 /// The variables among these that are set.
 pub(crate) fn set_among<'n>(names: &[&'n str]) -> Vec<&'n str> {
-    names.iter().copied().filter(|name| std::env::var_os(name).is_some()).collect()
+    values_among(names).into_iter().map(|(name, _)| name).collect()
 }
 
 /// The variables among these that are set, with their values.

@@ -305,8 +305,8 @@ impl Run {
     }
 }
 
-/// Arguments as a shell takes them.
-pub(crate) fn shell_line(args: &[String]) -> String {
+/// Arguments as a shell takes them: pasted there, they are the same arguments.
+pub fn shell_line(args: &[String]) -> String {
     // Arguments of a process have no NUL, the only thing that cannot be quoted.
     shlex::try_join(args.iter().map(String::as_str)).unwrap_or_else(|_| args.join(" "))
 }

@@ -403,7 +403,7 @@ impl Replay<'_> {
                 self.contradict(&format!("trials/{number}/run/record"), reason);
             }
             let length = search.length(&next);
-            let is_early = record.duration + shortest_interval(record) < length;
+            let is_early = record.duration + longest_interval(record) < length;
             if is_early && !search.was_clear(&next, &trial.counts) {
                 let place = format!("trials/{number}/run/record/duration");
                 let length = Value::from(format!("{:?} of {length:?}", record.duration));
@@ -420,8 +420,8 @@ impl Replay<'_> {
     }
 }
 
-/// Length of an interval of a trial.
-fn shortest_interval(record: &RunRecord) -> Nanos {
+/// Length of the longest interval of a trial's load.
+fn longest_interval(record: &RunRecord) -> Nanos {
     let load = record.intervals.iter().filter(|interval| !interval.drain);
     load.map(|interval| interval.length).max().unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use plimsoll_plan::Problem;
 
-use super::shell_line::line;
+use plimsoll_report::result::shell_line;
 
 /// The constants, each with the flag of `plimsoll cache` for it.
 const CONSTANTS: [(&str, &str); 6] = [
@@ -56,6 +56,6 @@ pub(super) fn problem(words: &[String]) -> Option<Problem> {
     let (are, constants) = if names.len() > 1 { ("are", "constants") } else { ("is", "a constant") };
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let problem = Problem::new(format!("{} {are} {constants} of Carbon's load test", names.join(", ")));
-    let command = format!("plimsoll {command} {}", line(&translated));
+    let command = format!("plimsoll {command} {}", shell_line(&translated));
     Some(problem.with_hint(format!("write `{}`", command.trim_end())))
 }

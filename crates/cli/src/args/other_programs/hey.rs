@@ -1,8 +1,8 @@
 //! hey's command line, as one of this program.
 
-use super::shell_line::line;
+use plimsoll_report::result::shell_line;
 
-/// What becomes of a flag of hey with a value.
+/// Translates a flag of hey that has a value; `None` if it has no counterpart here.
 fn with_value(flag: &str, value: &str) -> Option<Vec<String>> {
     let pair = |flag: &str, value: String| Some(vec![flag.to_owned(), value]);
     match flag {
@@ -22,7 +22,7 @@ fn with_value(flag: &str, value: &str) -> Option<Vec<String>> {
     }
 }
 
-/// What becomes of a flag of hey without a value.
+/// Translates a flag of hey that has no value; `None` if there is no such flag.
 fn alone(flag: &str) -> Option<Vec<String>> {
     let words: &[&str] = match flag {
         "-h2" => &["--http2"],
@@ -72,5 +72,5 @@ pub(super) fn command(typed: &[String]) -> String {
         true => String::new(),
         false => format!(", without {}", unknown.join(", ")),
     };
-    format!("hey is `plimsoll {}` here{left_out}", line(&all))
+    format!("hey is `plimsoll {}` here{left_out}", shell_line(&all))
 }

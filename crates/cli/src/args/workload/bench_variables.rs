@@ -1,17 +1,17 @@
-//! Variables of Lithair's bench script, which nothing here reads: what is written in their place.
+//! Variables of Lithair's bench script, which Plimsoll does not read, and the flags that take their place.
 
 use crate::base::environment;
 
-/// A variable, and the flags that are written in its place.
+/// A variable, and the flags that take its place.
 struct Variable {
     name: &'static str,
-    /// Those of `plimsoll crud`, for a value; `None` if it has none.
+    /// Makes flags of `plimsoll crud` from a value; `None` if there are none for it.
     of_crud: fn(&str) -> Option<String>,
-    /// Those of `plimsoll cluster run`, likewise.
+    /// Makes flags of `plimsoll cluster run` from a value; `None` if there are none for it.
     of_cluster: fn(&str) -> Option<String>,
 }
 
-/// Those of a script that starts one node or three, and its generator once for each.
+/// Variables of Lithair's bench script, which starts one node or three, and a generator for each node.
 const VARIABLES: [Variable; 17] = [
     Variable::new("LOADGEN_MODE", |mode| flag("--mode", mode), nothing),
     Variable::new(
