@@ -25,8 +25,8 @@ pub(crate) struct Session {
     pub(crate) failed: bool,
     /// Set if nothing comes after its requests that are under way.
     pub(crate) stops: bool,
-    /// The connection of its last request: the next one goes there, too, if it can.
-    pub(crate) seat: Option<Seat>,
+    /// The connection of its last answer from each pool: its next request to the pool goes there, if it can.
+    pub(crate) last_connections: Vec<LastConnection>,
     /// The WebSocket that belongs to it.
     pub(crate) link: Option<ConnId>,
     /// Error that ended its last connection; `None` if the session closed it.
@@ -35,13 +35,28 @@ pub(crate) struct Session {
     pub(crate) state: State,
 }
 
-/// The connection that an iteration had its last answer on. It may have ended since.
+/// The connection on which an iteration had its last answer from a pool. It may have ended since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
-    pub(crate) connection: ConnId,
+pub(crate) struct LastConnection {
+    pub(crate) id: ConnId,
     pub(crate) pool: u32,
     /// The address of the pool that the connection is to.
     pub(crate) target_address: u32,
+}
+
+impl Session {
+    /// Notes the connection of an answer.
+    pub(crate) fn note_connection(&mut self, last: LastConnection) {
+        match self.last_connections.iter_mut().find(|known| known.pool == last.pool) {
+            Some(known) => *known = last,
+            None => self.last_connections.push(last),
+        }
+    }
+
+    /// The connection of its last answer from a pool; `None` before the first.
+    pub(crate) fn last_connection(&self, pool: u32) -> Option<LastConnection> {
+        self.last_connections.iter().copied().find(|last| last.pool == pool)
+    }
 }
 
 /// The sessions of one worker. Ended ones are used again with their memory, the last one first: a user of the
@@ -70,7 +85,7 @@ impl Sessions {
         let number = self.free.pop().unwrap_or_else(|| {
             let state = State::new(self.variables);
             let (outstanding, failed, stops) = (0, false, false);
-            let (seat, link, lost) = (None, None, None);
+            let (last_connections, link, lost) = (Vec::new(), None, None);
             self.all.push(Session {
                 scenario,
                 home,
@@ -80,7 +95,7 @@ impl Sessions {
                 outstanding,
                 failed,
                 stops,
-                seat,
+                last_connections,
                 link,
                 lost,
                 state,
@@ -92,7 +107,8 @@ impl Sessions {
         (session.scenario, session.home, session.index) = (scenario, home, index);
         (session.begun, session.measured, session.outstanding) = (begun, measured, 0);
         (session.failed, session.stops) = (false, false);
-        (session.seat, session.link, session.lost) = (None, None, None);
+        session.last_connections.clear();
+        (session.link, session.lost) = (None, None);
         number
     }
 

@@ -16,7 +16,7 @@ use super::routing::NoWay;
 use crate::capture::Detour;
 use crate::connection::{Client, Reply, State};
 use crate::request::{AT_SEND, InFlight, Intent};
-use crate::session::Seat;
+use crate::session::LastConnection;
 
 /// A redirect that was answered.
 struct Redirect {
@@ -64,7 +64,7 @@ impl<B: Backend> Worker<'_, B> {
         let connections = &self.plan.connections;
         let closes = !reply.keep_alive || !connections.keep_alive;
         let usable = conn.state == State::Open && !closes && !conn.is_spent(connections.max_requests);
-        let (connection, pool, target_address) = (conn.id, conn.pool, conn.target_address);
+        let (id, pool, target_address) = (conn.id, conn.pool, conn.target_address);
         if !usable {
             if conn.requests.is_empty() {
                 self.release(slot, Some(Close::Now));
@@ -121,7 +121,7 @@ impl<B: Backend> Worker<'_, B> {
             Fate::Over => true,
             Fate::GoesOn => {
                 if let Some(session) = self.iterations.sessions.get_mut(request.session) {
-                    session.seat = Some(Seat { connection, pool, target_address });
+                    session.note_connection(LastConnection { id, pool, target_address });
                 }
                 let due = self.due_after(at);
                 self.proceed(request.session, pool, slot_if_usable, due) != IterationState::UnderWay

@@ -9,6 +9,7 @@ use super::Worker;
 use super::iterations::Turn;
 use super::routing::NoWay;
 use crate::request::{AT_SEND, InFlight, new_request};
+use crate::session::LastConnection;
 
 /// When the next request of an iteration is due.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,15 @@ pub(super) struct NextDue {
     pub(super) since: Nanos,
     /// `true` if its iteration begins with it.
     pub(super) begins: bool,
+}
+
+/// The connection that a request goes on if that has room.
+#[derive(Clone, Copy, Debug)]
+enum Preference {
+    /// That of the last answer that its iteration had from the server: the one given, if it is to the server.
+    Same(Option<u32>),
+    /// The one that has been idle for longest, since the request goes beside others of its iteration.
+    Any,
 }
 
 /// State of an iteration after it was asked to go on.
@@ -115,11 +125,12 @@ impl<B: Backend> Worker<'_, B> {
                 return IterationState::Over;
             }
             session.outstanding = steps.len() as u32;
-            let mut slot = slot;
+            let mut preference = Preference::Same(slot);
             let mut has_arrival = due.begins || !self.iterations.paces_requests;
             for step in steps {
                 if has_arrival {
-                    self.send_step(number, step, pool, slot.take(), due, measured);
+                    let preference = std::mem::replace(&mut preference, Preference::Any);
+                    self.send_step(number, step, pool, preference, due, measured);
                 } else {
                     self.iterations.queue_turn(scenario, Turn { session: number, step, pool });
                 }
@@ -133,14 +144,16 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn send_turn(&mut self, turn: Turn, intended: Nanos, measured: bool) {
         let Turn { session, step, pool } = turn;
         let due = NextDue { intended, ready: Nanos::MAX, since: intended, begins: false };
-        let slot = self.seat_of(session);
-        self.send_step(session, step, pool, slot, due, measured);
+        self.send_step(session, step, pool, Preference::Same(None), due, measured);
     }
 
-    /// The connection of an iteration's last answer, if it lives.
-    fn seat_of(&self, number: u32) -> Option<u32> {
-        let connection = self.iterations.sessions.get(number)?.seat?.connection;
-        self.lives(connection).then(|| connection.slot() as u32)
+    /// The connection that the next request of an iteration to a pool wants; `None` for any.
+    fn wanted(&self, preference: Preference, number: u32, pool: u32) -> Option<u32> {
+        let Preference::Same(slot) = preference else { return None };
+        slot.filter(|slot| self.conns[*slot as usize].pool == pool).or_else(|| {
+            let LastConnection { id, .. } = self.iterations.sessions.get(number)?.last_connection(pool)?;
+            self.lives(id).then(|| id.slot() as u32)
+        })
     }
 
     /// Starts the request of one step of an iteration.
@@ -149,7 +162,7 @@ impl<B: Backend> Worker<'_, B> {
         number: u32,
         step: u32,
         pool: u32,
-        slot: Option<u32>,
+        preference: Preference,
         due: NextDue,
         measured: bool,
     ) {
@@ -163,26 +176,27 @@ impl<B: Backend> Worker<'_, B> {
             return self.send_on_websocket(action, next_pool, &mut request, due.ready);
         }
         if self.plan.steps[step as usize].away.is_some() {
-            self.send_by_url(next_pool, slot, &mut request, due.ready);
+            self.send_by_url(next_pool, preference, &mut request, due.ready);
             return;
         }
-        let slot = slot.filter(|slot| self.conns[*slot as usize].pool == next_pool);
+        let slot = self.wanted(preference, number, next_pool);
         self.place(next_pool, slot, &mut request, due.ready, self.clock.now);
     }
 
-    /// The same for a step whose URL may be that of another server than its target, whose pool is `home`.
+    /// Starts the request of a step whose URL may be that of another server than its target, whose pool is
+    /// `home`.
     #[inline(never)]
-    fn send_by_url(&mut self, home: u32, slot: Option<u32>, request: &mut InFlight, ready: Nanos) {
+    fn send_by_url(&mut self, home: u32, preference: Preference, request: &mut InFlight, ready: Nanos) {
         let way = self.pool_by_url(request, home);
         let now = self.clock.now;
         match way {
-            Ok(there) if slot.is_some_and(|slot| self.conns[slot as usize].pool == there) => {
-                self.place(there, slot, request, ready, now);
-            }
-            Ok(there) => {
-                self.count_started(request);
-                self.seat_dynamic_origins(there, request, ready, now);
-            }
+            Ok(there) => match self.wanted(preference, request.session, there) {
+                Some(slot) => self.place(there, Some(slot), request, ready, now),
+                None => {
+                    self.count_started(request);
+                    self.seat_dynamic_origins(there, request, ready, now);
+                }
+            },
             Err(NoWay { class, reason }) => {
                 self.count_started(request);
                 self.fail_unrouted(home, request, class, &reason);
@@ -224,8 +238,7 @@ impl<B: Backend> Worker<'_, B> {
             };
             // Its own think time scheduled this request: being late is the generator's fault.
             let due = NextDue { intended: at, ready: Nanos::MAX, since: at, begins: false };
-            let slot = self.seat_of(number);
-            let over = self.proceed(number, home, slot, due) == IterationState::Over;
+            let over = self.proceed(number, home, None, due) == IterationState::Over;
             if over && matches!(self.plan.load, Load::Closed) {
                 // The user has waited already.
                 self.users.retry(now, home);

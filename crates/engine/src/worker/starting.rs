@@ -10,7 +10,7 @@ use super::proceeding::{IterationState, NextDue};
 use super::{LONGEST_WAIT, Worker};
 use crate::connection::{Conn, State};
 use crate::request::{AT_SEND, InFlight, new_request};
-use crate::session::Seat;
+use crate::session::LastConnection;
 use crate::target_pool::TargetPool;
 
 /// An iteration that is to be begun.
@@ -525,8 +525,9 @@ impl<B: Backend> Worker<'_, B> {
     /// `false` if there was none, or if it takes no connections.
     #[cold]
     fn seat_at_member(&mut self, pool: u32, request: &mut InFlight, ready: Nanos, now: Nanos) -> bool {
-        let seat = self.iterations.sessions.get(request.session).and_then(|session| session.seat);
-        let Some(Seat { target_address, .. }) = seat.filter(|seat| seat.pool == pool) else { return false };
+        let session = self.iterations.sessions.get(request.session);
+        let last = session.and_then(|session| session.last_connection(pool));
+        let Some(LastConnection { target_address, .. }) = last else { return false };
         let TargetPool { available, target_addresses, .. } = &self.pools[pool as usize];
         let member = target_addresses.member(target_address);
         let is_sound = target_addresses.is_sound(target_address);

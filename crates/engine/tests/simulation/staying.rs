@@ -23,19 +23,21 @@ fn second() -> Endpoint {
 fn carry_out(settings: &str, think: &str, behaviour: &Behaviour, both: bool) -> (RunRecord, Vec<Truth>) {
     let says =
         |id: u32| Behaviour { answer: Answer::with_body(format!("{{\"id\": {id}}}")), ..behaviour.clone() };
-    let servers = vec![(server(), says(1)), (second(), says(2))];
+    let elsewhere = Endpoint::Tcp(([127, 0, 0, 3], 80).into());
+    let servers = vec![(server(), says(1)), (second(), says(2)), (elsewhere.clone(), says(3))];
     let share = if both { ", share: [other.test]" } else { "" };
     let steps = STEPS.replace("THINK", think);
     let text = format!(
-        "run: {{{settings}}}\ntargets: {{api: {{url: http://sim.test{share}}}}}\nscenarios: [{{steps: {steps}}}]"
+        "run: {{{settings}}}\ntargets: {{api: {{url: http://sim.test{share}}}, rest: http://rest.test}}\n\
+         scenarios: [{{target: api, steps: {steps}}}]"
     );
     let at = |endpoint, member| TargetAddress { endpoint, tunnel: None, member };
     let mut addresses = vec![at(server(), 0)];
     addresses.extend(both.then(|| at(second(), 1)));
-    let addresses: Arc<[TargetAddress]> = addresses.into();
+    let addresses: [Arc<[TargetAddress]>; 2] = [addresses.into(), vec![at(elsewhere, 0)].into()];
     let open = SimOpen::new(SimOptions { servers, keep_requests: true, ..SimOptions::default() });
     let backends = Backends::of(open.clone());
-    let record = run(&of_text(text), &backends, &[addresses], &Control::default(), &mut |_| {});
+    let record = run(&of_text(text), &backends, &addresses, &Control::default(), &mut |_| {});
     (record.expect("the run ends"), open.truth().entries())
 }
 
@@ -61,7 +63,7 @@ fn an_iteration_stays_with_its_server() {
     for load in ["rate: 100, rate_of: requests", "rate: 30", "connections: 7"] {
         // Over HTTP/2 a server that goes away leaves requests that are sent again once only.
         for (protocol, faults) in [("", &Faults::default()), ("", &closing), (http2, &Faults::default())] {
-            for think in ["", "{think: 20ms}, "] {
+            for think in ["", "{think: 20ms}, ", "{get: /x, target: rest}, "] {
                 for both in [false, true] {
                     let settings = format!("{load}, duration: 2s, threads: 2{protocol}");
                     let (record, entries) = carry_out(&settings, think, &own(faults), both);
@@ -72,6 +74,9 @@ fn an_iteration_stays_with_its_server() {
                     let mut connections: BTreeMap<String, BTreeSet<(u32, u64)>> = BTreeMap::new();
                     for entry in &entries {
                         let (path, host) = read(&entry.request);
+                        if path[0] == "x" {
+                            continue;
+                        }
                         let connection = (entry.world, entry.conn);
                         connections.entry(path[1].clone()).or_default().insert(connection);
                         servers.entry(path[1].clone()).or_default().insert(host);
