@@ -217,7 +217,8 @@ impl Interleaving {
         Self { comparison: self.comparison.dealing(requests), ..self }
     }
 
-    /// Takes the next interval of the run as a block, while it still has its steps. The warm-up is no block.
+    /// Takes the next interval of the run as a block, while it still has its steps. The warm-up is no block, and
+    /// what ends in the drain belongs to the last one.
     pub fn add(&mut self, interval: &Interval) {
         let totals = [false, true].map(|of_b| {
             let mut total = Tally::default();
@@ -257,7 +258,10 @@ impl Interleaving {
         for (last, side) in self.last_answers.iter_mut().zip([&a, &b]) {
             last.add(side, self.measured_s);
         }
-        self.comparison.add(Block { a, b });
+        match interval.drain {
+            true => self.comparison.extend_last(Block { a, b }),
+            false => self.comparison.add(Block { a, b }),
+        }
     }
 
     /// The number of blocks so far.

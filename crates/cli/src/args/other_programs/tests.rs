@@ -25,7 +25,7 @@ fn other_programs_and_their_scripts_are_known_by_name() {
         ("hey -z 20s -m GET http://localhost:8080", "`plimsoll http://localhost:8080 -z 20s -X GET -c 50`"),
         (
             "hey -n 10 -c 5 -q 3 -T a/b -d x=1 http://a",
-            "`plimsoll http://a -n 10 -H 'Content-Type: a/b' -b x=1 -c 5 -q 15`",
+            "`plimsoll http://a -n 10 -H 'Content-Type: a/b' -b 'x=1' -c 5 -q 15`",
         ),
         ("hey -h2 -cpus 2 -disable-keepalive http://a", "-H 'Connection: close'"),
         ("hey", "`plimsoll URL -n 200 -c 50`"),
