@@ -17,6 +17,10 @@ Exit codes:
   5 undecided, with --strict
   130/143 interrupted, the result so far was written";
 
+/// Help on the length of a run that ends once it has an answer.
+pub(crate) const LONGEST_COMPARISON: &str =
+    "Longest measured part: it ends as soon as all figures have an answer [default: 2m]";
+
 const USAGE: &str = "plimsoll ab [OPTIONS] <URL_A> <URL_B>\n       \
     plimsoll ab [OPTIONS] <A.yaml> <B.yaml>\n       \
     plimsoll ab [OPTIONS] <PLAN WITH TWO SCENARIOS>";

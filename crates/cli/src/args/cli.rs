@@ -5,11 +5,11 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::args::ab::{AB_HELP, AbArgs};
+use crate::args::ab::{AB_HELP, AbArgs, LONGEST_COMPARISON};
 use crate::args::calibrate::CalibrateArgs;
 use crate::args::compare::{CompareArgs, HistoryArgs};
 use crate::args::document::DocumentArgs;
-use crate::args::find::{FindArgs, of_trials};
+use crate::args::find::{CONNECTIONS_OF_TRIALS, FindArgs, of_trials};
 use crate::args::fleet_command::{AgentArgs, FleetArgs};
 use crate::args::help::ROOT_HELP;
 use crate::args::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
@@ -83,6 +83,7 @@ pub(crate) enum Command {
     #[command(after_long_help = FIND_HELP)]
     #[command(mut_arg("output", of_searches), mut_arg("long", |flag| flag.hide(true)))]
     #[command(mut_arg("duration", of_trials), mut_arg("rate", |flag| flag.hide(true)))]
+    #[command(mut_arg("connections", |flag| flag.help(CONNECTIONS_OF_TRIALS).long_help(CONNECTIONS_OF_TRIALS)))]
     #[command(mut_arg("stages", |flag| flag.hide(true)), mut_arg("rps", |flag| flag.hide(true)))]
     #[command(mut_arg("users", |flag| flag.hide_short_help(true)))]
     #[command(mut_arg("iterations", |flag| flag.hide_short_help(true)))]
@@ -151,7 +152,7 @@ pub(crate) enum Command {
     /// The intervals of the changes may be looked at at any time: with a probability of 95 %, they hold the
     /// truth at all times of a run. The same: the interval lies within what does not matter (--effect).
     /// Slower or faster: it does not hold zero. Undecided: it holds zero and changes that matter.
-    #[command(after_long_help = AB_HELP)]
+    #[command(after_long_help = AB_HELP, mut_arg("duration", |flag| flag.help(LONGEST_COMPARISON).long_help(LONGEST_COMPARISON)))]
     Ab(Box<AbArgs>),
     /// Show a figure over many runs, and when it changed
     ///

@@ -85,6 +85,10 @@ struct SearchArgs {
     max_time: Option<String>,
 }
 
+/// Help on the number of connections, where rates are tried.
+pub(crate) const CONNECTIONS_OF_TRIALS: &str =
+    "Connections [default: as many as a rate needs; with --sweep of another setting 64]";
+
 /// The length of a run, where it is that of trials.
 pub(crate) fn of_trials(flag: Arg) -> Arg {
     let help = "Length of the shortest trial, or of each level of a sweep [default: 2s]";

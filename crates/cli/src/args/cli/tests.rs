@@ -77,6 +77,26 @@ fn help_and_version_are_words_as_well() {
     assert_eq!(rewritten(&["version"]).unwrap(), ["--version"]);
 }
 
+/// Symptom: `ab -h` said `[default: 10s]` of a run of two minutes, and `find -h` spoke of `--rate`, which it
+/// refuses.
+#[test]
+fn help_of_a_command_has_its_own_defaults() {
+    for (command, flag, says) in [
+        ("run", "duration", "[default: 10s]"),
+        ("find", "duration", "[default: 2s]"),
+        ("ab", "duration", "[default: 2m]"),
+        ("run", "connections", "with --rate: as many as needed"),
+        ("find", "connections", "as many as a rate needs"),
+    ] {
+        let cli = Cli::command();
+        let command = cli.find_subcommand(command).unwrap();
+        let arg = command.get_arguments().find(|arg| arg.get_id() == flag).unwrap();
+        for help in [arg.get_help(), arg.get_long_help()].into_iter().flatten() {
+            assert!(help.to_string().contains(says), "{} {flag}: {help}", command.get_name());
+        }
+    }
+}
+
 /// Symptom: flags that mean something else in the program that a command line was written for were silent.
 #[test]
 fn habits_of_other_programs_are_told() {
