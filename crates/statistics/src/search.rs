@@ -38,6 +38,8 @@ pub struct Settings {
     pub longest: u32,
     /// Length of the shortest trial in the unit of time of the rates: with them, how many samples it has.
     pub unit: f64,
+    /// Unmeasured time before a shortest trial, as a share of its length.
+    pub lead: f64,
 }
 
 /// Factor between two rates of the ramp.
@@ -62,6 +64,14 @@ const SHARE_ABOVE: f64 = 0.15;
 const SHARE_BELOW: f64 = 0.4;
 /// Length of a trial of the estimation. A short lead-in before each should not take most of the time.
 const BLOCK: u32 = 5;
+/// Length of a trial of the estimation at least, where there is no time for a longer one.
+const SHORTEST_BLOCK: u32 = 3;
+/// Length of a trial below the estimate for a lower end, where there is no time for more.
+const FLOOR: u32 = 2;
+/// Such trials of a search, each at a rate lower than the one before by [`FAR`].
+const FLOORS: u32 = 2;
+/// Part of the time of a search that is kept for the confirmation at most.
+const KEPT: f64 = 1.0 / 3.0;
 /// Length of a trial aside above.
 const BLOCK_ABOVE: u32 = 3;
 /// Samples of a trial of the shortest length that may be bad by the strictest limit.
@@ -72,7 +82,8 @@ const LARGEST_SCALE: u32 = 1_000;
 /// The estimation takes as long at least. An interval that is examined after every trial is narrow by
 /// chance sooner or later: the dispersion of few bursts of bad samples is underestimated more often than not.
 const SHORTEST_ESTIMATION: f64 = 60.0;
-/// A rate next to one that breaks down has to hold for this time to be the lower end by itself.
+/// A rate has to hold for this time to be the lower end by itself, next to one that breaks down or where the
+/// estimation was cut short.
 const SHORTEST_HOLD: f64 = 10.0;
 /// Log-odds beyond those of the limit from which on a rate is no longer near the capacity: at a limit of 1 %
 /// these are shares above 30 %.
@@ -106,7 +117,16 @@ const ACCIDENTS: u32 = 3;
 impl Settings {
     /// A search from a rate upward for conditions with these limits.
     pub const fn new(from: f64, limits: Vec<f64>) -> Self {
-        Self { from, to: f64::INFINITY, precision: 0.05, limits, confidence: 0.95, longest: 300, unit: 2.0 }
+        Self {
+            from,
+            to: f64::INFINITY,
+            precision: 0.05,
+            limits,
+            confidence: 0.95,
+            longest: 300,
+            unit: 2.0,
+            lead: 0.5,
+        }
     }
 
     /// Returns the least number of units of a trial: as many as it takes for enough samples to be bad by the
@@ -282,6 +302,9 @@ pub struct Search {
     refusals: u32,
     descents: u32,
     from_above: Option<f64>,
+    unfitting: Option<[f64; 2]>,
+    /// Trials for a lower end where there was no time for the estimation.
+    floors: u32,
     aim: Aim,
 }
 
@@ -323,6 +346,8 @@ impl Search {
             refusals: 0,
             descents: 0,
             from_above: None,
+            unfitting: None,
+            floors: 0,
             aim: Aim::Try(first),
         }
     }
@@ -364,6 +389,82 @@ impl Search {
             && (matches!(trial.purpose, Purpose::Ramp | Purpose::Bisection) || self.breaks_down(portions))
     }
 
+    /// The next trial of a search that has this much time left of `most`, both in units; `None` if it is over,
+    /// or there is no time for another one.
+    ///
+    /// Time is kept for the confirmation, but no more than a part of `most`. Trials of the estimation and
+    /// after it are shorter where less is left than they would take. Where the estimation has to end without
+    /// a lower end near it, a lower rate is tried, to have one.
+    pub fn next_within(&mut self, left: f64, most: f64) -> Option<Trial> {
+        while let Aim::Try(trial) = self.aim {
+            // Without a trial there is nothing to confirm.
+            let is_free = trial.purpose.is_closing() || self.levels.is_empty();
+            let kept = if is_free { 0.0 } else { self.closing_time().min(KEPT * most) };
+            let wanted = trial.length / trial.scale;
+            let fewest = match trial.purpose {
+                Purpose::Ramp | Purpose::Bisection => wanted,
+                Purpose::Estimation => wanted.min(SHORTEST_BLOCK),
+                Purpose::Confirmation | Purpose::FromAbove => 1,
+            };
+            if let Some(shorter) = self.shortened(trial, left - kept, fewest) {
+                return Some(shorter);
+            }
+            if let Some(floor) = self.floor(left) {
+                self.floors += 1;
+                return Some(floor);
+            }
+            self.unfitting.get_or_insert([self.time_of(trial, fewest), kept]);
+            if trial.purpose.is_closing() {
+                self.end();
+                return None;
+            }
+            self.conclude();
+        }
+        None
+    }
+
+    /// Time of a trial of so many shortest lengths that have enough samples, with what comes before it.
+    fn time_of(&self, trial: Trial, lengths: u32) -> f64 {
+        let before = if trial.after.is_some() { 1.0 } else { 0.0 };
+        (self.settings.lead + before + f64::from(lengths)) * f64::from(trial.scale)
+    }
+
+    /// The trial as long as there is time for, in whole lengths that have enough samples; `None` if these are
+    /// less than `fewest`.
+    fn shortened(&self, trial: Trial, left: f64, fewest: u32) -> Option<Trial> {
+        let lengths = (fewest..=trial.length / trial.scale).rev();
+        // Times are sums of parts of a second.
+        let length = lengths.into_iter().find(|lengths| self.time_of(trial, *lengths) <= left + 1e-6)?;
+        Some(Trial { length: length * trial.scale, ..trial })
+    }
+
+    /// A trial below the estimate, for the rate to be the lower end, if none that was tried near it can be,
+    /// and there is time.
+    fn floor(&self, left: f64) -> Option<Trial> {
+        if self.floors >= FLOORS || self.decided.is_some() {
+            return None;
+        }
+        let breaks = self.levels.iter().find(|level| level.finding == Finding::Breaks)?;
+        let most = self.around().guess.min(breaks.x());
+        let below = f64::from(self.floors + 1) * FAR.ln() + SAME * self.settings.distance();
+        let rate = rounded(most - below, f64::NEG_INFINITY, most);
+        let (low, _) = self.ends(true);
+        let is_near = |low: f64| low.ln() > rate.ln() - SAME * self.settings.distance();
+        if low.is_some_and(is_near) {
+            return None;
+        }
+        let Aim::Try(trial) = self.attempt(rate, FLOOR, Purpose::Bisection) else { return None };
+        // A lower end that there is should be confirmed in any case.
+        let kept = if low.is_some() { self.time_of(trial, 1) } else { 0.0 };
+        self.shortened(trial, left - kept, 1)
+    }
+
+    /// The time that the first trial would have taken for which there was none, and the time that was kept for
+    /// the confirmation, in units; `None` if there was time for all.
+    pub const fn unfitting(&self) -> Option<[f64; 2]> {
+        self.unfitting
+    }
+
     /// The next trial; `None` when the search is over.
     pub const fn next(&self) -> Option<Trial> {
         match self.aim {
@@ -390,12 +491,12 @@ impl Search {
         }
     }
 
-    /// Returns the length of the confirmation in trials of the shortest length, including the trial from
-    /// above and the time before it.
-    pub fn closing_length(&self) -> u32 {
+    /// Time that the confirmation and the trial from above take, in units.
+    fn closing_time(&self) -> f64 {
         let breaks = self.levels.iter().find(|level| level.finding == Finding::Breaks);
         let rate = self.centre.map(f64::exp).or(breaks.map(|level| level.rate)).unwrap_or(f64::INFINITY);
-        (2 * CONFIRMATION + 1) * self.settings.scale(rate)
+        let trials = f64::from(2 * CONFIRMATION + 1) + 2.0 * self.settings.lead;
+        trials * f64::from(self.settings.scale(rate))
     }
 
     /// Takes the outcome of a trial, of whose length the share `carried_out`, 1 at most, has passed when it
@@ -720,9 +821,13 @@ impl Search {
                 level.rate < most
                     && level.finding == Finding::Holds
                     // Short trials begin on an idle server, and hold more than its capacity.
-                    && (!cut_short || self.finding_at(&level.portions, PLAIN) == Finding::Holds)
+                    && (!cut_short
+                        || (self.holds_long(level)
+                            && self.finding_at(&level.portions, PLAIN) == Finding::Holds))
             };
-            let far = |level: &&Level| level.finding == Finding::Holds && level.rate * FAR < most;
+            // Few bad samples at one rate may be chance where its neighbours have many.
+            let guess = self.around().guess.exp();
+            let far = |level: &&Level| level.finding == Finding::Holds && level.rate * FAR < most.min(guess);
             let held = self.levels.iter().rev().find(holds);
             let held = held.or_else(|| self.levels.iter().rev().find(far)).map(|level| level.rate);
             // The next rate that holds may be half of the capacity: the line is more precise if it ends
@@ -737,12 +842,15 @@ impl Search {
     /// was shown to hold for long: ends that need no estimate.
     fn hard_ends(&self) -> Option<(f64, f64)> {
         let high = self.ceiling()?;
-        let holds = |level: &&Level| {
-            let scale = f64::from(self.settings.scale(level.rate));
-            level.finding == Finding::Holds && level.length >= SHORTEST_HOLD * scale
-        };
-        let low = self.levels.iter().rev().filter(|level| level.rate < high).find(holds)?;
+        let low = self.levels.iter().rev().find(|level| level.rate < high && self.holds_long(level))?;
         Some((low.rate, high))
+    }
+
+    /// Returns `true` if a rate was shown to hold, and for long: a queue near its capacity has few bursts of
+    /// bad samples, and may have none for many times as long as it remembers.
+    fn holds_long(&self, level: &Level) -> bool {
+        let scale = f64::from(self.settings.scale(level.rate));
+        level.finding == Finding::Holds && level.length >= SHORTEST_HOLD * scale
     }
 
     /// The lowest rate that breaks down, or that the generator cannot apply.

@@ -79,7 +79,7 @@ struct SearchArgs {
     precision: Option<String>,
     /// End the search after this time, with its result so far [default: 2m]
     ///
-    /// Two minutes find the capacity of a server of some 1,000/s to about 10 %, six to 5 %; one of 100/s
+    /// Two minutes find the capacity of a server of some 1,000/s to 10 to 25 %, six to 5 %; one of 100/s
     /// takes ten times as long.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     max_time: Option<String>,

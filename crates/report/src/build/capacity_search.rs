@@ -52,8 +52,6 @@ pub struct CapacitySearch {
     trials: Vec<TrialResult>,
     /// The rate of the last confirmation that contradicted the lower end, and how.
     contradiction: Option<(f64, String)>,
-    /// Length of the first trial for which there was no time, and the time that was kept for closing trials.
-    unfitting: Option<[Nanos; 2]>,
 }
 
 impl CapacitySearch {
@@ -64,9 +62,10 @@ impl CapacitySearch {
             to: settings.to.unwrap_or(f64::INFINITY),
             precision: settings.precision,
             unit: settings.unit.as_secs_f64(),
+            lead: settings.lead.as_secs_f64() / settings.unit.as_secs_f64(),
             ..Settings::new(settings.from, limits)
         });
-        Self { settings, objectives, search, trials: Vec::new(), contradiction: None, unfitting: None }
+        Self { settings, objectives, search, trials: Vec::new(), contradiction: None }
     }
 
     /// The objectives of the search.
@@ -92,23 +91,13 @@ impl CapacitySearch {
     /// The next trial when the search has taken this long; `None` if it is over, or there is no time for
     /// another one.
     pub fn next(&mut self, passed: Nanos) -> Option<Trial> {
-        let most = self.settings.max_time;
-        while let Some(trial) = self.search.next() {
-            let length = self.length(&trial);
-            let kept = self.closing_time();
-            if !trial.purpose.is_closing() && passed + length + kept > most {
-                self.unfitting = Some([length, kept]);
-                self.search.conclude();
-                continue;
-            }
-            if passed + length > most {
-                self.unfitting.get_or_insert([length, Nanos::ZERO]);
-                self.search.end();
-                return None;
-            }
-            return Some(trial);
-        }
-        None
+        let left = Nanos(self.settings.max_time.0.saturating_sub(passed.0));
+        self.search.next_within(self.units(left), self.units(self.settings.max_time))
+    }
+
+    /// A time in lengths of the shortest trial.
+    fn units(&self, time: Nanos) -> f64 {
+        time.as_secs_f64() / self.settings.unit.as_secs_f64()
     }
 
     /// Returns `true` if a trial with these counts so far may end before its time.
@@ -161,13 +150,6 @@ impl CapacitySearch {
             levels: self.search.levels().iter().map(|level| self.level(level)).collect(),
             trials: self.trials.clone(),
         }
-    }
-
-    /// Time reserved for the confirmation and its lead-ins: at most a third of the time of the search.
-    fn closing_time(&self) -> Nanos {
-        let CapacitySettings { unit, lead, max_time, .. } = self.settings;
-        let trials = Nanos(unit.0.saturating_mul(u64::from(self.search.closing_length())));
-        (trials + lead * 3).min(Nanos(max_time.0 / 3))
     }
 
     /// The objective of which more requests are bad than may be, in words.
@@ -243,13 +225,14 @@ impl CapacitySearch {
         if left.0 < most.0 / MUCH_LEFT {
             return None;
         }
-        let why = match (end, self.unfitting) {
+        let in_words = |units: f64| figure::nanos(Nanos((units * self.settings.unit.0 as f64) as u64));
+        let why = match (end, self.search.unfitting()) {
             (End::Narrow, _) => "the interval is as narrow as --precision asks for".to_owned(),
-            (End::Unclear, Some([length, Nanos::ZERO])) => {
-                format!("the next trial would have taken {}", figure::nanos(length))
+            (End::Unclear, Some([length, 0.0])) => {
+                format!("the next trial would have taken {}", in_words(length))
             }
             (End::Unclear, Some(times)) => {
-                let [length, kept] = times.map(figure::nanos);
+                let [length, kept] = times.map(in_words);
                 format!("the next trial would have taken {length}, and {kept} were kept for the confirmation")
             }
             (End::Unclear, None) => "trials near the capacity have taken as long as they may".to_owned(),
