@@ -317,6 +317,21 @@ impl Suite {
 }
 
 impl Spec {
+    /// The text of the spec with the plans in it blanked out.
+    pub fn text_without_plans(&self) -> String {
+        let of_suites = self.suites.iter().flat_map(|suite| [&suite.preseed, &suite.workload]);
+        let places = [&self.preseed, &self.workload].into_iter().chain(of_suites).flatten();
+        let mut text = self.source.text.clone();
+        for place in places {
+            if let PlanPlace::Inline(Place { start, end }) = place {
+                let within = *start as usize..*end as usize;
+                let blank = " ".repeat(within.len());
+                text.replace_range(within, &blank);
+            }
+        }
+        text
+    }
+
     /// The plan of this place: the name of its file, and its text. A plan within the spec is the text of the
     /// spec with everything else blanked out, so that places in it are those of the spec.
     ///

@@ -39,6 +39,14 @@ pub fn of_parameters(name: &str, parameters: &[(String, String)]) -> Option<Stri
     }
 }
 
+/// Returns `true` if a text has the value of this parameter somewhere, alone or in a whole number made of
+/// some.
+pub fn names_parameter(text: &str, parameter: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || ['.', '_', '-'].contains(&c);
+    let is_it = |word: &str| word.strip_prefix("matrix.") == Some(parameter);
+    names(text).any(|name| name.split(|c| !is_part(c)).any(is_it))
+}
+
 /// A whole number that is made of others.
 enum Operation {
     Least,

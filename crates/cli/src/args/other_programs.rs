@@ -116,22 +116,22 @@ fn cargo(typed: &[String]) -> String {
 
 /// Hint for Lithair's bench script: the command that has its load.
 fn bench_script(typed: &[String]) -> String {
-    if let Some(command) = bench_variables::suite_command() {
-        return format!("its suite is `{command}`, one node as with SINGLE_NODE=1");
+    let total = typed.first().filter(|total| total.parse::<u64>().is_ok()).map(String::as_str);
+    if let Some(suite) = bench_variables::suite_command(total) {
+        return suite;
     }
-    let total = typed.first().filter(|total| total.parse::<u64>().is_ok()).map_or("10000", String::as_str);
     format!(
-        "with SINGLE_NODE=1 it is `plimsoll crud --preset lithair --mode random --concurrency 256 --total \
-         {total}`, which has flags for its variables (--create-pct, --read-path, --preseed); of its three \
-         nodes each has a generator, so that --total, --concurrency and --preseed are three times its \
-         numbers; `plimsoll cluster run` has its cluster and suites"
+        "with SINGLE_NODE=1 it is `{}`, which has flags for its variables (--create-pct, --read-path, \
+         --preseed); of its three nodes each has a generator, so that --total, --concurrency and --preseed are \
+         three times its numbers; `plimsoll cluster run` has its cluster and suites",
+        bench_variables::crud_command(total.unwrap_or("10000"))
     )
 }
 
 /// The problem with a command line, with a hint for who comes from Lithair's bench script and names no spec.
 pub(crate) fn led_on(problem: Problem) -> Problem {
-    match bench_variables::suite_command().filter(|_| problem.message == "SPEC is missing") {
-        Some(command) => problem.with_hint(format!("the suite is one of a spec: `{command}`")),
+    match bench_variables::suite_command(None).filter(|_| problem.message == "SPEC is missing") {
+        Some(suite) => problem.with_hint(suite),
         None => problem,
     }
 }

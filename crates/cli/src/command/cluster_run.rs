@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use plimsoll_cluster::check::{self, After};
 use plimsoll_cluster::cluster::provisional;
-use plimsoll_cluster::spec::{Check, CheckKind, PlanPlace, Suite};
+use plimsoll_cluster::spec::{self, Check, CheckKind, PlanPlace, Suite};
 use plimsoll_cluster::template;
 use plimsoll_cluster::timeline::{self, CancelSignal, Event};
 use plimsoll_cluster::{Cluster, Spec, Staleness};
@@ -58,8 +58,10 @@ const LOOK: Nanos = Nanos::from_millis(1);
 pub(crate) fn command(args: &ClusterRunArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     let spec = args.start.spec()?;
     admit(args, &spec)?;
-    note_unread_variables(args, &spec);
-    match args.suite(&spec)? {
+    let suite = args.suite(&spec)?;
+    note_unread_variables(args, &spec, suite.as_ref());
+    note_idle_parameters(args, &spec, suite.as_ref())?;
+    match suite {
         Some(suite) => run_suite(args, &spec, &suite, look, style),
         None => {
             let values = single_values(&args.start, &spec)?;
@@ -122,12 +124,33 @@ fn checked(args: &ClusterRunArgs) -> Result<String, Failure> {
 }
 
 /// Says that variables of Lithair's bench script have no effect, if some are set.
-fn note_unread_variables(args: &ClusterRunArgs, spec: &Spec) {
+fn note_unread_variables(args: &ClusterRunArgs, spec: &Spec, suite: Option<&Suite>) {
     let of_suites = spec.suites.iter().flat_map(|suite| &suite.matrix).map(|(name, _)| name.as_str());
     let parameters: Vec<&str> =
         spec.parameters.iter().map(|(name, _)| name.as_str()).chain(of_suites).collect();
-    let note = bench_variables::unread_by_cluster(&parameters);
+    let note = bench_variables::unread_by_cluster(&parameters, suite.map(|suite| suite.name.as_str()));
     note.iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
+}
+
+/// Says that parameters have no effect that were set, if nothing in the spec or in the suite has their value.
+fn note_idle_parameters(args: &ClusterRunArgs, spec: &Spec, suite: Option<&Suite>) -> Result<(), Failure> {
+    let course = CommandContext { args, spec, suite };
+    let mut texts = vec![spec.text_without_plans()];
+    for place in course.preseed().into_iter().chain([course.workload()?]) {
+        texts.push(course.text(place)?.1);
+    }
+    let is_named = |suite: &&Suite| spec.suites.iter().any(|known| known.name == suite.name);
+    for (name, values) in args.start.sets(spec)? {
+        // Several values of one that nothing has are as many runs.
+        let is_idle = values.len() == 1 && name != spec::PROFILE;
+        if is_idle && !texts.iter().any(|text| template::names_parameter(text, &name)) {
+            let of_suite =
+                suite.filter(is_named).map_or_else(String::new, |suite| format!(" in {}", suite.name));
+            let note = format!("note: --set {name} has no effect{of_suite}: nothing has ${{matrix.{name}}}");
+            messages::say(args.run.output.quiet)(&note);
+        }
+    }
+    Ok(())
 }
 
 /// Reports settings that cannot be combined with a cluster.

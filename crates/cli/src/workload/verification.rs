@@ -50,7 +50,16 @@ impl<'a> Verification<'a> {
             fresh: args.pregenerated().is_none(),
             quiet: args.run.output.quiet,
         };
-        (verification.before, _) = verification.look(None, verification.window(0), false)?;
+        // Records that were written just now become visible later, and would count as those of this load.
+        let flush = verification.store.flush();
+        let status;
+        (verification.before, status) = verification.look(flush, verification.window(0), false)?;
+        if let Some(status) = status.filter(|status| *status != 200) {
+            messages::say(verification.quiet)(&format!(
+                "note: the store was not flushed before the load (status {status}): what others wrote in the last \
+                 seconds may count as stored but never sent"
+            ));
+        }
         Ok(verification)
     }
 

@@ -577,11 +577,79 @@ fn a_cluster_without_a_spec_leads_on_to_one() {
         .output()
         .expect("a shell");
     assert!(verdict::ran(output.status.code()), "{command}: {}", String::from_utf8_lossy(&output.stderr));
-    let said =
-        missing(&[("BENCH_SUITE", "bulk_vs_single"), ("LOADGEN_BULK_SIZE", "500"), ("LIGHT_READS", "count")]);
-    let command = "`plimsoll cluster run examples/cluster/lithair-node.yaml --set size=500,1 \
-                   --set read=/api/products/count --suite bulk_vs_single`";
-    assert!(said.contains(command), "{said}");
+    for (variables, flags) in [
+        (
+            &[("BENCH_SUITE", "bulk_vs_single"), ("LOADGEN_BULK_SIZE", "500"), ("LIGHT_READS", "count")][..],
+            "--set size=500,1 --suite bulk_vs_single`, one node",
+        ),
+        (
+            &[("BENCH_SUITE", "concurrency_scaling"), ("LOADGEN_BULK_SIZE", "500"), ("LOADGEN_MODE", "bulk")],
+            "--suite concurrency_scaling`, one node as with SINGLE_NODE=1; LOADGEN_MODE=bulk: only `plimsoll crud \
+             --mode bulk` has it",
+        ),
+        (
+            &[("BENCH_SUITE", "heavy_vs_light_reads"), ("LIGHT_READS", "1"), ("PRESEED_PER_NODE", "50")],
+            "--set preseed=50 --suite heavy_vs_light_reads`, one node",
+        ),
+        (
+            &[
+                ("BENCH_SUITE", "durability_profiles"),
+                ("STORAGE_PROFILE", "balanced"),
+                ("PRESEED_PER_NODE", "5"),
+            ],
+            "--suite durability_profiles`, one node as with SINGLE_NODE=1; PRESEED_PER_NODE: only \
+             heavy_vs_light_reads is preseeded",
+        ),
+    ] {
+        let said = missing(variables);
+        let command = format!("`plimsoll cluster run examples/cluster/lithair-node.yaml {flags}");
+        assert!(said.contains(&command), "{variables:?}: {said}");
+    }
+    let said = missing(&[("BENCH_SUITE", "nonsense")]);
+    assert!(said.contains("no suite `nonsense`: it has concurrency_scaling, "), "{said}");
+}
+
+/// Symptom: the command that the script's name leads to left its argument and its variables out.
+#[test]
+fn the_name_of_lithairs_script_leads_to_its_load() {
+    let hint = |variables: &[(&str, &str)]| {
+        let output = plimsoll("bench_1000_crud_parallel.sh 3000").envs(variables.iter().copied()).output();
+        String::from_utf8(output.expect("it starts").stderr).expect("it is text")
+    };
+    for (variables, command) in [
+        (&[][..], "`plimsoll crud --preset lithair --mode random --concurrency 256 --total 3000`"),
+        (
+            &[
+                ("SINGLE_NODE", "1"),
+                ("LOADGEN_MODE", "single"),
+                ("LOADGEN_CONCURRENCY", "32"),
+                ("PRESEED_PER_NODE", "100"),
+            ],
+            "`plimsoll crud --preset lithair --total 3000 --mode single --concurrency 32 --preseed 100`",
+        ),
+        (
+            &[("BENCH_SUITE", "concurrency_scaling"), ("CREATE_PERCENTAGE", "60"), ("CONC_LIST", "1 2")],
+            "`plimsoll cluster run examples/cluster/lithair-node.yaml --set create_pct=60 --suite concurrency_scaling \
+             --set concurrency=1,2 --set total=3000`",
+        ),
+    ] {
+        let said = hint(variables);
+        assert!(said.contains(command), "{variables:?}: {said}");
+    }
+}
+
+/// Symptom: `--set preseed=100` had no effect but a column in the table.
+#[test]
+fn a_parameter_that_nothing_has_is_told() {
+    let stage = bench_script();
+    for (suite, is_idle) in [("concurrency_scaling", true), ("heavy_vs_light_reads", false)] {
+        let flags =
+            format!("--suite {suite} --set preseed=3 --set concurrency=1 --set total=5 --set read=/status");
+        let finished = stage.run(&flags);
+        let note = format!("note: --set preseed has no effect in {suite}");
+        assert_eq!(finished.stderr.contains(&note), is_idle, "{}", finished.stderr);
+        assert!(!finished.stderr.contains("--set total has no effect"), "{}", finished.stderr);
+    }
 }
 
 /// Symptom: variables of the script that were set had no effect, and no note.
@@ -593,7 +661,8 @@ fn variables_of_lithairs_script_are_told_with_the_flags_to_write() {
         (
             format!("cluster run {spec} --set concurrency=2 --set total=20 -o json"),
             "CREATE_PERCENTAGE, LIGHT_READS, PRESEED_PER_NODE, CONC_LIST, SINGLE_NODE: not read: write \
-             --set create_pct=60 --set read=/status --set preseed=7 --set concurrency=1,2",
+             --set create_pct=60 --set read=/status --set concurrency=1,2; PRESEED_PER_NODE: only \
+             heavy_vs_light_reads is preseeded",
         ),
         (
             "crud --print-plan".to_owned(),
