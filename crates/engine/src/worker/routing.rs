@@ -14,6 +14,7 @@ use super::records::Records;
 use crate::capture::Detour;
 use crate::directory::{Answer, ResolvedServer};
 use crate::request::InFlight;
+use crate::session::LastConnection;
 use crate::target_pool::{ResolveState, TargetPool};
 
 /// Interval at which the directory is asked for servers that are being looked for. A request to such a server
@@ -42,6 +43,9 @@ impl<B: Backend> Worker<'_, B> {
             return Ok(home);
         };
         let Some((origin, _)) = reference::origin(value) else { return Ok(home) };
+        if self.is_at_last_member(home, request.session, origin) {
+            return Ok(home);
+        }
         let template = if origin.https { &away.secure } else { &away.plain };
         let pool = match self.routes.find(&self.pools, origin) {
             Some(pool) => pool,
@@ -54,6 +58,18 @@ impl<B: Backend> Worker<'_, B> {
             self.exchanges.captures.send_by(&mut request.capture, Detour::Template(Arc::clone(template)));
         }
         Ok(pool)
+    }
+
+    /// Returns `true` if this is the member of the pool that an iteration had its last answer from: it stays
+    /// with that one, and needs no pool of its own, whose connections would take the place of these.
+    fn is_at_last_member(&self, home: u32, session: u32, origin: Origin<'_>) -> bool {
+        let pool = &self.pools[home as usize];
+        let last = || self.iterations.sessions.get(session)?.last_connection(home);
+        pool.has_members()
+            && pool.https == origin.https
+            && last().is_some_and(|LastConnection { target_address, .. }| {
+                pool.name_of(target_address).authority.eq_ignore_ascii_case(origin.authority)
+            })
     }
 
     /// The pool of the server of a URL; a new one, if there is none yet.

@@ -13,7 +13,8 @@ use super::{Behaviour, MS, server, simulate};
 
 /// Each iteration has a number of its own, and says to whom it comes what it was told before.
 const STEPS: &str = "[{set: {n: '${sequence}'}}, {post: '/a/${n}', extract: {who: {json: /id}}}, \
-                     THINK{get: '/b/${n}/${who}'}, {get: '/c/${n}/${who}'}]";
+                     THINK{get: '/b/${n}/${who}'}, {set: {where: '/c/${n}/${who}'}}, {get: '${where}'}, \
+                     {method: DELETE, same_url: true}]";
 
 fn second() -> Endpoint {
     Endpoint::Tcp(([127, 0, 0, 2], 80).into())
@@ -82,6 +83,11 @@ fn an_iteration_stays_with_its_server() {
                         servers.entry(path[1].clone()).or_default().insert(host);
                     }
                     assert!(servers.values().all(|hosts| hosts.len() == 1), "{case}: {servers:?}");
+                    // The URL of a request before is that of the server that it was sent to.
+                    let all: BTreeSet<_> = connections.values().flatten().collect();
+                    if faults.close_after.is_none() && load == "connections: 7" {
+                        assert!(all.len() <= 7, "{case}: {} connections", all.len());
+                    }
                     let used: BTreeSet<_> = servers.values().flatten().collect();
                     assert_eq!(used.len(), if both { 2 } else { 1 }, "{case}");
                     if faults.close_after.is_none() && think.is_empty() && !load.contains("requests") {
