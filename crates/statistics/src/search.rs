@@ -69,7 +69,7 @@ const SHORTEST_BLOCK: u32 = 3;
 /// Length of a trial below the estimate for a lower end, where there is no time for more.
 const FLOOR: u32 = 2;
 /// Such trials of a search, each at a rate lower than the one before by [`FAR`].
-const FLOORS: u32 = 2;
+const FLOORS: usize = 2;
 /// Part of the time of a search that is kept for the confirmation at most.
 const KEPT: f64 = 1.0 / 3.0;
 /// Length of a trial aside above.
@@ -101,6 +101,8 @@ const PLAIN: f64 = 0.999;
 /// A rate that holds counts as an end without such confidence, if the capacity is at least this multiple of
 /// it.
 const FAR: f64 = 1.2;
+/// See [`FAR`], for a rate that was tried because it is that far from the estimate of the time.
+const FLOOR_FAR: f64 = 1.1;
 /// Length of the confirmation and of a trial from above.
 const CONFIRMATION: u32 = 3;
 /// Confirmations that break, or have more bad samples than may be, after which the lower end is not
@@ -303,8 +305,8 @@ pub struct Search {
     descents: u32,
     from_above: Option<f64>,
     unfitting: Option<[f64; 2]>,
-    /// Trials for a lower end where there was no time for the estimation.
-    floors: u32,
+    /// Rates that were tried for a lower end where there was no time for the estimation.
+    floors: Vec<f64>,
     aim: Aim,
 }
 
@@ -347,7 +349,7 @@ impl Search {
             descents: 0,
             from_above: None,
             unfitting: None,
-            floors: 0,
+            floors: Vec::new(),
             aim: Aim::Try(first),
         }
     }
@@ -410,7 +412,7 @@ impl Search {
                 return Some(shorter);
             }
             if let Some(floor) = self.floor(left) {
-                self.floors += 1;
+                self.floors.push(floor.rate);
                 return Some(floor);
             }
             self.unfitting.get_or_insert([self.time_of(trial, fewest), kept]);
@@ -441,12 +443,12 @@ impl Search {
     /// A trial below the estimate, for the rate to be the lower end, if none that was tried near it can be,
     /// and there is time.
     fn floor(&self, left: f64) -> Option<Trial> {
-        if self.floors >= FLOORS || self.decided.is_some() {
+        if self.floors.len() >= FLOORS || self.decided.is_some() {
             return None;
         }
         let breaks = self.levels.iter().find(|level| level.finding == Finding::Breaks)?;
         let most = self.around().guess.min(breaks.x());
-        let below = f64::from(self.floors + 1) * FAR.ln() + SAME * self.settings.distance();
+        let below = (self.floors.len() + 1) as f64 * FAR.ln() + SAME * self.settings.distance();
         let rate = rounded(most - below, f64::NEG_INFINITY, most);
         let (low, _) = self.ends(true);
         let is_near = |low: f64| low.ln() > rate.ln() - SAME * self.settings.distance();
@@ -827,7 +829,11 @@ impl Search {
             };
             // Few bad samples at one rate may be chance where its neighbours have many.
             let guess = self.around().guess.exp();
-            let far = |level: &&Level| level.finding == Finding::Holds && level.rate * FAR < most.min(guess);
+            let far = |level: &&Level| {
+                // The estimate, which a floor was a sixth below, moves with the trial there.
+                let factor = if self.floors.contains(&level.rate) { FLOOR_FAR } else { FAR };
+                level.finding == Finding::Holds && level.rate * factor < most.min(guess)
+            };
             let held = self.levels.iter().rev().find(holds);
             let held = held.or_else(|| self.levels.iter().rev().find(far)).map(|level| level.rate);
             // The next rate that holds may be half of the capacity: the line is more precise if it ends
