@@ -257,7 +257,8 @@ impl Crud {
         };
         let name = format!("create {} {place}", self.create.method);
         let (method, body) = (self.create.method.clone(), self.create.body.clone());
-        let mut drafts = vec![Draft::new(name, method, url.target.clone(), body)];
+        // A request that failed does not end the scenario there, so that what was created is deleted.
+        let mut drafts = vec![Draft { goes_on: true, ..Draft::new(name, method, url.target.clone(), body) }];
         if self.steps() > 1 {
             drafts[0].handler.extract.push(resource);
             drafts[0].variables = Arc::from([RESOURCE.to_owned()]);
@@ -268,6 +269,7 @@ impl Crud {
             let target = format!("${{{RESOURCE}}}");
             drafts.push(Draft {
                 variables: Arc::from([RESOURCE.to_owned()]),
+                goes_on: true,
                 ..Draft::new(name, method.clone(), target, body.clone())
             });
         }

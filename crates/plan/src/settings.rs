@@ -396,7 +396,7 @@ settings! {
             ///
             /// Any of the --crud flags gives every iteration several steps: a request that creates a
             /// resource, then one that updates and one that deletes it, each when the one before was
-            /// answered. No Content-Type is added: give it with -H.
+            /// answered or has failed. No Content-Type is added: give it with -H.
             crud_create_method: Value = flag().value("METHOD"),
             /// Then update the resource with this method, such as PATCH [default: no update]
             crud_update_method: Value = flag().value("METHOD"),

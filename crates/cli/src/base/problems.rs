@@ -121,7 +121,15 @@ pub(crate) fn from_clap(
         ErrorKind::ArgumentConflict => {
             let other = text(ContextKind::PriorArg).unwrap_or_default();
             if other == argument() {
-                Problem::new(format!("{} is given twice", flag()))
+                let twice = Problem::new(format!("{} is given twice", flag()));
+                let is_duration = flag() == "--duration" || flag() == "-d";
+                let is_h2load = is_duration && args.iter().any(|arg| arg.to_string_lossy().starts_with("-D"));
+                match is_h2load {
+                    true => {
+                        twice.with_hint("-d and -D are the duration; h2load's -d FILE is `--body @FILE` here")
+                    }
+                    false => twice,
+                }
             } else {
                 let other = other.split(' ').next().unwrap_or_default();
                 Problem::new(format!("{} and {other} exclude each other", flag()))

@@ -64,8 +64,9 @@ impl Importer<'_> {
         let mut any = false;
         for mut rule in all.objects("headers", &mut self.findings) {
             any = true;
-            let name = rule.filled("header-name", &mut self.findings).unwrap_or_default().trim();
-            let compared = self.compared(&mut rule);
+            // Keys that are left out have the defaults of its schema.
+            let name = rule.text("header-name", &mut self.findings).unwrap_or(":status").trim();
+            let compared = self.compared(&mut rule, if name == ":status" { "200" } else { "" });
             rule.rest(&mut self.findings, super::is_comment);
             let Some(compared) = compared else { continue };
             if name == ":status" {
@@ -87,7 +88,7 @@ impl Importer<'_> {
         for mut rule in all.objects("payload", &mut self.findings) {
             any = true;
             let pointer = rule.text("JsonPointer", &mut self.findings).unwrap_or_default();
-            let compared = self.compared(&mut rule);
+            let compared = self.compared(&mut rule, "");
             rule.rest(&mut self.findings, super::is_comment);
             let Some(compared) = compared else { continue };
             if pointer.is_empty() {
@@ -110,8 +111,8 @@ impl Importer<'_> {
         Some(expect)
     }
 
-    fn compared<'v>(&mut self, rule: &mut Object<'v>) -> Option<Compared<'v>> {
-        let input = rule.text("input", &mut self.findings).unwrap_or_default();
+    fn compared<'v>(&mut self, rule: &mut Object<'v>, default: &'static str) -> Option<Compared<'v>> {
+        let input = rule.text("input", &mut self.findings).unwrap_or(default);
         let kind = rule.text("matchType", &mut self.findings).unwrap_or("EqualsTo");
         Some(match kind {
             "EqualsTo" => Compared::Equal(input),

@@ -423,6 +423,25 @@ fn a_match_of_the_status_that_never_holds_is_taken_over_and_told() {
     assert!(!matching(json!([rule("RegexMatch", "2..")])).contains("note:"));
 }
 
+/// Symptom: a rule without a name was an error, and one with `:status` alone matched nothing.
+#[test]
+fn keys_left_out_of_a_match_have_the_defaults_of_the_schema() {
+    for rule in [
+        json!({}),
+        json!({"header-name": ":status"}),
+        json!({"input": "200"}),
+        json!({"matchType": "EqualsTo"}),
+    ] {
+        let rules = json!({"headers": [rule]});
+        let text = imported(&with(defaults(), "/Scenarios/0/Requests/0/response-match", rules));
+        assert!(
+            text.contains("status:\n          - \"200\"\n") || text.contains("- 200\n"),
+            "{rule}: {text}"
+        );
+        assert!(!text.contains("no status from 200"), "{rule}: {text}");
+    }
+}
+
 /// Values that the program writes in another form, in comparisons and where they are picked.
 #[test]
 fn values_in_json_that_the_program_writes_otherwise_are_told() {

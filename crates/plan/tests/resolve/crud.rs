@@ -99,6 +99,14 @@ fn the_requests_of_one_iteration() {
     assert!(matches!(plan.load, Load::Closed));
 }
 
+/// Symptom: the DELETE behind a PATCH that failed was not sent, unlike in the same scenario as a
+/// configuration.
+#[test]
+fn a_request_that_failed_does_not_end_the_scenario() {
+    let plan = plan(&[&[URL, "--crud-update-method", "PUT", "--crud-delete-method", "DELETE"]]);
+    assert!(plan.steps.iter().all(|step| step.goes_on));
+}
+
 #[test]
 fn update_and_delete_are_there_when_their_method_is_given() {
     for (flags, expected) in [

@@ -254,8 +254,19 @@ pub(crate) fn differences(words: &[impl AsRef<str>]) -> Option<String> {
         (!typed(&["--pem-file"]), "signs each message, and this load only with --pem-file FILE"),
         (
             !typed(&["-r", "--rate", "--stages"]),
-            "has a rate without -r, too, and 600 s without -n, and this load is then as fast as it is \
-             answered, for 10 s",
+            "has a rate without -r, too, and this load is then as fast as it is answered",
+        ),
+        (
+            !typed(&["-n", "-d", "--duration", "--iterations", "--stages"]),
+            "has 600 s without -n, and this load 10 s",
+        ),
+        (
+            !typed(&["--query-timeout-secs", "--timeout"]),
+            "waits 300 s for an answer, and this load 30 s (--query-timeout-secs)",
+        ),
+        (
+            typed(&["-u", "--update"]) && !typed(&["--ingress-timeout-secs"]),
+            "waits 360 s for an update, and this load 240 s",
         ),
     ];
     let told: Vec<&str> = differences.iter().filter(|(is_told, _)| *is_told).map(|(_, text)| *text).collect();
