@@ -182,7 +182,11 @@ impl TargetPool {
             |scenario: u32| plan.steps[plan.scenarios[scenario as usize].steps.start as usize].target;
         // Any user runs any scenario, or the weights would be those of numbers of users, and the share of a
         // target would fall with its speed.
-        let home = matches!(plan.load, Load::Closed).then(|| begins_at(0));
+        let home = |scenario: u32| match (&plan.load, plan.dealing) {
+            (Load::Open { .. }, _) => begins_at(scenario),
+            (Load::Closed, Dealing::Apart(second)) if scenario >= second => begins_at(second),
+            (Load::Closed, _) => begins_at(0),
+        };
         let max = |target: usize| match (&plan.load, &plan.users) {
             // All users of the connections may be at one target.
             (Load::Closed, None) => worker.share_of(u64::from(plan.connections.max)) as u32,
@@ -190,7 +194,7 @@ impl TargetPool {
         };
         (0..plan.targets.len())
             .map(|target| {
-                let begins_here = |scenario: &u32| home.unwrap_or_else(|| begins_at(*scenario)) == target;
+                let begins_here = |scenario: &u32| home(*scenario) == target;
                 let scenarios: Vec<u32> = (0..plan.scenarios.len() as u32).filter(begins_here).collect();
                 let stream = match &plan.load {
                     Load::Open { profile, process, .. } if !scenarios.is_empty() => {
@@ -245,7 +249,7 @@ impl TargetPool {
                     joinings: scenarios.iter().map(|s| plan.scenarios[*s as usize].start_after).collect(),
                     scenarios,
                     round_robin: match plan.dealing {
-                        Dealing::Even => WeightedRoundRobin::new(&round_robin),
+                        Dealing::Even | Dealing::Apart(_) => WeightedRoundRobin::new(&round_robin),
                         // Each worker has its own order, and all of its pools agree on it.
                         Dealing::Shuffled => WeightedRoundRobin::new(&round_robin)
                             .shuffled(Random::new(plan.seed ^ DEALING_SEED, worker.index.into()).bits()),

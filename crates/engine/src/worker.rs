@@ -234,7 +234,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             moved: false,
             heeded: 0,
             dialing: Dialing::new(plan, shard, &pools, peak),
-            users: Users::new(&pools),
+            users: Users::new(plan, &pools),
             pools,
             routes: Routes::new(directory),
             conns: Vec::new(),

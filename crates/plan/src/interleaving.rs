@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use plimsoll_core::{Nanos, gcd};
 use plimsoll_scenario::{Op, Program};
+use plimsoll_schedule::Population;
 
+use crate::plan::Step;
 use crate::{Dealing, Plan, Problem, Problems, Scenario};
 
 const ALIKE: &str = "give both plans the same `run`, or give the setting as a flag, which both take";
@@ -59,6 +61,38 @@ impl Plan {
             return Err(problems);
         }
         Ok(self.merged(other, weights))
+    }
+
+    /// Returns the plan with users of their own for the scenarios before the one of this number and for those
+    /// from it on, half of all each, and with targets of their own. Call it for the closed model.
+    ///
+    /// # Errors
+    /// The number of users is odd.
+    pub fn with_users_apart(mut self, second: usize) -> Result<Self, Problem> {
+        let users = match self.users.take() {
+            Some(users) => users,
+            None => Population::constant((self.lasting_users() as u32).next_multiple_of(2)),
+        };
+        let first = users.at(Nanos::ZERO);
+        if !first.is_multiple_of(2) {
+            let problem = Problem::new(format!("A and B have as many users each, and {first} is odd"));
+            return Err(problem.with_hint(format!("write --users {}", first + 1)));
+        }
+        let begin =
+            self.scenarios.get(second).map_or(self.steps.len(), |scenario| scenario.steps.start as usize);
+        let (a, b) = self.steps.split_at_mut(begin);
+        for target in 0..self.targets.len() {
+            let is_of = |steps: &[Step]| steps.iter().any(|step| step.target == target);
+            if is_of(a) && is_of(b) {
+                let own = self.targets.len();
+                self.targets.push(self.targets[target].clone());
+                b.iter_mut().filter(|step| step.target == target).for_each(|step| step.target = own);
+            }
+        }
+        let least = self.targets.len() as u32;
+        self.connections.initial = self.connections.initial.max(least);
+        self.connections.max = self.connections.max.max(self.connections.initial);
+        Ok(Self { users: Some(users), dealing: Dealing::Apart(second as u32), ..self })
     }
 
     /// Returns the weights of the scenarios for which both plans have as many iterations. `None` if one would

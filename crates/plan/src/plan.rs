@@ -464,6 +464,9 @@ pub enum Dealing {
     Even,
     /// Every round has an order of its own, drawn by the seed.
     Shuffled,
+    /// Closed model with a number of users: the scenarios before the one of this number and those from it on
+    /// have half of the users each, who carry out no others. The two sides have no target in common.
+    Apart(u32),
 }
 
 /// Handling of an arrival that finds every connection busy.

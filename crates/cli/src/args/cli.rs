@@ -146,8 +146,9 @@ pub(crate) enum Command {
     /// Say whether target B is slower or faster than A, by one run in which both have the same load
     ///
     /// A and B are two URLs, two plan files, or the two scenarios of one plan. Each iteration goes to A or B
-    /// at random, so both have the same load at the same time, and what changes on the machine or in the
-    /// network changes for both. The run ends as soon as every figure has an answer, or at -d (2m).
+    /// at random, and without a rate each has half of the users: both have the same load at the same time,
+    /// and what changes on the machine or in the network changes for both. The run ends as soon as every
+    /// figure has an answer, or at -d (2m).
     ///
     /// The intervals of the changes may be looked at at any time: with a probability of 95 %, they hold the
     /// truth at all times of a run. The same: the interval lies within what does not matter (--effect).

@@ -368,7 +368,7 @@ fn default_of(name: &str, plan: &Plan) -> Option<String> {
         "rate_of" if matches!(plan.load, Load::Open { .. }) => "iterations".to_owned(),
         "deal" if plan.scenarios.len() > 1 => match plan.dealing {
             Dealing::Even => "even".to_owned(),
-            Dealing::Shuffled => "shuffled".to_owned(),
+            Dealing::Shuffled | Dealing::Apart(_) => "shuffled".to_owned(),
         },
         "warmup" => describe::span(plan.warmup),
         "drain" => describe::span(plan.drain),

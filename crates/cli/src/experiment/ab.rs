@@ -86,7 +86,12 @@ pub(crate) fn command(args: &AbArgs, style: &Style) -> Result<Exit, Failure> {
 fn carry_out(sides: Sides, question: Question, args: &AbArgs) -> Result<(Comparison, Option<i32>), Failure> {
     let Sides { mut plan, names, first_of_b } = sides;
     (plan.interval, plan.statistics) = (BLOCK, BLOCK);
-    let model = if matches!(plan.load, Load::Open { .. }) { ModelKind::Open } else { ModelKind::Closed };
+    let is_closed = matches!(plan.load, Load::Closed);
+    if is_closed {
+        // Users who turned to both would be held up by the slower side, and give it as many requests.
+        plan = plan.with_users_apart(first_of_b).map_err(Failure::usage)?;
+    }
+    let model = if is_closed { ModelKind::Closed } else { ModelKind::Open };
     let is_b = plan.scenarios.iter().enumerate().flat_map(|(number, scenario)| {
         let of_b = number >= first_of_b;
         scenario.steps.clone().map(move |_| of_b)
@@ -97,8 +102,8 @@ fn carry_out(sides: Sides, question: Question, args: &AbArgs) -> Result<(Compari
     })?;
     // Without loops and conditions an iteration has each of its steps once.
     let longest = plan.scenarios.iter().map(|scenario| scenario.steps.len() as u32).max();
-    if let Some(longest) = longest.filter(|_| !plan.paces_requests() && plan.requests_per_arrival().is_some())
-    {
+    let is_dealt = !is_closed && !plan.paces_requests() && plan.requests_per_arrival().is_some();
+    if let Some(longest) = longest.filter(|_| is_dealt) {
         interleaving = interleaving.dealing(longest);
     }
     let campaign = campaign::watching(&args.watch, &mut plan, args.output.quiet)?;
@@ -132,6 +137,7 @@ fn carry_out(sides: Sides, question: Question, args: &AbArgs) -> Result<(Compari
         host: describe::host(),
         load: describe::model(&plan).description.first().cloned().unwrap_or_default(),
         block_s: BLOCK.as_secs_f64(),
+        apart: is_closed,
         ..interleaving.result(&record)
     };
     let comparison = Comparison::of_interleaving(describe::tool(), names, &interleaving, run, doubt(&record));

@@ -44,6 +44,33 @@ fn a_slower_target_is_found_before_the_time_is_over() {
     assert!(run["looks"].as_array().is_some_and(|looks| !looks.is_empty()));
 }
 
+/// Symptom: without a rate users turned to A and B one after the other, so that both always had as many
+/// requests: a server of 5 ms was "the same as" one of 50 ms.
+#[test]
+fn without_a_rate_each_side_has_users_of_its_own() {
+    let a = Sink::measured(&["--delay", "constant:4ms"]);
+    let b = Server::start(&["sink", "--delay", "constant:16ms"]);
+    let b = format!("http://{}/", b.address);
+    for flags in ["-c 8", "--users 8", "-c 4 -t 2", "--users 6 -t 2"] {
+        let (code, comparison) =
+            compared(&[&a.url, &b], &format!("{flags} -d 2s --warmup 200ms --metric rate --seed 3"));
+        assert!(matches!(code, Some(0 | 4)), "{flags}: {comparison:#}");
+        let [of_a, of_b] = ["a", "b"].map(|side| requests(&comparison, side) as f64);
+        assert!((2.5..=5.0).contains(&(of_a / of_b)), "{flags}: {of_a} {of_b}");
+        let load = comparison["interleaved"]["load"].as_str().expect("words");
+        assert!(load.starts_with("closed: ") && comparison["interleaved"]["apart"] == true, "{load}");
+    }
+    // Two paths of one server, too.
+    let b = format!("{}b", a.url);
+    let (code, comparison) = compared(&[&a.url, &b], "--users 4 -d 1s --warmup 200ms --metric rate --seed 3");
+    assert_eq!(code, Some(0), "{comparison:#}");
+    let [of_a, of_b] = ["a", "b"].map(|side| requests(&comparison, side) as f64);
+    assert!((0.7..=1.4).contains(&(of_a / of_b)), "{of_a} {of_b}");
+    let output = output(&["ab", &a.url, &b, "--users", "5", "-d", "1s"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--users 6"), "{}", stderr(&output));
+}
+
 #[test]
 fn a_target_is_not_called_different_from_itself() {
     let sink = Sink::measured(&["--delay", "exponential:2ms"]);

@@ -141,7 +141,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn home_of(&self, request: &InFlight, pool: u32) -> u32 {
         match self.iterations.sessions.get(request.session) {
             Some(session) => session.home,
-            None if matches!(self.plan.load, Load::Closed) => self.users.home(),
+            None if matches!(self.plan.load, Load::Closed) => self.users.home_of_step(request.step),
             // A redirect may have led it away from the target of its step; the plan's pools are in the order
             // of its targets.
             None if request.redirects > 0 => self.plan.steps[request.step as usize].target as u32,

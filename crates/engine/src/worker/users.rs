@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_driver::Backend;
-use plimsoll_plan::Load;
+use plimsoll_plan::{Dealing, Load, Plan};
 
 use super::Worker;
 use crate::target_pool::TargetPool;
@@ -20,8 +20,10 @@ use crate::target_pool::TargetPool;
 /// A user is here or has an iteration under way, never both. In the open model there are none.
 #[derive(Debug)]
 pub(super) struct Users {
-    /// The pool that all users belong to.
+    /// The pool that all users belong to, but for those of the second side.
     home: u32,
+    /// Where two sides have users of their own: the first step of the second one, and the pool of its users.
+    second: Option<(u32, u32)>,
     /// Set if they begin iterations at several targets.
     pub(super) are_dealt: bool,
     /// When their number changes next, on the driver's clock; never, where it is that of the connections.
@@ -34,8 +36,16 @@ pub(super) struct Users {
 
 impl Users {
     /// No users so far. They are at home where the first scenarios begin.
-    pub(super) fn new(pools: &[TargetPool]) -> Self {
+    pub(super) fn new(plan: &Plan, pools: &[TargetPool]) -> Self {
+        let second = match plan.dealing {
+            Dealing::Apart(second) => plan.scenarios.get(second as usize).map(|scenario| {
+                let step = scenario.steps.start;
+                (step, plan.steps[step as usize].target as u32)
+            }),
+            Dealing::Even | Dealing::Shuffled => None,
+        };
         Self {
+            second,
             home: pools.iter().position(TargetPool::has_scenarios).unwrap_or(0) as u32,
             are_dealt: pools.iter().filter(|pool| pool.begins).count() > 1,
             next_change: Nanos::MAX,
@@ -44,10 +54,19 @@ impl Users {
         }
     }
 
-    /// The pool that all users belong to.
+    /// The pool that all users belong to, if no two sides have users of their own.
     #[inline]
     pub(super) const fn home(&self) -> u32 {
         self.home
+    }
+
+    /// The pool that the user of a step belongs to.
+    #[inline]
+    pub(super) const fn home_of_step(&self, step: u32) -> u32 {
+        match self.second {
+            Some((first, pool)) if step >= first => pool,
+            _ => self.home,
+        }
     }
 
     /// Notes when their number changes next.
@@ -121,7 +140,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Brings the users to their number, if that changes now. Worker w of W has those whose number leaves w
-    /// modulo W, and spreads them in the same way over the targets at which scenarios begin.
+    /// modulo W, and spreads them over the targets to which users belong.
     pub(super) fn adjust_users(&mut self, now: Nanos) {
         let Some(population) = &self.plan.users else { return };
         // Users who come at the end of a phase belong to the next one, after the figures of this one.
@@ -133,7 +152,9 @@ impl<B: Backend> Worker<'_, B> {
         let mine = self.shard.share_of(u64::from(population.at(at)));
         let of = self.pools.iter().filter(|pool| pool.has_scenarios()).count() as u32;
         let homes = self.pools.iter_mut().filter(|pool| pool.has_scenarios());
-        for (index, pool) in (0..of).zip(homes) {
+        for (number, pool) in (0..of).zip(homes) {
+            // What is left over goes to another target in each worker.
+            let index = (number + self.shard.index) % of;
             pool.want_users(Shard { index, of }.share_of(mine) as u32);
         }
         for pool in 0..self.pools.len() as u32 {

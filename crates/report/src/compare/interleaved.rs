@@ -47,6 +47,9 @@ pub struct InterleavedResult {
     pub host: Host,
     /// The load of both together, in words.
     pub load: String,
+    /// A and B have half of the users each; otherwise iterations go to A or B at random.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
     /// Length of a block in seconds: A and B are compared block by block.
     pub block_s: f64,
     /// Blocks until the end.
@@ -59,6 +62,19 @@ pub struct InterleavedResult {
     pub looks: Vec<Look>,
     /// Reasons why the measurement is not valid, and warnings, with evidence.
     pub findings: Vec<Finding>,
+}
+
+impl InterleavedResult {
+    /// The load and how it goes to A and B, in words: `of both, in random order: open: 400/s`.
+    pub(crate) fn load_of_both(&self) -> String {
+        let how = if self.apart { "half of the users each" } else { "in random order" };
+        format!("of both, {how}: {}", self.load)
+    }
+
+    /// How A and B had it at the same time, in words.
+    pub(crate) const fn how(&self) -> &'static str {
+        if self.apart { "A and B had users of their own" } else { "A and B took turns at random" }
+    }
 }
 
 /// Requests of one side of an interleaved comparison.

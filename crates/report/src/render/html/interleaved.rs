@@ -21,7 +21,7 @@ pub fn render_comparison_page(comparison: &Comparison, out: &mut dyn io::Write) 
     page.element("h1", "", &title);
     if let Some(run) = &comparison.interleaved {
         page.element("p", "target", &format!("{}, run {}", run.started_at, run.id));
-        page.element("p", "target", &format!("The load of both, in random order: {}", run.load));
+        page.element("p", "target", &format!("The load {}", run.load_of_both()));
     }
     page.close("header");
     page.open("main", &[("id", "main")]);

@@ -38,8 +38,8 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     out.push('\n');
     let settings = &comparison.settings;
     let values = match &comparison.interleaved {
-        None => "values are medians over runs",
-        Some(_) => "A and B took turns at random in one run, and the intervals hold at every instant of it",
+        None => "values are medians over runs".to_owned(),
+        Some(run) => format!("{} in one run, and the intervals hold at every instant of it", run.how()),
     };
     let method = format!(
         "\nChanges are those from A to B; {values}. Changes below {} do not matter (errors: {}); confidence {}.\n",

@@ -14,7 +14,7 @@ pub(crate) fn page(comparison: &Comparison, style: &Style) -> String {
     page.field("A", &a);
     page.field("B", &b);
     if let Some(run) = &comparison.interleaved {
-        page.field("load", &format!("of both, in random order: {}", run.load));
+        page.field("load", &run.load_of_both());
     }
     page.field("question", &question(comparison));
     verdict(&mut page, comparison);
@@ -200,8 +200,9 @@ pub(crate) fn methods(comparison: &Comparison) -> String {
     match &comparison.interleaved {
         None => parts.push("values are medians over runs".to_owned()),
         Some(run) => parts.push(format!(
-            "one run in which A and B took turns at random, compared in {} blocks; the intervals hold together, \
-             at every instant of the run (confidence sequences)",
+            "one run in which {}, compared in {} blocks; the intervals hold together, at every instant of the \
+             run (confidence sequences)",
+            run.how(),
             run.blocks
         )),
     }
