@@ -347,6 +347,8 @@ fn single(plan: &Plan, target: usize, step: Option<usize>, timeout: Nanos) -> Pl
         end: End { duration: None, iterations: Some(u64::from(step.is_some())) },
         warmup: Nanos::ZERO,
         drain: Nanos::ZERO,
+        // Where a response leads to is another server, which its target is not to be blamed for.
+        redirects: 0,
         timeout,
         threads: 1,
         shard: Shard::WHOLE,

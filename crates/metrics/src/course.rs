@@ -152,6 +152,11 @@ pub(crate) fn rise(intervals: &[&Interval]) -> Option<(Nanos, Nanos)> {
     rises.then_some((Nanos(first), Nanos(last)))
 }
 
+/// Requests in flight from which their counts say as much as their times.
+const FEWEST_COUNTED: f64 = 10.0;
+/// Factor between both means from which the times have left requests out.
+const CUT: f64 = 1.2;
+
 /// Number of answers among the service times, as the lowest of them. The others are lower bounds, of timeouts
 /// and of waits to the end, which are longer than nearly every answer.
 pub(crate) fn answered(record: &RunRecord) -> u64 {
@@ -181,6 +186,26 @@ pub fn mean_in_flight(record: &RunRecord) -> f64 {
     if record.duration == Nanos::ZERO { 0.0 } else { inside as f64 / record.duration.0 as f64 }
 }
 
+/// Mean number of requests that had begun and not ended over the measured part, those that waited for a
+/// connection among them: [by their times](mean_in_flight), or where many of them were begun before the part
+/// or end after it, by the counts at the ends of its intervals.
+pub fn mean_occupancy(record: &RunRecord) -> f64 {
+    let by_times = mean_in_flight(record);
+    let mut before =
+        record.intervals.iter().rfind(|interval| interval.warmup).map_or(0, |last| last.in_flight);
+    let (mut area, mut length) = (0.0, 0.0);
+    for interval in record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain) {
+        let seconds = interval.length.as_secs_f64();
+        area += f64::midpoint(before as f64, interval.in_flight as f64) * seconds;
+        length += seconds;
+        before = interval.in_flight;
+    }
+    let by_counts = if length > 0.0 { area / length } else { 0.0 };
+    // Few counts of few requests say less than the times.
+    let is_cut = by_counts >= FEWEST_COUNTED && by_counts > CUT * by_times;
+    if is_cut { by_counts } else { by_times }
+}
+
 /// Little's law on a run of the open model: see [`plimsoll_statistics::little`]. The time in the system is
 /// that from the start of a request to its end, regardless of its outcome: response time without start lag.
 pub fn little(record: &RunRecord) -> Option<Little> {
@@ -191,4 +216,40 @@ pub fn little(record: &RunRecord) -> Option<Little> {
     let rate = record.accounting.started as f64 / record.duration.as_secs_f64();
     let time = if rate > 0.0 { mean_in_flight(record) / rate } else { 0.0 };
     plimsoll_statistics::little(&counts, rate, time)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Interval, Model};
+
+    use super::*;
+
+    /// Symptom: a trial of an overloaded server had 56 requests in flight where there were 384 and more: most
+    /// were begun before its measured part, or ended after it.
+    #[test]
+    fn requests_of_before_and_after_are_in_flight_too() {
+        let interval = |in_flight, warmup| Interval {
+            in_flight,
+            warmup,
+            length: Nanos::from_millis(500),
+            ..Interval::default()
+        };
+        let record = |before, counts: [u64; 4], lived: Nanos| {
+            let mut record = RunRecord::empty(Model::Open);
+            record.duration = Nanos::from_secs(2);
+            record.intervals = vec![interval(before, true)];
+            record.intervals.extend(counts.map(|count| interval(count, false)));
+            record.total.response_time.record(lived.0);
+            record
+        };
+        for (before, counts, lived, expected) in [
+            (384, [600, 800, 1_000, 1_160], Nanos::from_secs(100), 793.0),
+            // Few, or steady: their times say it.
+            (2, [1, 3, 2, 2], Nanos::from_millis(3_800), 1.9),
+            (101, [99, 100, 98, 103], Nanos::from_secs(200), 100.0),
+        ] {
+            let found = mean_occupancy(&record(before, counts, lived));
+            assert!((found - expected).abs() < 0.01 * expected, "{found}, not {expected}");
+        }
+    }
 }

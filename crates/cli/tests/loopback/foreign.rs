@@ -115,6 +115,7 @@ fn configuration(plain: &[&str], impatient: &str, tls: &str, files: &Certificate
                 location = / {{ return 200 hello; }}
                 location = /moved {{ return 302 /; }}
                 location = /away {{ return 302 http://example.invalid/; }}
+                location = /dead {{ return 302 http://127.0.0.1:1/; }}
                 location = /chunked.html {{ ssi on; alias file.html; }}
                 location /once {{ keepalive_timeout 0; return 200 hello; }}
             }}
@@ -174,6 +175,11 @@ fn nginx_redirects() {
     assert_eq!(account(&followed, "redirects_followed"), 20);
     let away = at("/away", "-n 20 -c 2 --follow-redirects --no-preflight");
     assert_eq!(errors(&away, "resolve"), 20, "there is no such host");
+    // Symptom: the server that had redirected was asked for, as if it had refused the connection.
+    let dead = at("/dead", "-n 20 -c 2 --follow-redirects");
+    assert_eq!(errors(&dead, "connect_refused"), 20);
+    let example = dead["error_examples"]["connect_refused"].as_str().unwrap_or_default();
+    assert!(example.contains("connect to `127.0.0.1:1`: "), "{}", dead["error_examples"]);
 }
 
 #[test]

@@ -371,7 +371,13 @@ impl<B: Backend> Worker<'_, B> {
     fn on_connect_failed(&mut self, slot: u32, at: Nanos, error: SystemError) {
         let class = of_connecting(error.class());
         let conn = &self.conns[slot as usize];
-        let to = if self.pools[conn.pool as usize].server.proxy.is_some() { " to the proxy" } else { "" };
+        let pool = &self.pools[conn.pool as usize];
+        let to = match &pool.origin {
+            _ if pool.server.proxy.is_some() => " to the proxy".to_owned(),
+            // The plan does not name it.
+            Some(origin) => format!(" to `{}`", origin.authority()),
+            None => String::new(),
+        };
         self.connect_failed(class, &format!("connect{to}: {error}"));
         self.break_off(slot, class, None, at);
     }

@@ -1,7 +1,7 @@
 //! The figures of one of several runs that are compared with each other: trials of a search, levels of a
 //! sweep.
 
-use plimsoll_metrics::course::mean_in_flight;
+use plimsoll_metrics::course::mean_occupancy;
 use plimsoll_metrics::{Model, RunRecord, figure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,8 @@ pub struct TrialFigures {
     pub measured_s: f64,
     /// Whole responses per second.
     pub achieved_per_s: f64,
-    /// Mean number of requests in flight: the times that they took, by the length of the measured part.
+    /// Mean number of requests in flight or waiting for a connection: by the times that they took, or, where
+    /// many were begun before the measured part or end after it, by the counts in it.
     pub in_flight: f64,
     /// Median of the response time in the open model, of the service time in the closed one, in nanoseconds;
     /// null with too few samples.
@@ -60,7 +61,7 @@ impl TrialFigures {
         Self {
             measured_s: seconds,
             achieved_per_s: record.completed_in_window as f64 / seconds.max(1e-9),
-            in_flight: mean_in_flight(record),
+            in_flight: mean_occupancy(record),
             p50: percentiles.p50,
             p90: percentiles.p90,
             p99: percentiles.p99,
