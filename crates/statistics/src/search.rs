@@ -399,15 +399,12 @@ impl Search {
     /// a lower end near it, a lower rate is tried, to have one.
     pub fn next_within(&mut self, left: f64, most: f64) -> Option<Trial> {
         while let Aim::Try(trial) = self.aim {
-            // Without a trial there is nothing to confirm.
-            let is_free = trial.purpose.is_closing() || self.levels.is_empty();
+            // As long as nothing breaks there is nothing to confirm.
+            let breaks = self.levels.iter().any(|level| level.finding == Finding::Breaks);
+            let is_free = trial.purpose.is_closing() || !breaks;
             let kept = if is_free { 0.0 } else { self.closing_time().min(KEPT * most) };
             let wanted = trial.length / trial.scale;
-            let fewest = match trial.purpose {
-                Purpose::Ramp | Purpose::Bisection => wanted,
-                Purpose::Estimation => wanted.min(SHORTEST_BLOCK),
-                Purpose::Confirmation | Purpose::FromAbove => 1,
-            };
+            let fewest = if trial.purpose == Purpose::Estimation { wanted.min(SHORTEST_BLOCK) } else { 1 };
             if let Some(shorter) = self.shortened(trial, left - kept, fewest) {
                 return Some(shorter);
             }

@@ -313,6 +313,19 @@ fn a_limit_that_is_never_reached_is_a_lower_bound() {
     assert!(answer.confirmed);
 }
 
+/// Symptom: a search for whether a server of 300/s carries 100/s ended after 3 of its 60 seconds: five trials at
+/// once did not fit.
+#[test]
+fn the_highest_rate_is_tried_for_as_long_as_there_is_time() {
+    for seconds in [40.0, 60.0, 120.0] {
+        let settings = Settings { to: 100.0, ..settings(100.0) };
+        let server = Server { bearable: 0.08, ..Server::new(300.0, true) };
+        let (answer, took) = search_within(seconds, 1, settings, server);
+        assert_eq!((answer.low, answer.high), (Some(100.0), None), "{seconds} s: {answer:?}, {took} s");
+        assert_eq!(answer.end, End::Highest, "{seconds} s: {took} s");
+    }
+}
+
 #[test]
 fn a_server_that_holds_nothing_has_no_capacity() {
     let broken = Server { slowness: 1e9, ..Server::new(1_000.0, true) };

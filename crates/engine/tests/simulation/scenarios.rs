@@ -85,7 +85,8 @@ fn whatever_goes_wrong_iterations_balance() {
             assert_eq!(i.started, i.completed + i.failed + i.unfinished);
             assert!(i.completed > 100 && i.failed > 10, "{i:?}");
             let ended_badly = record.accounting.failed + record.accounting.timed_out;
-            assert_eq!(ended_badly, i.failed, "a request that ends badly ends its iteration");
+            // A request that ends badly does not end its iteration: what was created is deleted.
+            assert!((i.failed + 1..=3 * i.failed).contains(&ended_badly), "{ended_badly} {i:?}");
         }
     }
 }
