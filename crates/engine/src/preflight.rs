@@ -465,7 +465,8 @@ fn no_contact(
             .unwrap_or("--tls 1.2 or 1.3 offers one version alone; the server's log may say more")
             .to_owned(),
         (plimsoll_metrics::TIMED_OUT, _) => {
-            "the server accepted the connection but did not answer; --timeout sets how long to wait"
+            "the server accepted the connection but did not answer; --timeout sets how long to wait, and \
+             --no-preflight measures without a first answer"
                 .to_owned()
         }
         ("websocket_handshake", _) => handshake_hint(&reason).to_owned(),
