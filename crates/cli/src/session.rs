@@ -16,6 +16,7 @@ pub(crate) mod live;
 pub(crate) mod made_plan;
 pub(crate) mod outputs;
 pub(crate) mod page;
+pub(crate) mod queries;
 pub(crate) mod refresher;
 pub(crate) mod refusals;
 pub(crate) mod request;

@@ -48,6 +48,7 @@ mod ports;
 mod printed;
 pub(crate) mod process;
 mod proxied;
+mod queries;
 mod receivers;
 mod recording;
 mod refusals;

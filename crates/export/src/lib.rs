@@ -1,4 +1,4 @@
-//! Export of a run's figures to monitoring systems while it goes on.
+//! Export of a run's figures to monitoring systems while it goes on, and [queries](query) of theirs.
 //!
 //! ```text
 //!  intervals ──► Totals ──► families ──┬─► Prometheus: text, OpenMetrics, protobuf with native histograms
@@ -11,14 +11,18 @@
 //! copying of a few numbers, and [`Pusher::finish`] for at most [`push::LAST_WORDS`].
 #![forbid(unsafe_code)]
 
+mod exchange;
 mod family;
 pub mod otlp;
 pub mod prometheus;
 mod protobuf;
 pub mod push;
+pub mod query;
+mod receiver;
 mod times;
 mod totals;
 
-pub use push::{PushError, PushReport, Pusher, Receiver, Shared};
+pub use push::{PushError, PushReport, Pusher, Shared};
+pub use receiver::{BadReceiver, Receiver};
 pub use times::Times;
 pub use totals::{Gauges, Totals};

@@ -4,9 +4,6 @@
 //! sends is a copy of [`Totals`], so a receiver that is slow, dead or broken does not affect the run: missed
 //! values are in the next request, and errors are in the [`PushReport`].
 
-mod exchange;
-mod receiver;
-
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Channel, RecvTimeoutError, Sender, channel};
@@ -16,17 +13,16 @@ use std::time::Duration;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Open;
-use plimsoll_wire::tls::{ClientConfig, ClientOptions, TlsConfigError};
+use plimsoll_wire::tls::TlsConfigError;
 
-pub use self::receiver::{BadReceiver, Receiver};
-use crate::otlp;
+use crate::exchange::Exchange;
 use crate::totals::Totals;
-use exchange::Exchange;
+use crate::{Receiver, otlp};
 
 /// Longest time for one request: the default of OTLP (`OTEL_EXPORTER_OTLP_TIMEOUT`).
 const TIMEOUT: Nanos = Nanos::from_secs(10);
-/// Time that a request under way may still take after the run has ended.
-const GRACE: Nanos = Nanos::from_millis(500);
+/// Bytes of a reply that are read: a few suffice to say what was not taken.
+const REPLY_BYTES: usize = 64 * 1024;
 /// Longest time for the last request.
 const LAST_TIMEOUT: Nanos = Nanos::from_millis(1_500);
 /// The longest that [`Pusher::finish`] waits: for a request under way and for the last one. A thread that is
@@ -89,11 +85,10 @@ impl Pusher {
         every: Nanos,
         totals: Shared,
     ) -> Result<Self, PushError> {
-        let tls = receiver.is_secure().then(|| ClientConfig::new(&ClientOptions::default())).transpose();
-        let tls = tls.map_err(PushError::Tls)?;
         let (stop, report) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::default()));
         let ((wake, woken), (ended, done)) = (channel(), channel());
-        let exchange = Exchange { open, receiver, tls, stop: Arc::clone(&stop) };
+        let exchange = Exchange::new(open, receiver, ("the receiver", REPLY_BYTES), &stop);
+        let exchange = exchange.map_err(PushError::Tls)?;
         let sender = Loop { exchange, resource, every, totals, report: Arc::clone(&report) };
         Builder::new()
             .name("otlp".to_owned())
@@ -156,7 +151,8 @@ impl<O: Open> Loop<O> {
 
     fn send(&mut self, totals: &Totals, last: bool) {
         let limit = if last { LAST_TIMEOUT } else { TIMEOUT };
-        let sent = self.exchange.post(&otlp::request(totals, &self.resource), limit, last);
+        let body = (otlp::CONTENT_TYPE, &*otlp::request(totals, &self.resource));
+        let sent = self.exchange.post(body, limit, last).and_then(|(status, reply)| taken(status, &reply));
         let mut report = lock(&self.report);
         match sent {
             Ok(()) => report.sent += 1,
@@ -165,5 +161,34 @@ impl<O: Open> Loop<O> {
                 report.last_error = Some(error);
             }
         }
+    }
+}
+
+/// Checks that a receiver took a request completely, by its status and its reply.
+fn taken(status: u16, reply: &[u8]) -> Result<(), String> {
+    if !(200..300).contains(&status) {
+        return Err(format!("the receiver answered {status}"));
+    }
+    match otlp::rejected(reply) {
+        Some((points, message)) => {
+            Err(format!("the receiver rejected {points} points: {}", message.escape_debug()))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_and_a_partial_success_are_told() {
+        assert_eq!(taken(200, b""), Ok(()));
+        assert_eq!(taken(503, b""), Err("the receiver answered 503".to_owned()));
+        // partial_success { rejected_data_points: 3, error_message: "no" }
+        let partial = b"\x0a\x06\x08\x03\x12\x02no";
+        assert_eq!(taken(200, partial), Err("the receiver rejected 3 points: no".to_owned()));
+        // A warning alone is not a rejection.
+        assert_eq!(taken(200, b"\x0a\x04\x12\x02no"), Ok(()));
     }
 }

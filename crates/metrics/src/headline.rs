@@ -30,6 +30,7 @@
 
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
+use crate::threshold::observed_words;
 use crate::{
     Interval, LimitedBy, MachineInterval, ReasonCode, RunRecord, Standstill, StepRecord, ThresholdResult,
     Verdict, figure, standstill,
@@ -561,6 +562,7 @@ impl ThresholdFacts {
     /// Returns the facts of a threshold that was judged.
     pub fn of(result: &ThresholdResult) -> Self {
         let observed = result.observed.map(|observed| observed.to_string());
+        let observed = observed_words(observed, result.series.as_ref());
         let parts = [observed, result.unreached.clone(), result.reason.clone()];
         Self {
             text: result.spec.to_string(),

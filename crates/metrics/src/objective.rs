@@ -48,8 +48,11 @@ impl Objective {
     pub fn new(spec: &ThresholdSpec, outline: &Outline) -> Result<Self, &'static str> {
         const HINT: &str = "use an upper limit of a percentile of the response time, such as 'p99<10ms', \
                             'error_rate<1%', or 'goodput>99%'";
-        let Threshold { metric, operator, limit } = spec.threshold;
-        let is_goodput = metric == Metric::Count(Counted::Total(Total::Goodput));
+        let Threshold { metric, operator, limit } = &spec.threshold;
+        if spec.query().is_some() {
+            return Err("judge it in runs: a Prometheus server is asked at their end, and not about trials");
+        }
+        let is_goodput = *metric == Metric::Count(Counted::Total(Total::Goodput));
         let is_lower = matches!(operator, Operator::Greater | Operator::AtLeast);
         let is_upper = matches!(operator, Operator::Less | Operator::AtMost);
         let is_share_limit = is_upper || is_goodput && is_lower;
@@ -59,8 +62,8 @@ impl Objective {
         if spec.window.is_some() || spec.abort_on_fail || spec.delay.0 > 0 {
             return Err("leave out window, delay and abort_on_fail: trials are judged as a whole");
         }
-        let (bad, limit) = match (metric, limit) {
-            (Metric::Time(TimeKind::Response, Figure::Percentile(p), among), Limit::Time(limit)) => {
+        let (bad, limit) = match (metric, *limit) {
+            (&Metric::Time(TimeKind::Response, Figure::Percentile(p), among), Limit::Time(limit)) => {
                 (Bad::Slow(limit.0, among), 1.0 - p.p() / 100.0)
             }
             (Metric::ErrorRate, Limit::Percent(share)) => (Bad::Failed, share.to_f64() / 100.0),

@@ -5,6 +5,7 @@
 //! [`ThresholdResult::is_shown`]. Figures are those of the measured part, without the warm-up. A
 //! percentile is the one that the report shows, less than 0.1 % too large; all other comparisons are exact.
 
+mod answer;
 mod decimal;
 mod judgement;
 mod own_lag;
@@ -15,13 +16,14 @@ use std::fmt;
 
 use plimsoll_core::Nanos;
 
+pub use self::answer::{Answer, DecidingSeries, SeriesValue, observed_words};
 pub use self::decimal::Decimal;
 use self::judgement::{Judgement, Times, Values, View, judge};
 pub use self::judgement::{Observed, Unit};
 pub use self::own_lag::OwnLag;
 pub use self::text::{
-    Among, Counted, Figure, Limit, Metric, Operator, Percentile, Span, Threshold, ThresholdError, TimeKind,
-    Total,
+    Among, Counted, Figure, LONGEST_QUERY, Limit, Metric, Number, Operator, Percentile, Span, Threshold,
+    ThresholdError, TimeKind, Total,
 };
 pub(crate) use self::text::{Shown, parse_time, time_text};
 pub use self::watch::ThresholdWatch;
@@ -65,6 +67,9 @@ pub struct ThresholdResult {
     /// figure can be given: their shares, in words.
     #[serde(default)]
     pub unreached: Option<String>,
+    /// Of a query, the series that decided; `None` without an answer that has a number.
+    #[serde(default)]
+    pub series: Option<DecidingSeries>,
     /// The windows that were examined; `None` over the run.
     pub windows: Option<Windows>,
     /// `true` if the threshold ended the run early.
@@ -121,9 +126,12 @@ impl ThresholdSpec {
     }
 
     /// Returns `true` if the record of a whole run has its figure. Windows, phases and the rate of a part
-    /// of the plan are summed up from the intervals while the run goes on.
+    /// of the plan are summed up from the intervals while the run goes on; queries are answered by a server.
     pub const fn is_of_record(&self) -> bool {
-        self.window.is_none() && self.phase.is_none() && !self.is_rate_of_part()
+        self.window.is_none()
+            && self.phase.is_none()
+            && !self.is_rate_of_part()
+            && !matches!(self.threshold.metric, Metric::Query(_))
     }
 
     /// Returns `true` if requests without an answer so far may end the run by it: how long they have waited
@@ -174,7 +182,12 @@ impl ThresholdSpec {
             return error(message, format!("write one of {}", names.join(", ")));
         }
         let part = self.scenario.is_some() || self.step.is_some();
-        let (whole, live) = match self.threshold.metric {
+        if self.query().is_some() && (part || self.phase.is_some() || self.window.is_some()) {
+            let hint =
+                "leave out scenario, step, phase and window: the query chooses its series and its time";
+            return error(format!("`{text}` is asked of the server at the end of the run"), hint.to_owned());
+        }
+        let (whole, live) = match &self.threshold.metric {
             Metric::Time(TimeKind::Response, ..) => (false, true),
             Metric::Time(TimeKind::Connect | TimeKind::Tls, ..) => (true, false),
             Metric::Time(..) => (false, false),

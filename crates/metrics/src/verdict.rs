@@ -385,7 +385,7 @@ impl Judge<'_> {
     fn failed_by_own_lag(&self) -> Option<String> {
         let explained = |one: &ThresholdResult| !one.passed && one.own_lag.is_some();
         let result = self.record.thresholds.iter().find(|one| explained(one))?;
-        let (what, lag) = (Shown(result.spec.threshold.metric), result.own_lag?);
+        let (what, lag) = (Shown(&result.spec.threshold.metric), result.own_lag?);
         let seen = result.observed.map_or(String::new(), |seen| format!("{what} is {seen}, "));
         let service = lag.service_time.map_or(String::new(), |service| {
             format!(" and that of the service time {}", figure::nanos(service))

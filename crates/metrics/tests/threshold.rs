@@ -1,5 +1,6 @@
 //! Thresholds: their texts, their judgement, and windows against a definition by brute force.
 
+mod answers;
 mod judging;
 mod texts;
 mod windows;

@@ -131,7 +131,7 @@ impl Resolver<'_> {
                 self.problems.push(threshold_problem(by, &error).at(*place));
             }
             let of_target =
-                matches!((spec.threshold.metric, spec.threshold.limit), (Metric::Rate, Limit::OfTarget(_)));
+                matches!((&spec.threshold.metric, spec.threshold.limit), (Metric::Rate, Limit::OfTarget(_)));
             if of_target && matches!(plan.load, Load::Closed) {
                 let message =
                     format!("{by}: `{}` needs a target, and the closed model has none", spec.threshold);

@@ -40,6 +40,7 @@ mod length;
 mod load;
 mod loading;
 mod phases;
+mod prometheus;
 mod protocol;
 mod proxy;
 mod requests;
@@ -79,6 +80,7 @@ pub use plan::{
 pub use plimsoll_scenario::{Fingerprint, SharedText};
 pub use plimsoll_script::syntax_error as script_syntax_error;
 pub use problem::{Place, Problem, Problems};
+pub use prometheus::PrometheusServer;
 pub use protocol::{Protocol, ProtocolRow};
 pub use proxy::{Proxy, ProxyKind};
 pub use script::ScriptHost;

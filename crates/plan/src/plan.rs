@@ -23,7 +23,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBlockCache};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::{DynamicOrigins, Protocol, Proxy, Refresh, StartTime};
+use crate::{DynamicOrigins, PrometheusServer, Protocol, Proxy, Refresh, StartTime};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -116,6 +116,8 @@ pub struct Plan {
     pub resend: bool,
     /// Thresholds on the figures.
     pub thresholds: Vec<ThresholdSpec>,
+    /// The server that thresholds on queries are asked of.
+    pub prometheus: Option<PrometheusServer>,
     /// Bounds that a streamed request has to hold to count as goodput.
     pub goodput: Option<Goodput>,
     /// Length of the intervals that the run is cut into, and of which the windows of thresholds are made.

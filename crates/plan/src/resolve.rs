@@ -334,6 +334,7 @@ impl Resolver<'_> {
         let http2 = preference.as_ref().and_then(|preference| self.http2(patch, preference));
         let client_faults = self.client_faults(patch);
         let judging = self.judging(patch);
+        let prometheus = self.prometheus(patch);
         let goodput = self.read(patch.goodput.as_ref(), Goodput::parse);
         let trace_link = self.trace_link(patch);
         self.check_redaction(patch);
@@ -395,6 +396,7 @@ impl Resolver<'_> {
             resend: !patch.no_resend.is_on(),
             connections: usage.connections,
             thresholds: thresholds.iter().map(|judged| judged.spec.clone()).collect(),
+            prometheus: prometheus?,
             goodput: goodput?,
             interval: statistics.min(DEFAULT_INTERVAL),
             statistics,
@@ -415,6 +417,7 @@ impl Resolver<'_> {
         plan.teardown = teardown.filter(|_| is_here).map(|steps| Arc::new(plan.once(*steps)));
         self.check_thresholds(&thresholds, &plan);
         self.check_goodput(patch, &plan);
+        self.check_queries(patch, &plan);
         self.check_traces(patch, &plan);
         self.check_user_rows(&plan);
         Some(plan)

@@ -434,11 +434,12 @@ settings! {
             /// all requests that were due: one that failed, was dropped or never started was not answered
             /// well in any time. p99{ok} is of those that were answered well, p99{all} of all that ended.
             /// What the data cannot show has failed: without data, with too few values for a percentile, or
-            /// where timeouts leave it open.
+            /// where timeouts leave it open. prom(QUERY), compared with a number, is asked of the Prometheus
+            /// server of --prom-url at the end of the measured part: every series of the answer has to hold.
             thresholds: List = flag().value("THRESHOLD").long("threshold").any_text().common(),
             /// End the run as soon as a --threshold is shown not to hold
             ///
-            /// It is judged after every interval, over the run so far.
+            /// It is judged after every interval, over the run so far; one on a query every 5 s.
             abort_on_fail: Switch = flag(),
         }
     }
@@ -677,6 +678,11 @@ settings! {
             no_preflight: Switch = flag(),
         }
         "Thresholds" {
+            /// Base URL of the Prometheus server that thresholds on queries, prom(QUERY), are asked of
+            ///
+            /// Or of a server with its API: Thanos, Mimir, VictoriaMetrics. A user and a password in it are
+            /// sent as Basic authentication, and shown nowhere.
+            prom_url: Value = flag().value("URL"),
             /// Interval between statistics: whole seconds, or from 100ms [default: 1s]
             interval: Value = flag().value("TIME").number(),
             /// Count streamed requests that hold all of these bounds: 'ttft<500ms & tpot<50ms'

@@ -335,7 +335,8 @@ impl Evidence {
         let again = |(number, kept): (usize, &ThresholdResult)| {
             if !kept.spec.is_of_record() || kept.ended_run {
                 let place = format!("record/thresholds/{number}");
-                comparison.leave_open(Why::SummedUp, &place, Some(&kept.spec.to_string().into()));
+                let why = if kept.spec.query().is_some() { Why::FromOutside } else { Why::SummedUp };
+                comparison.leave_open(why, &place, Some(&kept.spec.to_string().into()));
                 return kept.clone();
             }
             let mut judged = judge_thresholds(std::slice::from_ref(&kept.spec), &self.outline, &self.record);

@@ -28,6 +28,11 @@ impl Failure {
     pub(crate) fn environment(problem: Problem) -> Self {
         Self { problems: problem.into(), source: None, exit: Exit::Environment }
     }
+
+    /// There is no thread to be had.
+    pub(crate) fn no_thread(error: &std::io::Error) -> Self {
+        Self::environment(Problem::new(format!("cannot start a thread: {error}")))
+    }
 }
 
 impl From<Refused> for Failure {

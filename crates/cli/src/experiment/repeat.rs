@@ -18,6 +18,7 @@ use crate::base::files::{self, EndFile};
 use crate::base::messages;
 use crate::experiment::campaign::Campaign;
 use crate::session::done_once::sent_in_all;
+use crate::session::queries::Queries;
 use crate::session::run::{self, RunPreparation};
 use crate::session::saving::RunSaver;
 use crate::session::{describe, page};
@@ -188,9 +189,10 @@ pub(crate) fn carry_out<const SIDES: usize>(
         let setup = campaign.setup(side).filter(|_| round == 0).cloned();
         let context = run::with_setup(run::context(&plan, &first, before, all > 1), setup.as_ref());
         let mut saver = before.keep(&plan, &context)?;
+        let mut queries = Queries::begin(&plan)?;
         let record = campaign.run_at(side, &plan, &mut |progress| {
             saver.iter_mut().for_each(|saver| saver.note(progress));
-            true
+            !queries.as_mut().is_some_and(|queries| queries.note(progress))
         });
         let mut record = match record {
             Ok(record) => record,
@@ -206,6 +208,7 @@ pub(crate) fn carry_out<const SIDES: usize>(
             }
         };
         record.interrupted = campaign.interrupted();
+        queries.into_iter().for_each(|queries| queries.finish(&mut record));
         let first = first.iter().flat_map(|contact| &contact.records);
         let is_last = round + 1 == runs || record.interrupted.is_some();
         let torn_down = is_last.then(|| campaign.tear_down(side)).flatten();

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use plimsoll_core::Rate;
 use plimsoll_driver::{BackendOptions, KernelBackend, clock};
 use plimsoll_engine::{
-    Backends, BackgroundRun, Control, FirstContact, Progress, RunError, Watched, load_checksum, preflight,
-    resolve, run_accompanied,
+    Backends, BackgroundRun, Control, FirstContact, Progress, RunError, Stop, Watched, load_checksum,
+    preflight, resolve, run_accompanied,
 };
 use plimsoll_metrics::RunRecord;
 use plimsoll_monitor::DESCRIPTORS_PER_SERVER;
@@ -37,6 +37,7 @@ use crate::session::live::stats::Statistics;
 use crate::session::live::view::{Stage, View};
 use crate::session::live::watched_ends::Ends;
 use crate::session::outputs::Outputs;
+use crate::session::queries::Queries;
 use crate::session::refusals::Refusals;
 use crate::session::saving::RunSaver;
 use crate::session::side_runs::{SideRuns, SlowClients};
@@ -139,6 +140,8 @@ pub(crate) fn execute(
         output.quiet,
         &say,
     )?;
+    // Of a part of a load, the reader of the intervals asks.
+    let mut queries = if spec.tells_intervals { None } else { Queries::begin(&plan)? };
     let mut first = Vec::new();
     if plan.preflight {
         first = preflight(&plan, backends, &mut addresses, &control)
@@ -156,9 +159,9 @@ pub(crate) fn execute(
     let mut saver = before.keep(&plan, &context)?;
     let (beginning, mut told) = (before.beginning(&plan, &context), LiveRecord::new(plan.downsampler()));
     let periodic = before.beside.periodic;
-    view.begin(&plan, &context, &control, periodic).map_err(|error| no_thread(&error))?;
+    view.begin(&plan, &context, &control, periodic).map_err(|error| Failure::no_thread(&error))?;
     let teller = spec.tells_intervals.then(IntervalTeller::start).transpose();
-    let teller = teller.map_err(|error| no_thread(&error))?;
+    let teller = teller.map_err(|error| Failure::no_thread(&error))?;
     let mut ends = Ends::new(&say);
     if let Some(accompany) = before.beside.accompany.take() {
         accompany(&control);
@@ -181,6 +184,9 @@ pub(crate) fn execute(
             refusals.note(&progress, &control, &notice);
         }
         view.show(&progress);
+        if queries.as_mut().is_some_and(|queries| queries.note(&progress)) {
+            control.stop(Stop::Drain);
+        }
         teller.iter().for_each(|teller| teller.note(&progress));
         told.note(progress.interval);
         if let Some(saver) = &mut saver {
@@ -224,6 +230,7 @@ pub(crate) fn execute(
     told_script_error.tell(&control);
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record));
     record.interrupted = interrupted;
+    queries.into_iter().for_each(|queries| queries.finish(&mut record));
     let exports = exporters.finish(record.verdict.valid, &notice);
     let first = first.iter().flat_map(|contact| &contact.records);
     let once = around.setup().into_iter().chain(&torn_down);
@@ -382,10 +389,6 @@ pub(crate) fn conclude(
     let result = RunResult::new(record, context);
     let exit = exit_of(&result);
     (result, exit)
-}
-
-pub(crate) fn no_thread(error: &std::io::Error) -> Failure {
-    Failure::environment(Problem::new(format!("cannot start a thread: {error}")))
 }
 
 /// The failure of a run that may have been interrupted.

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::loopback::around::{self, Site, TOKEN, refreshed, tokens};
 use crate::loopback::eventually::wait_to_look_again;
 use crate::loopback::process::{Finished, Folder, Process, run_beside};
+use crate::loopback::queries::{Scripted, vector};
 use crate::loopback::sink::Sink;
 use crate::loopback::steering::request;
 use crate::loopback::truth::{account, assert_balance, delivered};
@@ -301,6 +302,31 @@ fn a_threshold_of_the_sum_ends_the_load_of_all_agents() {
     let scheduled = account(&result, "scheduled");
     assert!((700..20_000).contains(&scheduled), "{scheduled}");
     assert_eq!(delivered(&result), sink.stop().requests);
+    drop(agents);
+}
+
+/// Agents would each ask the server, and about their own ends.
+#[test]
+fn a_fleet_asks_for_its_queries_itself() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
+    let sink = Sink::start("");
+    for (values, load, codes, ends) in [
+        (&["0", "0.5"][..], "-d 2s", [0, 3], false),
+        (&["0", "5"], "-d 2s", [99, 3], false),
+        (&["5"], "-d 5m --abort-on-fail", [99, 3], true),
+    ] {
+        let server = Scripted::saying(&vector(&["0"]), &vector(values));
+        let flags = format!("{} {}", server.flags("prom(http_errors)<1"), broker.flags());
+        let ran = run_beside(&format!("run {} --rate 200 -c 4 {load} {flags} -o json", sink.url()));
+        assert!(ran.code.is_some_and(|code| codes.contains(&code)), "{ran:?}");
+        let result = parsed(&ran);
+        let threshold = &result["thresholds"][0];
+        assert_eq!((&threshold["passed"], &threshold["ended_run"]), (&(codes[0] == 0).into(), &ends.into()));
+        assert_eq!(threshold["series"]["value"], values[values.len() - 1], "{threshold:#}");
+        assert_eq!(result["run"]["ended_by_threshold"].is_string(), ends, "{:#}", result["run"]);
+        assert_eq!(server.asked().len(), 2);
+    }
     drop(agents);
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
+use super::answer::{NOT_ASKED, write_number};
 use super::decimal::{Decimal, compare};
 use super::text::{Among, Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
 use crate::headline::answered;
@@ -35,6 +36,8 @@ pub enum Unit {
     Bytes,
     /// Per second.
     PerSecond,
+    /// A number without a unit.
+    Number,
 }
 
 impl Unit {
@@ -46,6 +49,7 @@ impl Unit {
             Self::Count => "count",
             Self::Bytes => "bytes",
             Self::PerSecond => "per_s",
+            Self::Number => "number",
         }
     }
 }
@@ -64,6 +68,7 @@ impl std::fmt::Display for Observed {
             Unit::Count => f.write_str(&figure::count(self.value as u64)),
             Unit::Bytes => f.write_str(&figure::bytes(self.value as u64)),
             Unit::PerSecond => f.write_str(&figure::per_second(self.value)),
+            Unit::Number => write_number(self.value, f),
         }
     }
 }
@@ -97,6 +102,11 @@ impl Judgement {
     /// It cannot be said, so it is not met.
     pub(super) fn unknown(observed: Option<Observed>, reason: impl Into<String>) -> Self {
         Self { observed, reason: Some(reason.into()), ..Self::failed() }
+    }
+
+    /// A figure says whether it holds.
+    pub(super) fn told(passed: bool, observed: Option<Observed>) -> Self {
+        Self { passed, observed, ..Self::failed() }
     }
 
     fn failed() -> Self {
@@ -379,7 +389,7 @@ fn is_unreached_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
 /// Returns `true` if a limit of errors is broken even when every failure that the target did not answer
 /// counts as a success. A limit of anything else, times and rates above all, is never broken by answers.
 fn fails_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
-    let operator = match (threshold.metric, threshold.operator) {
+    let operator = match (&threshold.metric, threshold.operator) {
         (Metric::Count(Counted::Total(Total::Ok)), Operator::Greater | Operator::AtLeast)
             if matches!(threshold.limit, Limit::Percent(_)) =>
         {
@@ -409,16 +419,16 @@ fn fails_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
         times: [const { None }; TimeKind::ALL.len()],
         ..*view
     };
-    compared(&Threshold { operator, ..*threshold }, &favourable).is_shown()
+    compared(&Threshold { operator, ..threshold.clone() }, &favourable).is_shown()
 }
 
 fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
-    match (threshold.metric, threshold.limit) {
-        (Metric::Time(kind, figure, among), Limit::Time(limit)) => {
+    match (&threshold.metric, threshold.limit) {
+        (&Metric::Time(kind, figure, among), Limit::Time(limit)) => {
             let Some(times) = &view.times[kind as usize] else { return Judgement::unknown(None, NO_DATA) };
             match figure {
                 Figure::Percentile(percentile) => {
-                    let metric = (threshold.metric, threshold.operator);
+                    let metric = (&threshold.metric, threshold.operator);
                     self::percentile(metric, (percentile.p(), limit), times, among, view)
                 }
                 _ => time(threshold, times, figure, limit),
@@ -430,7 +440,7 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
         (Metric::TimeoutRate, Limit::Percent(limit)) => {
             share(threshold, view.timed_out, view.ended(), view.unanswered, limit)
         }
-        (Metric::Count(counted), Limit::Percent(limit)) => match view.counted(counted) {
+        (&Metric::Count(counted), Limit::Percent(limit)) => match view.counted(counted) {
             Some((part, whole)) => {
                 let open = if counted.is_of_ended() { view.unanswered } else { 0 };
                 share(threshold, part, whole, open, limit)
@@ -441,7 +451,7 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
             }
             None => Judgement::unknown(None, NO_DATA),
         },
-        (Metric::Count(counted), Limit::Count(limit)) => {
+        (&Metric::Count(counted), Limit::Count(limit)) => {
             let open = if counted.is_of_ended() { view.unanswered } else { 0 };
             let Some((count, _)) = view.counted(counted).or((open > 0).then_some((0, 0))) else {
                 return Judgement::unknown(None, NO_DATA);
@@ -453,14 +463,15 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
             between(threshold.operator, ends, open, observed)
         }
         (Metric::Rate, limit) => rate(threshold, view, limit),
+        (Metric::Query(_), _) => Judgement::unknown(None, NOT_ASKED),
         // Parsing pairs every figure with a limit of its kind.
-        _ => Judgement::unknown(None, format!("{} has no such limit", Shown(threshold.metric))),
+        _ => Judgement::unknown(None, format!("{} has no such limit", Shown(&threshold.metric))),
     }
 }
 
 /// Judges a percentile. Of what was due, it may lie among the requests that were not answered well.
 fn percentile(
-    (metric, operator): (Metric, Operator),
+    (metric, operator): (&Metric, Operator),
     (p, limit): (f64, Nanos),
     times: &Times<'_>,
     among: Among,
@@ -493,7 +504,7 @@ fn percentile(
     if rank > count {
         // The figure that readers know from the report, under the name that asks for it.
         let good = times.values.value_at(rank_of(p, count)).filter(|_| count >= needed);
-        let good = good.map(|good| format!(" ({}: {})", Shown(of_good(metric)), figure::nanos(Nanos(good))));
+        let good = good.map(|good| format!(" ({}: {})", Shown(&of_good(metric)), figure::nanos(Nanos(good))));
         let unreached =
             Some(format!("not reached: {}{}", view.never_good().why(due), good.unwrap_or_default()));
         let passed = operator.holds(Ordering::Greater);
@@ -522,7 +533,7 @@ fn percentile(
 /// Judges a percentile that has too few samples to be shown to hold, of which `never` were not answered well
 /// and `open` more may have had any time.
 fn of_few(
-    (metric, operator): (Metric, Operator),
+    (metric, operator): (&Metric, Operator),
     (p, limit): (f64, Nanos),
     times: &Times<'_>,
     (never, open): (u64, u64),
@@ -571,10 +582,10 @@ fn of_few(
 }
 
 /// The figure of the good answers alone.
-const fn of_good(metric: Metric) -> Metric {
+fn of_good(metric: &Metric) -> Metric {
     match metric {
-        Metric::Time(kind, figure, _) => Metric::Time(kind, figure, Among::Good),
-        other => other,
+        Metric::Time(kind, figure, _) => Metric::Time(*kind, *figure, Among::Good),
+        other => other.clone(),
     }
 }
 
@@ -663,7 +674,7 @@ fn rate(threshold: &Threshold, view: &View<'_>, limit: Limit) -> Judgement {
 }
 
 fn decided(operator: Operator, ordering: Ordering, observed: Observed) -> Judgement {
-    Judgement { passed: operator.holds(ordering), observed: Some(observed), ..Judgement::failed() }
+    Judgement::told(operator.holds(ordering), Some(observed))
 }
 
 impl Counted {

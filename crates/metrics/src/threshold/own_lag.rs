@@ -35,8 +35,8 @@ pub(super) fn own_lag(
     times: &StepRecord,
     record: &RunRecord,
 ) -> Option<OwnLag> {
-    let (Metric::Time(TimeKind::Response, figure, _), Limit::Time(limit)) =
-        (threshold.metric, threshold.limit)
+    let (&Metric::Time(TimeKind::Response, figure, _), Limit::Time(limit)) =
+        (&threshold.metric, threshold.limit)
     else {
         return None;
     };

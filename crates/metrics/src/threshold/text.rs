@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos};
 
@@ -37,7 +38,7 @@ const BYTES: &[(&str, u64)] = &[
 ///
 /// Parsed from `METRIC OP VALUE`; its `Display` is the same in one canonical spelling, and is parsed to the
 /// same threshold again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Threshold {
     /// Which figure.
@@ -48,8 +49,8 @@ pub struct Threshold {
     pub limit: Limit,
 }
 
-/// A figure of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A figure of a run, or of its server.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// A figure of one kind of time, over these requests.
     Time(TimeKind, Figure, Among),
@@ -61,6 +62,8 @@ pub enum Metric {
     Count(Counted),
     /// Whole responses of any status per second.
     Rate,
+    /// The values of a query that a Prometheus server is asked, each of them: `prom(rate(http_errors[1m]))`.
+    Query(Arc<str>),
 }
 
 macro_rules! named {
@@ -256,7 +259,16 @@ pub enum Limit {
     /// A fraction of the due arrivals. Requests count: the later ones of an iteration, once it has reached
     /// them.
     OfTarget(Decimal),
+    /// A number of any sign, for queries.
+    Number(Number),
 }
+
+/// A number that is not NaN and not infinite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Number(pub(super) f64);
+
+/// NaN is no such number.
+impl Eq for Number {}
 
 named! {
     /// The spans that rates are given for.
@@ -312,20 +324,29 @@ impl Threshold {
     /// # Errors
     /// The problem, its place, and what to write instead.
     pub fn parse(text: &str) -> Result<Self, ThresholdError> {
-        let start = text.find(['<', '>', '=', '!']).ok_or_else(|| {
+        // A query has comparisons of its own, and a limit no bracket.
+        let from = match is_query(text) {
+            true => text.rfind(')').map_or(0, |end| end + 1),
+            false => 0,
+        };
+        let start = text[from..].find(['<', '>', '=', '!']).ok_or_else(|| {
             ThresholdError::new(
                 0..text.len(),
                 format!("`{text}` compares nothing"),
-                "write a figure, <, <=, >, >=, == or !=, and a limit, such as p99<10ms",
+                match is_query(text) {
+                    true => "write a comparison behind the query, such as prom(rate(http_errors[1m]))<1",
+                    false => "write a figure, <, <=, >, >=, == or !=, and a limit, such as p99<10ms",
+                },
             )
         })?;
+        let start = from + start;
         let length = text[start..].find(|c| !"<>=!".contains(c)).unwrap_or(text.len() - start);
         let behind = start + length;
         let operator = operator(&text[start..behind], start..behind)?;
         let metric = metric(&trimmed(text, 0..start))?;
-        let limit = limit(metric, &trimmed(text, behind..text.len()))?;
+        let limit = limit(&metric, &trimmed(text, behind..text.len()))?;
         // Each figure has one name, however it was written.
-        let metric = match (metric, limit) {
+        let metric = match (&metric, limit) {
             (Metric::Count(Counted::Total(Total::Errors)), Limit::Percent(_)) => Metric::ErrorRate,
             _ => metric,
         };
@@ -366,7 +387,46 @@ fn operator(text: &str, at: Range<usize>) -> Result<Operator, ThresholdError> {
     Err(ThresholdError::new(at, format!("`{text}` is not a comparison"), hint))
 }
 
+/// The word in front of the brackets around a query.
+const QUERY: &str = "prom";
+/// Longest query, in bytes: with every byte written as three, its URL is one that servers take.
+pub const LONGEST_QUERY: usize = 2_000;
+
+/// Returns `true` if the figure of a threshold is a query.
+fn is_query(text: &str) -> bool {
+    text.trim_start().strip_prefix(QUERY).is_some_and(|rest| rest.trim_start().starts_with('('))
+}
+
+/// The figure that a query is.
+fn query(part: &Part<'_>) -> Result<Metric, ThresholdError> {
+    let inner = part.text.strip_prefix(QUERY).map(str::trim_start);
+    let inner = inner.and_then(|rest| rest.strip_prefix('(')?.strip_suffix(')'));
+    let Some(inner) = inner.map(str::trim) else {
+        let message = format!("`{}` is not a query in brackets", part.text);
+        return Err(part.error(message, "write prom(QUERY), such as prom(rate(http_errors[1m]))<1"));
+    };
+    let problem = match inner {
+        "" => Some(("the query is empty".to_owned(), "write one, such as prom(rate(http_errors[1m]))<1")),
+        long if long.len() > LONGEST_QUERY => Some((
+            format!("a query of {} bytes is too long: {LONGEST_QUERY} are the most", long.len()),
+            "make it a recording rule of the server, and ask for that",
+        )),
+        broken if broken.contains(char::is_control) => Some((
+            "the query has a line break, or another control character".to_owned(),
+            "write it in one line: `>-` in a plan joins lines",
+        )),
+        _ => None,
+    };
+    match problem {
+        Some((message, hint)) => Err(part.error(message, hint)),
+        None => Ok(Metric::Query(inner.into())),
+    }
+}
+
 fn metric(part: &Part<'_>) -> Result<Metric, ThresholdError> {
+    if is_query(part.text) {
+        return query(part);
+    }
     if part.text.is_empty() {
         return Err(part.error("the figure is missing", "write one before the comparison, such as p99<10ms"));
     }
@@ -486,7 +546,7 @@ fn unknown(part: &Part<'_>) -> ThresholdError {
         Some(name) => format!("write {name}"),
         None => "write p99 (any percentile), min, mean, max, stdev, error_rate, timeout_rate, rate, failed, \
                  timed_out, checks, dropped, the class of an error such as status_5xx, or of streams \
-                 goodput, ttft.p99, itl.p99 or tpot.p50, of messages lag.p99"
+                 goodput, ttft.p99, itl.p99 or tpot.p50, of messages lag.p99; of a Prometheus server prom(QUERY)"
             .to_owned(),
     };
     part.error(format!("`{}` is not a figure", part.text), hint)
@@ -505,7 +565,7 @@ fn distance(a: &str, b: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-fn limit(metric: Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
+fn limit(metric: &Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
     if part.text.is_empty() {
         return Err(part.error("the limit is missing", format!("write one, such as {}", example(metric))));
     }
@@ -513,6 +573,10 @@ fn limit(metric: Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
         let message = format!("`{}` is not a limit for {}", part.text, Shown(metric));
         part.error(message, format!("write one such as {}", example(metric)))
     };
+    if let Metric::Query(_) = metric {
+        let number = part.text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(wrong)?;
+        return Ok(Limit::Number(Number(number)));
+    }
     let split = part.text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.text.len());
     let (number, unit) = part.text.split_at(split);
     let number = Decimal::parse(number).ok_or_else(wrong)?;
@@ -531,6 +595,7 @@ fn limit(metric: Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
         Metric::Count(_) if unit == "%" => percent(number, unit),
         Metric::Count(_) => in_units(THOUSANDS).map(Limit::Count),
         Metric::Rate => rate(number, unit),
+        Metric::Query(_) => None,
     }
     .ok_or_else(wrong)
 }
@@ -570,23 +635,24 @@ fn rate(number: Decimal, unit: &str) -> Option<Limit> {
     Some(Limit::Rate(number.times(factor)?, *span))
 }
 
-fn example(metric: Metric) -> &'static str {
+fn example(metric: &Metric) -> &'static str {
     match metric {
         Metric::Time(..) => "10ms, 250us or 1.5s",
         Metric::ErrorRate | Metric::TimeoutRate => "0.1%",
         Metric::Count(counted) if counted.is_bytes() => "10MiB",
         Metric::Count(_) => "100, 10k or 0.1%",
         Metric::Rate => "5000, 5k/s, 300/m or 0.99*target",
+        Metric::Query(_) => "1, 0.01, -5 or 1e6",
     }
 }
 
 /// The name of a metric.
-pub(crate) struct Shown(pub(crate) Metric);
+pub(crate) struct Shown<'m>(pub(crate) &'m Metric);
 
-impl fmt::Display for Shown {
+impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Metric::Time(kind, figure, among) => {
+            &Metric::Time(kind, figure, among) => {
                 if kind != TimeKind::Response {
                     write!(f, "{}.", kind.name())?;
                 }
@@ -608,6 +674,7 @@ impl fmt::Display for Shown {
             Metric::TimeoutRate => f.write_str("timeout_rate"),
             Metric::Count(counted) => f.write_str(counted.name()),
             Metric::Rate => f.write_str("rate"),
+            Metric::Query(query) => write!(f, "{QUERY}({query})"),
         }
     }
 }
@@ -628,13 +695,14 @@ impl TryFrom<String> for Threshold {
 
 impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", Shown(self.metric), self.operator.name())?;
+        write!(f, "{}{}", Shown(&self.metric), self.operator.name())?;
         match self.limit {
             Limit::Time(time) => f.write_str(&time_text(time)),
             Limit::Percent(percent) => write!(f, "{percent}%"),
             Limit::Count(count) => write!(f, "{count}"),
             Limit::Rate(count, span) => write!(f, "{count}/{}", span.name()),
             Limit::OfTarget(share) => write!(f, "{share}*target"),
+            Limit::Number(Number(number)) => write!(f, "{number}"),
         }
     }
 }

@@ -302,6 +302,7 @@ impl Watched {
             observed: judgement.observed,
             reason: judgement.reason.map(|reason| format!("{reason}{enough}")),
             unreached: judgement.unreached,
+            series: None,
             windows,
             ended_run,
             failed_by_answers: !judgement.passed && judgement.by_answers,

@@ -37,6 +37,12 @@ fn thresholds_have_one_canonical_spelling() {
         ("rate>=300/min", "rate>=300/m"),
         ("rate>=0.990*target", "rate>=0.99*target"),
         ("rate>=0.99 * target", "rate>=0.99*target"),
+        ("prom(rate(http_errors[1m]))<1", "prom(rate(http_errors[1m]))<1"),
+        (
+            " prom ( sum by (a, b) (x{le!=\"1)<2\"}) > bool 3 ) <= -1.50e3 ",
+            "prom(sum by (a, b) (x{le!=\"1)<2\"}) > bool 3)<=-1500",
+        ),
+        ("prom(up)!=1e-7", "prom(up)!=0.0000001"),
     ] {
         let threshold = Threshold::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(threshold.to_string(), canonical, "{text}");
@@ -45,6 +51,13 @@ fn thresholds_have_one_canonical_spelling() {
     for class in ErrorClass::ALL {
         assert!(Threshold::parse(&format!("{class}==0")).is_ok(), "{class}");
     }
+}
+
+#[test]
+fn a_query_has_an_end() {
+    let query = |length: usize| Threshold::parse(&format!("prom({})<1", "x".repeat(length)));
+    assert!(query(2_000).is_ok());
+    assert!(query(2_001).expect_err("it is too long").message.contains("2001 bytes is too long"));
 }
 
 #[test]
@@ -58,6 +71,14 @@ fn what_is_wrong_is_named_with_its_place_and_a_hint() {
         ("<10ms", "", "write one before the comparison"),
         ("p99<", "", "such as 10ms, 250us or 1.5s"),
         ("p99<10", "10", "such as 10ms, 250us or 1.5s"),
+        ("prom(up)", "prom(up)", "write a comparison behind the query"),
+        ("prom(up<1", "prom(up", "write prom(QUERY)"),
+        ("prom(up)<10ms", "10ms", "such as 1, 0.01, -5 or 1e6"),
+        ("prom(up)<NaN", "NaN", "such as 1, 0.01"),
+        ("prom(up)<inf", "inf", "such as 1, 0.01"),
+        ("prom( )<1", "prom( )", "write one, such as prom(rate("),
+        ("prom(a\n+b)<1", "prom(a\n+b)", "write it in one line"),
+        ("promise(up)<1", "promise(up)", "of a Prometheus server prom(QUERY)"),
         ("p99 < ten ms", "ten ms", "such as 10ms, 250us or 1.5s"),
         ("p99<0.5ns", "0.5ns", "such as 10ms"),
         ("p100<10ms", "p100", "the largest value is max"),

@@ -337,6 +337,7 @@ impl ThresholdOutcome {
             }),
             reason: result.reason.clone(),
             unreached: result.unreached.clone(),
+            series: result.series.clone(),
             windows: result.windows.map(|windows| WindowsResult {
                 judged: windows.judged,
                 failed: windows.failed,

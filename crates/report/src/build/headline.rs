@@ -4,7 +4,7 @@
 //! become one; one of an earlier version is read; a check is made after the run), it is made from the result.
 
 use plimsoll_core::{ErrorClass, ErrorCounts};
-use plimsoll_metrics::threshold::Operator;
+use plimsoll_metrics::threshold::{Operator, observed_words};
 use plimsoll_metrics::{Cause, Headline, LimitedBy, RunFacts, Threshold, ThresholdFacts};
 
 use crate::contract::reconciliation::Reconciliation;
@@ -49,6 +49,7 @@ impl ThresholdOutcome {
 
     fn facts(&self, by_own_lag: bool) -> ThresholdFacts {
         let observed = self.observed.as_ref().map(|observed| observed.text.clone());
+        let observed = observed_words(observed, self.series.as_ref());
         let parts = [observed, self.unreached.clone(), self.reason.clone()];
         ThresholdFacts {
             text: self.heading(),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::ErrorClass;
 use plimsoll_metrics::WebSocketRecord;
+pub use plimsoll_metrics::threshold::DecidingSeries;
 pub use plimsoll_metrics::{
     Accounting as AccountingResult, Cause as CauseResult, IterationRecord as IterationResult,
     LogRecord as LogResult, Model as ModelKind, RunOutcome as OutcomeResult,
@@ -453,6 +454,10 @@ pub struct ThresholdOutcome {
     /// there is no figure: their shares, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreached: Option<String>,
+    /// The series that decided, of a query that a Prometheus server answered with a number; left away without
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<DecidingSeries>,
     /// The windows; null over the run.
     pub windows: Option<WindowsResult>,
     /// True if it ended the run before its time.
@@ -470,7 +475,7 @@ pub struct ThresholdOutcome {
 pub struct ObservedResult {
     /// The value.
     pub value: f64,
-    /// Its unit: "ns", "percent", "count", "bytes" or "per_s".
+    /// Its unit: "ns", "percent", "count", "bytes", "per_s", or "number" of one without a unit.
     pub unit: String,
     /// True if it is only a lower bound, because of timeouts.
     pub at_least: bool,

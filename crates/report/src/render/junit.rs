@@ -16,6 +16,8 @@ use std::fmt::Write as _;
 
 pub(crate) use searched::report as searched;
 
+use plimsoll_metrics::threshold::observed_words;
+
 use crate::Style;
 use crate::build::headline::Standing;
 use crate::contract::reconciliation::{ConsistencyFinding, ReconciliationCheck};
@@ -265,9 +267,11 @@ fn attributes(name: &str, time: &str) -> [(&'static str, String); 3] {
 /// Returns the observed value of a threshold, its reason and its failed windows, in words.
 fn seen(threshold: &ThresholdOutcome) -> String {
     let reason = threshold.unreached.as_ref().or(threshold.reason.as_ref());
-    let mut seen = match (&threshold.observed, reason) {
-        (Some(observed), Some(reason)) => format!("observed {}, {reason}", observed.text),
-        (Some(observed), None) => format!("observed {}", observed.text),
+    let observed = threshold.observed.as_ref().map(|observed| observed.text.clone());
+    let observed = observed_words(observed, threshold.series.as_ref());
+    let mut seen = match (observed, reason) {
+        (Some(observed), Some(reason)) => format!("observed {observed}, {reason}"),
+        (Some(observed), None) => format!("observed {observed}"),
         (None, Some(reason)) => reason.clone(),
         (None, None) => "nothing observed".to_owned(),
     };

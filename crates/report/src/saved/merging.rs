@@ -559,6 +559,7 @@ fn judgement(result: &mut RunResult, runs: &[SavedRun]) {
         *outcome = ThresholdOutcome {
             passed: failed == 0,
             observed: None,
+            series: None,
             reason,
             windows: None,
             ended_run: same().any(|one| one.ended_run),

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use plimsoll_core::Nanos;
+use plimsoll_metrics::threshold::Metric;
 use plimsoll_metrics::{
-    Outline, RunFacts, RunRecord, ScenarioOutline, Threshold, ThresholdSpec, ThresholdWatch, figure,
-    judge_thresholds,
+    Outline, RunFacts, RunRecord, ScenarioOutline, Threshold, ThresholdResult, ThresholdSpec, ThresholdWatch,
+    figure, judge_thresholds,
 };
 
 use super::SavedRun;
@@ -16,7 +17,7 @@ use crate::contract::result::{Note, ThresholdOutcome, Thresholds};
 impl SavedRun {
     /// The shards of one load as the run that one machine would have made: counts, rates and histograms are
     /// those of all of them together, and thresholds over the whole run are judged by these. A threshold of a
-    /// phase, or in every window, holds if it holds in each shard.
+    /// phase, in every window, or on a query, holds if it holds in each shard.
     ///
     /// # Errors
     /// A run is not a shard, is of another load, or is there twice; or one of the shards is missing.
@@ -56,6 +57,10 @@ impl SavedRun {
                 continue;
             }
             let Ok(threshold) = Threshold::parse(&outcome.text) else { continue };
+            // Each shard has asked the server at its own end.
+            if matches!(threshold.metric, Metric::Query(_)) {
+                continue;
+            }
             let spec = ThresholdSpec {
                 threshold,
                 scenario: outcome.scenario.clone(),
@@ -74,11 +79,15 @@ impl SavedRun {
     }
 
     /// Judges all thresholds by a watch that has seen the intervals of the whole load, so that those of a
-    /// phase, and in every window, hold or fail by the sum of all shards, too.
-    pub fn judge_by(&mut self, watch: &ThresholdWatch) {
+    /// phase, and in every window, hold or fail by the sum of all shards, too. `amend` is handed the results
+    /// before, to judge those that no watch can.
+    pub fn judge_by(&mut self, watch: &ThresholdWatch, amend: impl FnOnce(&mut [ThresholdResult])) {
         let record = self.as_record();
         let facts = RunFacts::of(&record);
-        let results = watch.worker_status(&record);
+        let mut results = watch.worker_status(&record);
+        amend(&mut results);
+        self.result.run.ended_by_threshold =
+            results.iter().find(|one| one.ended_run).map(|one| one.spec.to_string());
         self.result.thresholds = results.iter().map(|one| ThresholdOutcome::new(one, &facts)).collect();
         self.conclude_thresholds();
         self.result.restate();

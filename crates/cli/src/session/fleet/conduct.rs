@@ -31,9 +31,8 @@ use crate::session::fleet::parcel::Parcel;
 use crate::session::live::fault_log::FaultLog;
 use crate::session::live::stats::Statistics;
 use crate::session::live::view::{Stage, View};
-use crate::session::run::{
-    Live, Outcome, RunPreparation, context, exit_of, failure_under, no_thread, with_setup,
-};
+use crate::session::queries::Queries;
+use crate::session::run::{Live, Outcome, RunPreparation, context, exit_of, failure_under, with_setup};
 use crate::session::saving::RunSaver;
 
 /// Time between a change of the rate and its effect: by then every agent has heard of it, even if a beat or
@@ -228,17 +227,21 @@ struct Spectators<'a> {
     context: &'a RunContext,
     handle: &'a Control,
     before: &'a RunPreparation,
+    queries: Option<Queries>,
 }
 
 impl Audience for Spectators<'_> {
     fn begin(&mut self) -> Result<(), Failure> {
         self.saver = self.before.keep(self.plan, self.context)?;
         let begun = self.view.begin(self.plan, self.context, self.handle, false);
-        begun.map_err(|error| no_thread(&error))
+        begun.map_err(|error| Failure::no_thread(&error))
     }
 
     fn show(&mut self, progress: &Progress<'_>) {
         self.view.show(progress);
+        if self.queries.as_mut().is_some_and(|queries| queries.note(progress)) {
+            self.handle.stop(Stop::Drain);
+        }
         self.saver.iter_mut().for_each(|saver| saver.note(progress));
     }
 
@@ -291,9 +294,11 @@ pub(crate) fn execute(
     let mut around =
         Around::of_others(plan, &handle, &current, &say).map_err(|error| failure_under(error, &signals))?;
     let context = with_setup(context, around.as_ref().and_then(Around::setup));
-    let mut spectators = Spectators { view, saver: None, plan, context: &context, handle: &handle, before };
+    let queries = Queries::begin(plan)?;
+    let mut spectators =
+        Spectators { view, saver: None, plan, context: &context, handle: &handle, before, queries };
     let conducted = fleet.carry_out(plan, parcel, &context.run_id, &handle, around.as_ref(), &mut spectators);
-    let Spectators { view, mut saver, .. } = spectators;
+    let Spectators { view, mut saver, queries, .. } = spectators;
     let exporters = view.close();
     fleet.let_go();
     let torn_down = around.as_mut().and_then(Around::tear_down);
@@ -316,7 +321,13 @@ pub(crate) fn execute(
     about.plan_hash.clone_from(&context.plan_hash);
     about.interrupted_by_signal = signals.received();
     if let Some(course) = &conducted.course {
-        run.judge_by(course.watch());
+        let about = &run.result;
+        let measured = Nanos::from_secs_f64(about.warmup_s + about.duration_s);
+        let end = Nanos(about.run.started_at_unix_ns) + measured;
+        let is_hurried = about.run.interrupted_by_signal.is_some();
+        run.judge_by(course.watch(), |results| {
+            queries.into_iter().for_each(|queries| queries.judge(results, end, is_hurried));
+        });
         let missing = course.missing(conducted.coordinator.missing_intervals());
         if missing > 0 && !run.result.thresholds.is_empty() {
             let text = format!(

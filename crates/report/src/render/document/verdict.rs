@@ -123,6 +123,10 @@ fn seen(threshold: &ThresholdOutcome, at: &str) -> Line {
     if let Some(observed) = &threshold.observed {
         line.push(words(&observed.text, at));
     }
+    if let Some(series) = &threshold.series {
+        let value = if threshold.observed.is_none() { &*series.value } else { "" };
+        line.push(format!("{value}{}", series.behind()));
+    }
     for reason in [&threshold.unreached, &threshold.reason].into_iter().flatten() {
         line.push(format!("{}{reason}", if line.spans.is_empty() { "" } else { ", " }));
     }

@@ -1,4 +1,4 @@
-//! One request to a receiver and its response, on a connection of their own.
+//! One request to a server and its response, on a connection of their own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,23 +7,27 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::resolve::{Family, resolve};
 use plimsoll_driver::{Backend, Close, ConnId, Endpoint, Event, Open, SocketOptions, Wait};
 use plimsoll_wire::http1::{Capture, HeadMemo, Limits, PendingRequest, Response, ResponseClient};
-use plimsoll_wire::tls::{ClientConfig, Session};
+use plimsoll_wire::tls::{ClientConfig, ClientOptions, Session, TlsConfigError};
 
-use super::{GRACE, Receiver};
-use crate::otlp;
+use crate::Receiver;
 
 /// A stop is noticed within this time.
 const STOP_POLL: Nanos = Nanos::from_millis(50);
-/// Bytes of a reply that are read: a few suffice to say what was not taken.
-const REPLY_BYTES: usize = 64 * 1024;
+/// Time that a request under way may still take after the run has ended.
+pub(crate) const GRACE: Nanos = Nanos::from_millis(500);
 
-/// Sends requests to a receiver.
-pub(super) struct Exchange<O> {
-    pub(super) open: O,
-    pub(super) receiver: Receiver,
-    pub(super) tls: Option<ClientConfig>,
+/// Sends requests to a server.
+#[derive(Debug)]
+pub(crate) struct Exchange<O> {
+    open: O,
+    receiver: Receiver,
+    tls: Option<ClientConfig>,
+    /// The server in messages: `the receiver`.
+    name: &'static str,
+    /// Bytes of a reply that are read at most.
+    most: usize,
     /// Set when the run has ended: then a request that is not the last one is given up after [`GRACE`].
-    pub(super) stop: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
 }
 
 /// An error of an exchange with one address.
@@ -34,19 +38,70 @@ enum Trouble {
 }
 
 impl<O: Open> Exchange<O> {
-    /// Sends a request and waits for its response, no longer than `limit`.
+    /// Exchanges with a server, called so in messages, whose replies have `most` bytes at most.
     ///
     /// # Errors
-    /// The reason why the receiver did not take it, in one line.
-    pub(super) fn post(&self, body: &[u8], limit: Nanos, last: bool) -> Result<(), String> {
+    /// No TLS for one that wants it.
+    pub(crate) fn new(
+        open: O,
+        receiver: Receiver,
+        (name, most): (&'static str, usize),
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, TlsConfigError> {
+        let tls = receiver.is_secure().then(|| ClientConfig::new(&ClientOptions::default())).transpose()?;
+        Ok(Self { open, receiver, tls, name, most, stop: Arc::clone(stop) })
+    }
+
+    /// Posts a body of this media type to the path of the receiver, and waits for the status and the content
+    /// of the response, no longer than `limit`.
+    ///
+    /// # Errors
+    /// The reason why there is no response, in one line.
+    pub(crate) fn post(
+        &self,
+        (kind, body): (&str, &[u8]),
+        limit: Nanos,
+        last: bool,
+    ) -> Result<(u16, Vec<u8>), String> {
+        let length = body.len();
+        let more = format!("content-type: {kind}\r\ncontent-length: {length}\r\n");
+        let mut request = self.head("POST", "", &more);
+        request.extend_from_slice(body);
+        self.carry_out(&request, limit, last)
+    }
+
+    /// Asks for the path of the receiver with this query, and waits likewise.
+    ///
+    /// # Errors
+    /// The reason why there is no response, in one line.
+    pub(crate) fn get(&self, query: &str, limit: Nanos, last: bool) -> Result<(u16, Vec<u8>), String> {
+        self.carry_out(&self.head("GET", query, ""), limit, last)
+    }
+
+    /// The head of a request, with more fields.
+    fn head(&self, method: &str, query: &str, more: &str) -> Vec<u8> {
+        let Receiver { authority, path, headers, .. } = &self.receiver;
+        let mut head = format!(
+            "{method} {path}{query} HTTP/1.1\r\nhost: {authority}\r\nuser-agent: plimsoll\r\n\
+             connection: close\r\n{more}"
+        );
+        for (name, value) in headers {
+            head.extend([name, ": ", value, "\r\n"]);
+        }
+        head.push_str("\r\n");
+        head.into_bytes()
+    }
+
+    fn carry_out(&self, request: &[u8], limit: Nanos, last: bool) -> Result<(u16, Vec<u8>), String> {
         let Receiver { host, port, .. } = &self.receiver;
         let addresses = resolve(host, *port, Family::Any).map_err(|error| error.to_string())?;
         let mut io = self.open.open().map_err(|error| error.to_string())?;
-        let mut patience = Deadline { until: io.now() + limit, stop: (!last).then_some(&*self.stop) };
-        let mut trouble = "the receiver has no address".to_owned();
+        let stop = (!last).then_some(&*self.stop);
+        let mut patience = Deadline { until: io.now() + limit, stop, name: self.name };
+        let mut trouble = format!("{} has no address", self.name);
         for address in addresses {
-            match self.post_to(&mut io, &Endpoint::Tcp(address), body, &mut patience) {
-                Ok((response, reply)) => return taken(response.status, &reply),
+            match self.carry_out_at(&mut io, &Endpoint::Tcp(address), request, &mut patience) {
+                Ok((response, reply)) => return Ok((response.status, reply)),
                 Err(Trouble::Other(error)) => return Err(error),
                 Err(Trouble::NotConnected(error)) => {
                     trouble = format!("cannot connect to {address}: {error}");
@@ -56,11 +111,11 @@ impl<O: Open> Exchange<O> {
         Err(trouble)
     }
 
-    fn post_to(
+    fn carry_out_at(
         &self,
         io: &mut O::Backend,
         endpoint: &Endpoint,
-        body: &[u8],
+        request: &[u8],
         patience: &mut Deadline<'_>,
     ) -> Result<(Response, Vec<u8>), Trouble> {
         let tls = self.tls.as_ref().map(|config| {
@@ -71,9 +126,17 @@ impl<O: Open> Exchange<O> {
         let conn = io
             .connect(endpoint, &SocketOptions::default())
             .map_err(|error| Trouble::NotConnected(error.to_string()))?;
-        let request = self.request(body);
-        let (reader, memo, reply) = (ResponseClient::new(), HeadMemo::new(), Vec::new());
-        let mut talk = Talk { conn, tls, request, reader, memo, reply, connected: false };
+        let mut talk = Talk {
+            conn,
+            tls,
+            request: request.to_vec(),
+            reader: ResponseClient::new(),
+            memo: HeadMemo::new(),
+            reply: Vec::new(),
+            name: self.name,
+            most: self.most,
+            connected: false,
+        };
         let ended = loop {
             io.flush();
             if let Some(error) = patience.is_over(io.now(), talk.connected) {
@@ -93,35 +156,6 @@ impl<O: Open> Exchange<O> {
         io.flush();
         ended.map(|response| (response, talk.reply))
     }
-
-    fn request(&self, body: &[u8]) -> Vec<u8> {
-        let Receiver { authority, path, headers, .. } = &self.receiver;
-        let (kind, length) = (otlp::CONTENT_TYPE, body.len());
-        let mut request = format!(
-            "POST {path} HTTP/1.1\r\nhost: {authority}\r\nuser-agent: plimsoll\r\nconnection: close\r\n\
-             content-type: {kind}\r\ncontent-length: {length}\r\n"
-        )
-        .into_bytes();
-        for (name, value) in headers {
-            request.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
-        }
-        request.extend_from_slice(b"\r\n");
-        request.extend_from_slice(body);
-        request
-    }
-}
-
-/// Checks that a receiver took a request completely, by its status and its reply.
-fn taken(status: u16, reply: &[u8]) -> Result<(), String> {
-    if !(200..300).contains(&status) {
-        return Err(format!("the receiver answered {status}"));
-    }
-    match otlp::rejected(reply) {
-        Some((points, message)) => {
-            Err(format!("the receiver rejected {points} points: {}", message.escape_debug()))
-        }
-        None => Ok(()),
-    }
 }
 
 /// The end of a wait.
@@ -129,6 +163,7 @@ struct Deadline<'a> {
     until: Nanos,
     /// Set when the run ends; `None` if the end is known already.
     stop: Option<&'a AtomicBool>,
+    name: &'static str,
 }
 
 impl Deadline<'_> {
@@ -138,7 +173,7 @@ impl Deadline<'_> {
             self.stop = None;
         }
         let what = if connected { "gave no answer in time" } else { "was not reached in time" };
-        (now >= self.until).then(|| Trouble::Other(format!("the receiver {what}")))
+        (now >= self.until).then(|| Trouble::Other(format!("{} {what}", self.name)))
     }
 }
 
@@ -150,6 +185,8 @@ struct Talk {
     reader: ResponseClient,
     memo: HeadMemo,
     reply: Vec<u8>,
+    name: &'static str,
+    most: usize,
     connected: bool,
 }
 
@@ -188,7 +225,7 @@ impl Talk {
             }
             Event::Closed { conn, .. } if conn == self.conn => match self.reader.finish() {
                 Ok(Some(response)) => Ok(Some(response)),
-                _ => Err(Trouble::Other("the receiver closed the connection without a response".to_owned())),
+                _ => Err(Trouble::Other(format!("{} closed the connection without a response", self.name))),
             },
             Event::Failed { conn, error, .. } if conn == self.conn => Err(Trouble::Other(error.to_string())),
             _ => Ok(None),
@@ -199,25 +236,10 @@ impl Talk {
         let owed = PendingRequest { head_request: false, capture: Capture::Body };
         let next =
             self.reader.next_into(&Limits::default(), &mut self.memo, owed, &mut plain, &mut self.reply);
-        if self.reply.len() > REPLY_BYTES {
-            return Err(Trouble::Other("the receiver answers with more than it should".to_owned()));
+        if self.reply.len() > self.most {
+            let most = self.most;
+            return Err(Trouble::Other(format!("{} answers with more than {most} bytes", self.name)));
         }
-        next.map_err(|error| Trouble::Other(format!("the receiver speaks no HTTP: {error}")))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_status_and_a_partial_success_are_told() {
-        assert_eq!(taken(200, b""), Ok(()));
-        assert_eq!(taken(503, b""), Err("the receiver answered 503".to_owned()));
-        // partial_success { rejected_data_points: 3, error_message: "no" }
-        let partial = b"\x0a\x06\x08\x03\x12\x02no";
-        assert_eq!(taken(200, partial), Err("the receiver rejected 3 points: no".to_owned()));
-        // A warning alone is not a rejection.
-        assert_eq!(taken(200, b"\x0a\x04\x12\x02no"), Ok(()));
+        next.map_err(|error| Trouble::Other(format!("{} speaks no HTTP: {error}", self.name)))
     }
 }

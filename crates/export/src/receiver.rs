@@ -1,20 +1,20 @@
-//! Where figures are sent to.
+//! Where figures are sent to, or asked from.
 
 use std::fmt;
 
 /// The path for metrics of an OTLP receiver, below its base.
 const PATH: &str = "/v1/metrics";
 
-/// A receiver of OTLP over HTTP.
+/// A receiver of OTLP over HTTP, or a server that is asked over HTTP.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Receiver {
     secure: bool,
     /// Host and port as in the URL.
-    pub(super) authority: String,
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) path: String,
-    pub(super) headers: Vec<(String, String)>,
+    pub(crate) authority: String,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
 }
 
 /// Without the values of headers, which are secrets.
@@ -51,12 +51,16 @@ impl Receiver {
     /// # Errors
     /// If the URL is not one that can be sent to.
     pub fn below(base: &str) -> Result<Self, BadReceiver> {
-        let mut receiver = Self::at(base)?;
-        if !receiver.path.ends_with(PATH) {
-            let base = receiver.path.trim_end_matches('/');
-            receiver.path = format!("{base}{PATH}");
+        Ok(Self::at(base)?.ending_with(PATH))
+    }
+
+    /// The one with this end of its path, which is added unless it is there.
+    pub fn ending_with(mut self, end: &str) -> Self {
+        if !self.path.ends_with(end) {
+            let base = self.path.trim_end_matches('/');
+            self.path = format!("{base}{end}");
         }
-        Ok(receiver)
+        self
     }
 
     /// The receiver at exactly this URL.
