@@ -62,6 +62,7 @@ pub struct Control {
     watched: Watched,
     is_company: bool,
     detailed: bool,
+    exemplars: bool,
     script_error: Arc<OnceLock<String>>,
     start: Arc<AwaitedStart>,
     /// When this process joins, in nanoseconds since the start.
@@ -126,6 +127,17 @@ impl Control {
     #[must_use]
     pub fn in_detail(self) -> Self {
         Self { detailed: true, ..self }
+    }
+
+    /// Returns the same handle for a run whose intervals have [exemplars](plimsoll_metrics::Exemplars): every
+    /// response of a traced step is compared with those of its bucket then.
+    #[must_use]
+    pub fn with_exemplars(self) -> Self {
+        Self { exemplars: true, ..self }
+    }
+
+    pub(crate) const fn wants_exemplars(&self) -> bool {
+        self.exemplars
     }
 
     pub(crate) fn is_detailed(&self) -> bool {

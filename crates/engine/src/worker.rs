@@ -225,6 +225,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         };
         let pools = TargetPool::all(plan, addresses, shard);
         let outgoing = Outgoing::new(io.preemptions());
+        let slowest = SlowestOfSteps::new(plan.steps.len(), control.wants_exemplars());
         Self {
             io,
             plan,
@@ -247,7 +248,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             misbehaviour: Misbehaviour::of(plan, shard),
             exchanges: Exchanges::new(plan, log),
             failures: Failures::new(plan.steps.len()),
-            slowest: SlowestOfSteps::new(plan.steps.len()),
+            slowest,
             trace_key: TraceKey::random(),
             pacer: Pacer::new(plan.pacing, peak),
             clock: Clock::new(unix_offset),

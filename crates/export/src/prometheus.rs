@@ -7,6 +7,9 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_metrics::Exemplar;
+use plimsoll_metrics::exemplar::BOUNDS;
+
 use crate::family::{Family, Labels, Points, Unit, families};
 use crate::protobuf::Message;
 use crate::times::{SCALE, Times};
@@ -14,6 +17,9 @@ use crate::totals::Totals;
 
 /// Values up to this count as zero in a native histogram: the value of the official clients.
 const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
+
+/// Nanoseconds of a second.
+const NANOS: u64 = 1_000_000_000;
 
 /// Formats in which metrics are exposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +138,7 @@ fn text(families: &[Family<'_>], open_metrics: bool) -> String {
                 let _ = writeln!(out, "{name}{suffix}{} {value}", braces(labels, None));
             }),
             Points::Times(points) => points.iter().for_each(|(labels, times)| {
-                buckets(&mut out, &name, labels, times);
+                buckets(&mut out, &name, labels, times, open_metrics);
             }),
         }
     }
@@ -142,11 +148,19 @@ fn text(families: &[Family<'_>], open_metrics: bool) -> String {
     out
 }
 
-fn buckets(out: &mut String, name: &str, labels: &Labels<'_>, times: &Times) {
-    for (bound, count) in times.cumulative() {
-        let _ = writeln!(out, "{name}_bucket{} {count}", braces(labels, Some(&canonical(bound))));
+fn buckets(out: &mut String, name: &str, labels: &Labels<'_>, times: &Times, open_metrics: bool) {
+    let finite = times.cumulative().map(|(bound, count)| (canonical(bound), count));
+    let all = finite.chain([("+Inf".to_owned(), times.count())]);
+    for (number, (bound, count)) in all.enumerate() {
+        let _ = write!(out, "{name}_bucket{} {count}", braces(labels, Some(&bound)));
+        // The older format has none.
+        if let Some(exemplar) = times.exemplar(number).filter(|_| open_metrics) {
+            let Exemplar { trace_id, response_time, done } = exemplar;
+            let (value, at) = (response_time.as_secs_f64(), done.as_secs_f64());
+            let _ = write!(out, " # {{trace_id=\"{trace_id:032x}\"}} {value} {at:.3}");
+        }
+        out.push('\n');
     }
-    let _ = writeln!(out, "{name}_bucket{} {}", braces(labels, Some("+Inf")), times.count());
     let _ = writeln!(out, "{name}_sum{} {}", braces(labels, None), times.sum_s());
     let _ = writeln!(out, "{name}_count{} {}", braces(labels, None), times.count());
 }
@@ -220,15 +234,33 @@ fn single(value: f64) -> Message {
     message
 }
 
+/// An `Exemplar`.
+fn exemplar(Exemplar { trace_id, response_time, done }: &Exemplar) -> Message {
+    let (mut message, mut pair, mut at) = (Message::new(), Message::new(), Message::new());
+    pair.text(1, "trace_id");
+    pair.text(2, &format!("{trace_id:032x}"));
+    at.varint(1, done.0 / NANOS);
+    at.varint(2, done.0 % NANOS);
+    message.message(1, &pair);
+    message.double(2, response_time.as_secs_f64());
+    message.message(3, &at);
+    message
+}
+
 /// A `Histogram`: fixed buckets for all, exponential ones for servers that keep native histograms.
 fn histogram(times: &Times) -> Message {
     let mut message = Message::new();
     message.varint(1, times.count());
     message.double(2, times.sum_s());
-    for (bound, count) in times.cumulative() {
+    // An infinite limit is left out unless it has an exemplar.
+    let infinite = times.exemplar(BOUNDS.len()).map(|_| (f64::INFINITY, times.count()));
+    for (number, (bound, count)) in times.cumulative().chain(infinite).enumerate() {
         let mut bucket = Message::new();
         bucket.varint(1, count);
         bucket.double(2, bound);
+        if let Some(one) = times.exemplar(number) {
+            bucket.message(3, &exemplar(one));
+        }
         message.message(3, &bucket);
     }
     message.signed(5, SCALE.into());

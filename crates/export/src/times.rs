@@ -2,30 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::Nanos;
+use plimsoll_metrics::exemplar::BOUNDS;
 use plimsoll_metrics::histogram::Delta;
+use plimsoll_metrics::{Exemplar, Exemplars};
 
-/// Upper limits of the fixed buckets in nanoseconds: 1, 2.5 and 5 of every power of ten from 10 µs to 10 s.
-pub(crate) const BOUNDS: [u64; 19] = [
-    10_000,
-    25_000,
-    50_000,
-    100_000,
-    250_000,
-    500_000,
-    1_000_000,
-    2_500_000,
-    5_000_000,
-    10_000_000,
-    25_000_000,
-    50_000_000,
-    100_000_000,
-    250_000_000,
-    500_000_000,
-    1_000_000_000,
-    2_500_000_000,
-    5_000_000_000,
-    10_000_000_000,
-];
 /// log2 of the number of exponential buckets in each power of two: the *scale* of OpenTelemetry, the *schema*
 /// of Prometheus. With 4, a bucket is 4.4 % wide, so that a percentile is off by 2.2 % at most, and times
 /// that differ by a factor of 1,000 take 160 buckets, which is as many as receivers usually keep.
@@ -45,6 +26,8 @@ pub struct Times {
     pub(crate) exponential: BTreeMap<i32, u64>,
     /// By the first of [`BOUNDS`] that they do not exceed; the last one has the values that exceed all.
     fixed: [u64; BOUNDS.len() + 1],
+    /// The latest request with a trace of each of these buckets, which ended at an instant in Unix time.
+    exemplars: Option<Box<Exemplars>>,
 }
 
 impl Times {
@@ -61,6 +44,16 @@ impl Times {
             self.fixed[BOUNDS.partition_point(|bound| *bound < value)] += count;
         }
         self.sum_ns += sum.map_or(about, |sum| sum as f64);
+    }
+
+    /// Takes over the exemplars of an interval of a run that began at `started_unix`.
+    pub(crate) fn renew(&mut self, exemplars: &Exemplars, started_unix: Nanos) {
+        self.exemplars.get_or_insert_default().renew(&exemplars.shifted(started_unix));
+    }
+
+    /// The exemplar of a fixed bucket, by its number.
+    pub(crate) fn exemplar(&self, bucket: usize) -> Option<&Exemplar> {
+        self.exemplars.as_ref()?.get(bucket)
     }
 
     /// Number of values.

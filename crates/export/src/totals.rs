@@ -144,6 +144,9 @@ impl Totals {
         for (mine, tally) in steps.iter_mut().zip(&interval.steps) {
             mine.add(tally);
         }
+        for (mine, exemplars) in steps.iter_mut().zip(&interval.exemplars) {
+            mine.response_time.renew(exemplars, started_unix);
+        }
         let length = interval.length.as_secs_f64();
         // During the drain no rate is asked for.
         let rate = (length > 0.0 && !interval.drain).then(|| interval.completed as f64 / length);

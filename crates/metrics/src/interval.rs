@@ -10,7 +10,7 @@ use plimsoll_core::Nanos;
 pub use self::downsampler::{IntervalDownsampler, MOST_INTERVALS, MOST_PIECES};
 pub use self::processes::ProcessMerger;
 use crate::histogram::Delta;
-use crate::{AnswerTimes, Interval, Outline, ScenarioInterval, Tally, WorkerStatus};
+use crate::{AnswerTimes, Exemplars, Interval, Outline, ScenarioInterval, Tally, WorkerStatus};
 
 /// Length of an interval where the plan does not say another; the last one of a run may be shorter.
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -45,6 +45,9 @@ pub struct Snapshot {
     /// Step by step, the times for which requests of the measured part have been due without an answer at its
     /// end; empty where no threshold looks at them while the run goes on.
     pub waiting: Vec<Delta>,
+    /// Step by step, requests that stand for others in histograms; empty unless the run control asks for
+    /// them.
+    pub exemplars: Vec<Exemplars>,
     /// Status of the worker at the end of the interval. Present in the measured part and at the end of the
     /// load, if the run control asks for details; `None` if nothing has changed since the last one.
     pub worker_status: Option<Box<WorkerStatus>>,
@@ -177,6 +180,12 @@ impl IntervalMerger {
         for (mine, theirs) in interval.waiting.iter_mut().zip(&snapshot.waiting) {
             mine.merge(theirs);
         }
+        if interval.exemplars.len() < snapshot.exemplars.len() {
+            interval.exemplars.resize_with(snapshot.exemplars.len(), Exemplars::default);
+        }
+        for (mine, theirs) in interval.exemplars.iter_mut().zip(&snapshot.exemplars) {
+            mine.merge(theirs);
+        }
         interval.worker_statuses.extend(snapshot.worker_status.as_deref().cloned());
     }
 
@@ -200,6 +209,7 @@ impl IntervalMerger {
             connections: part.connections,
             steps: part.steps.clone(),
             waiting: part.waiting.clone(),
+            exemplars: part.exemplars.clone(),
             worker_status: None,
         };
         self.add(&snapshot);

@@ -8,6 +8,7 @@
 
 pub mod course;
 pub mod event_stream;
+pub mod exemplar;
 pub mod figure;
 pub mod growing;
 pub mod hdr;
@@ -30,6 +31,7 @@ pub mod worker_status;
 pub mod written;
 
 pub use event_stream::{EVENT_TIME_LIMIT, EventStreamRecord, EventStreamSample, Goodput};
+pub use exemplar::{Exemplar, Exemplars};
 pub use growing::{Basis, GrowingRecord};
 pub use headline::{Cause, Headline, RunFacts, RunOutcome, ThresholdFacts};
 pub use histogram::Histogram;

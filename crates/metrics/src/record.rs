@@ -30,7 +30,8 @@ pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedPro
 pub use self::websocket::WebSocketRecord;
 use crate::histogram::Delta;
 use crate::{
-    Awaited, EventStreamRecord, Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict, WorkerStatus,
+    Awaited, EventStreamRecord, Exemplars, Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict,
+    WorkerStatus,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -506,6 +507,10 @@ pub struct Interval {
     /// looks at them; not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Delta>,
+    /// Step by step, requests that stand for others in histograms of monitoring systems, if the run control
+    /// asks for them; not kept, and not written.
+    #[serde(skip)]
+    pub exemplars: Vec<Exemplars>,
     /// Response time of what ended in it: p50, p90, p99, p99.9, max, in nanoseconds; zero counts give `None`.
     pub response_time: Option<[u64; 5]>,
     /// Events with content that came in it, of streams of events.

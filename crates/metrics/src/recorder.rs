@@ -248,6 +248,7 @@ impl Recorder {
             connections: gauges.connections,
             steps: self.steps.iter_mut().map(StepRecorder::news).collect(),
             waiting: Vec::new(),
+            exemplars: Vec::new(),
             worker_status: None,
         }
     }

@@ -530,6 +530,11 @@ impl RequestTemplate {
         self.front.slots().any(|slot| matches!(slot, Slot::Traceparent { .. }))
     }
 
+    /// Returns `true` if the request asks its server to record the trace with this id.
+    pub fn samples_trace(&self, id: u128) -> bool {
+        self.front.slots().any(|slot| slot.samples_trace(id))
+    }
+
     /// Returns `true` if the request has a body.
     pub fn has_body(&self) -> bool {
         !matches!(self.content, Content::None)

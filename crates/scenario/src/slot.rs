@@ -151,6 +151,11 @@ pub enum CookieForm {
 }
 
 impl Slot {
+    /// Returns `true` if it asks a server to record the trace with this id.
+    pub(crate) const fn samples_trace(&self, id: u128) -> bool {
+        matches!(self, Self::Traceparent { sampled } if trace::is_sampled(id, *sampled))
+    }
+
     /// Every slot as it is written, for help texts and suggestions.
     pub const FORMS: &'static [&'static str] = &[
         "sequence",

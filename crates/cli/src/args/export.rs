@@ -77,6 +77,11 @@ impl MonitoringArgs {
         flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag).collect()
     }
 
+    /// Returns `true` if figures are served to Prometheus.
+    pub(crate) const fn serves_prometheus(&self) -> bool {
+        self.prometheus.is_some()
+    }
+
     /// Reads the flags.
     ///
     /// # Errors

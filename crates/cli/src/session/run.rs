@@ -115,6 +115,9 @@ pub(crate) fn execute(
     let (spec, control) = (control, Control::default().watching(Watched::Machine(watched)));
     let is_watched = stage.is_there() || spec.listen.is_some() || spec.tells_intervals;
     let control = if is_watched { control.in_detail() } else { control };
+    let is_traced = plan.steps.iter().any(|step| step.request.is_traced());
+    let has_exemplars = is_traced && live.exports.serves_prometheus();
+    let control = if has_exemplars { control.with_exemplars() } else { control };
     if spec.tells_intervals {
         // The thresholds are those of the whole load: the reader of the intervals judges them.
         plan.thresholds.iter_mut().for_each(|threshold| threshold.abort_on_fail = false);

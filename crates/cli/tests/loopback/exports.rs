@@ -177,7 +177,7 @@ fn a_receiver_that_takes_nothing_changes_no_figure_and_is_named() {
 }
 
 /// Asks for the metrics of a run.
-fn scrape(address: &str, accept: &str) -> String {
+pub(crate) fn scrape(address: &str, accept: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     let request =
         format!("GET /metrics HTTP/1.1\r\nhost: {address}\r\naccept: {accept}\r\nconnection: close\r\n\r\n");

@@ -6,9 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use plimsoll_testkit::skip;
+use plimsoll_testkit::{machine, skip};
 use serde_json::{Value, json};
 
+use crate::loopback::ingest_target::exchange;
 use crate::loopback::ports::lasting_addresses;
 use crate::loopback::process::{Finished, Folder, Process, run, run_beside};
 use crate::loopback::sink::Sink;
@@ -342,20 +343,24 @@ fn evidence_takes_answers_of_a_server_as_recorded() {
     }
 }
 
-/// A Prometheus server that scrapes itself five times a second; `None`, and a word on stderr, if it is not
-/// installed.
-fn prometheus(folder: &Folder) -> Option<(Process, String)> {
+/// A Prometheus server that scrapes itself and another address five times a second; `None`, and a word on
+/// stderr, if it is not installed.
+fn prometheus(folder: &Folder, other: &str) -> Option<(Process, String)> {
     let [address] = lasting_addresses();
-    let own = format!("scrape_configs: [{{job_name: own, static_configs: [{{targets: ['{address}']}}]}}]");
+    let targets = format!("static_configs: [{{targets: ['{address}', '{other}']}}]");
     let config = folder.write(
         "prometheus.yml",
-        format!("global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}\n{own}\n"),
+        format!(
+            "global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}\n\
+             scrape_configs: [{{job_name: own, {targets}}}]\n"
+        ),
     );
     let mut command = Command::new("prometheus");
     command
         .arg(format!("--config.file={config}"))
         .arg(format!("--storage.tsdb.path={}", folder.file("data")))
-        .arg(format!("--web.listen-address={address}"));
+        .arg(format!("--web.listen-address={address}"))
+        .arg("--enable-feature=exemplar-storage");
     let Some(mut process) = Process::try_start(&mut command) else {
         skip::without_program("prometheus");
         return None;
@@ -367,7 +372,7 @@ fn prometheus(folder: &Folder) -> Option<(Process, String)> {
 #[test]
 fn a_real_prometheus_answers_for_itself() {
     let folder = Folder::new();
-    let Some((_process, address)) = prometheus(&folder) else { return };
+    let Some((_process, address)) = prometheus(&folder, "127.0.0.1:1") else { return };
     let healthy = "prometheus_http_requests_total{handler=\"/-/healthy\",code=\"200\"}";
     let load =
         format!("http://{address}/-/healthy --rate 200 -d 2s -c 2 --prom-url http://{address} -o json");
@@ -382,10 +387,10 @@ fn a_real_prometheus_answers_for_itself() {
             0,
             " of {code=\"200\", handler=\"/-/healthy\", instance=\"",
         ),
-        ("prom(up)==1".to_owned(), 0, "1 of up{instance=\""),
+        ("prom(up{instance!=\"127.0.0.1:1\"})==1".to_owned(), 0, "1 of up{instance=\""),
         ("prom(vector(0)/0)<1".to_owned(), 3, "the value is NaN, no number"),
         ("prom(no_such_metric)<1".to_owned(), 3, "the query has no series"),
-        ("prom(scalar(up))<=1".to_owned(), 0, "1"),
+        ("prom(scalar(max(up)))<=1".to_owned(), 0, "1"),
     ] {
         let result = judged(&run(&format!("{load} --threshold {threshold}")), code);
         let summary = result["verdict"]["summary"].as_str().unwrap_or_default();
@@ -398,5 +403,42 @@ fn a_real_prometheus_answers_for_itself() {
         ("sum(up", "parse error: unclosed left parenthesis"),
     ] {
         run(&format!("{load} --threshold prom({query})<1")).assert_refused(2, said);
+    }
+}
+
+#[test]
+fn a_real_prometheus_keeps_the_traces_of_a_run() {
+    let (folder, [served]) = (Folder::new(), lasting_addresses());
+    let Some((_process, address)) = prometheus(&folder, &served) else { return };
+    let sink = Sink::start("");
+    let _turn = machine::load();
+    // It ends as soon as there is something to see.
+    let flags = format!("--trace-context --prometheus {served} --interval 100ms --threads 1 -o json");
+    let mut run = Process::plimsoll(&format!("{} --rate 100 -d 60s {flags}", sink.url()));
+    run.stderr.wait_for("metrics: http://");
+    let path = "/api/v1/query_exemplars?query=plimsoll_response_time_seconds_bucket&start=0&end=4000000000";
+    let ask = || {
+        let (status, told) = exchange(&address, format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes());
+        assert_eq!(status, 200, "{told}");
+        serde_json::from_str::<Value>(&told).expect("it is JSON")["data"].clone()
+    };
+    let mut found = ask();
+    while found.as_array().is_none_or(Vec::is_empty) {
+        assert!(!run.has_ended(), "it ended without an exemplar");
+        found = ask();
+    }
+    run.signal("INT");
+    let result = run.finish().result();
+    let slowest = result["by_step"][0]["slowest"][0]["trace_id"].as_str().expect("it has an id");
+    for series in found.as_array().expect("series") {
+        let limit = series["seriesLabels"]["le"].as_str().expect("a limit").replace("+Inf", "inf");
+        for exemplar in series["exemplars"].as_array().expect("exemplars") {
+            let text = |value: &Value| value.as_str().expect("a text").to_owned();
+            let (id, value) = (text(&exemplar["labels"]["trace_id"]), text(&exemplar["value"]));
+            // Traces of one worker begin alike.
+            assert_eq!((id.len(), &id[..16]), (32, &slowest[..16]));
+            let [value, limit] = [value, limit.clone()].map(|text| text.parse::<f64>().expect("a number"));
+            assert!((0.002..=limit).contains(&value), "{value} of {limit}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_testkit::machine;
 use serde_json::{Value, json};
 
+use crate::loopback::exports::scrape;
 use crate::loopback::foreign::python;
 use crate::loopback::process::{Folder, Process, run};
 use crate::loopback::sink::Sink;
@@ -123,6 +124,67 @@ fn the_slowest_requests_are_in_reports_and_evidence() {
     assert_eq!(checksums.len(), 1, "{checksums:?}");
     let shown: Value = Process::plimsoll(&format!("show a --store {store} -o json")).finish().result();
     assert_eq!(shown["by_step"][0]["slowest"].as_array().map(Vec::len), Some(5), "{shown:#}");
+}
+
+/// The ids of the traces in the buckets of a run that is being scraped, with their limits and values in
+/// seconds.
+fn exemplars(address: &str, accept: &str) -> Vec<(String, f64, f64)> {
+    let text = scrape(address, accept);
+    let buckets = text.lines().filter_map(|line| line.split_once(" # {trace_id=\""));
+    let read = |(series, exemplar): (&str, &str)| {
+        assert!(series.starts_with("plimsoll_response_time_seconds_bucket{"), "{series}");
+        let limit = series.split_once("le=\"").and_then(|(_, rest)| rest.split('"').next()).expect("a limit");
+        let (id, rest) = exemplar.split_once("\"} ").expect("an id");
+        let value = rest.split(' ').next().expect("a value");
+        (
+            id.to_owned(),
+            limit.replace("+Inf", "inf").parse().expect("a limit"),
+            value.parse().expect("a value"),
+        )
+    };
+    buckets.map(read).collect()
+}
+
+#[test]
+fn a_server_of_prometheus_is_told_of_recorded_traces() {
+    let folder = Folder::new();
+    let Some((_server, url)) = server(&folder) else { return };
+    let _turn = machine::load();
+    let open = "application/openmetrics-text;version=1.0.0";
+    for (flags, is_named) in [("--trace-context", true), ("--trace-context=25%", true), ("", false)] {
+        let load =
+            format!("{url}/slow --users 4 -d 30s --interval 100ms --prometheus 127.0.0.1:0 {flags} -o json");
+        let mut run = Process::plimsoll(&load);
+        let line = run.stderr.wait_for("metrics: http://");
+        let address = line.trim_start_matches("metrics: http://").trim_end_matches("/metrics").to_owned();
+        let has_come =
+            |found: &[(String, f64, f64)]| if is_named { !found.is_empty() } else { told(&address) >= 20 };
+        // The end of the run ends the waiting: then nothing listens.
+        let mut found = exemplars(&address, open);
+        while !has_come(&found) {
+            found = exemplars(&address, open);
+        }
+        assert_eq!(exemplars(&address, "text/plain"), [], "the older text has none");
+        run.signal("INT");
+        run.finish().result();
+        if !is_named {
+            assert_eq!(found, [], "{flags}");
+            continue;
+        }
+        let all = &seen(&folder)["/slow"];
+        for (id, limit, value) in &found {
+            assert!(*value >= 0.06 && value <= limit, "{value} is above {limit}");
+            // A trace that its server does not record leads nowhere.
+            assert!(all.iter().any(|(known, flags)| known == id && flags == "01"), "{id} is none of {all:?}");
+        }
+    }
+}
+
+/// Requests that have ended, of a run that is being scraped.
+fn told(address: &str) -> u64 {
+    let text = scrape(address, "text/plain");
+    let series = text.lines().filter(|line| line.starts_with("plimsoll_requests_total{"));
+    series.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
 }
 
 #[test]

@@ -22,10 +22,21 @@ impl<B: Backend> Worker<'_, B> {
         traced.then(|| format!("{:032x}", self.trace_key.id_of(request.index, request.step)))
     }
 
-    /// Keeps a request of the measured part that is one of the slowest of its step.
+    /// Keeps a request of the measured part that is one of the slowest of its step, and one that stands for
+    /// others in a histogram.
     #[cold]
     #[inline(never)]
     pub(super) fn keep_slow(&mut self, request: &InFlight, sample: &Sample) {
+        // Failed ones are not in the histogram.
+        if matches!(sample.outcome, Outcome::Ok | Outcome::TimedOut) {
+            let template = &self.plan.steps[request.step as usize].request;
+            let id = self.trace_key.id_of(request.index, request.step);
+            let times = (sample.response_time(), sample.done.since(self.clock.start));
+            self.slowest.note_exemplar(request.step, times, || template.samples_trace(id).then_some(id));
+        }
+        if !self.slowest.is_slow(request.step, sample.response_time()) {
+            return;
+        }
         let failure = match sample.outcome {
             Outcome::Ok => String::new(),
             // We ended it, whatever it would have taken.

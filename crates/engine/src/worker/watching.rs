@@ -181,8 +181,9 @@ impl<B: Backend> Worker<'_, B> {
         };
         let looks = self.plan.thresholds.iter().any(ThresholdSpec::looks_at_waiting);
         let waiting = if looks && !warmup && !drain { self.waiting(at) } else { Vec::new() };
+        let exemplars = if warmup { Vec::new() } else { self.slowest.take_exemplars() };
         let recorder = if warmup { &mut self.records.warmup } else { &mut self.records.measured };
-        Snapshot { worker_status, waiting, ..recorder.snapshot(gauges) }
+        Snapshot { worker_status, waiting, exemplars, ..recorder.snapshot(gauges) }
     }
 
     /// Returns for how long requests of the measured part have been due without an answer, step by step.

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::Nanos;
+use plimsoll_export::Gauges;
 use plimsoll_export::prometheus::Exposition;
+use plimsoll_metrics::{Exemplar, Exemplars, Interval};
 use prost::Message as _;
 
 use crate::fixture::{self, ends, response_times};
@@ -160,6 +163,26 @@ struct Bucket {
     cumulative_count: u64,
     #[prost(double, tag = "2")]
     upper_bound: f64,
+    #[prost(message, optional, tag = "3")]
+    exemplar: Option<MessageExemplar>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct MessageExemplar {
+    #[prost(message, repeated, tag = "1")]
+    label: Vec<LabelPair>,
+    #[prost(double, tag = "2")]
+    value: f64,
+    #[prost(message, optional, tag = "3")]
+    timestamp: Option<Timestamp>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Timestamp {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+    #[prost(int32, tag = "2")]
+    nanos: i32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -233,4 +256,71 @@ fn a_run_that_has_just_begun_has_empty_histograms() {
         !spans.is_empty() && spans.iter().all(|span| *span == [Span { offset: 0, length: 0 }]),
         "{spans:?}"
     );
+}
+
+/// The exemplars of the step `look` in an exposition: the limit of the bucket, the id, the value, the time.
+fn exemplars_of_text(text: &str) -> Vec<(String, String, f64, f64)> {
+    let marked = text.lines().filter_map(|line| line.split_once(" # "));
+    let read = |(series, exemplar): (&str, &str)| {
+        let name =
+            "plimsoll_response_time_seconds_bucket{scenario=\"look\",step=\"look\",phase=\"measured\",le=\"";
+        let (limit, count) =
+            series.strip_prefix(name).expect("it is of a bucket").split_once("\"} ").expect("a count");
+        assert!(count.parse::<u64>().is_ok(), "{series}");
+        let (id, rest) =
+            exemplar.strip_prefix("{trace_id=\"").expect("a label").split_once("\"} ").expect("its end");
+        let (value, at) = rest.split_once(' ').expect("a value and a time");
+        (limit.to_owned(), id.to_owned(), value.parse().expect("a number"), at.parse().expect("a number"))
+    };
+    marked.map(read).collect()
+}
+
+#[test]
+fn buckets_carry_requests_with_traces_where_the_format_has_exemplars() {
+    let mut totals = fixture::totals();
+    let took = |trace_id, micros: u64, at: u64| Exemplar {
+        trace_id,
+        response_time: Nanos::from_micros(micros),
+        done: Nanos::from_millis(at),
+    };
+    for (at, requests) in [
+        (
+            4,
+            vec![took(1, 5, 3_100), took(2, 2_500, 3_200), took(3, 2_501, 3_300), took(4, 11_000_000, 3_400)],
+        ),
+        (5, vec![took(0xabc, 2_000, 4_500)]),
+    ] {
+        let mut exemplars = vec![Exemplars::default(); 3];
+        requests.into_iter().for_each(|one| exemplars[2].note(one));
+        let interval = Interval { at: Nanos::from_secs(at), exemplars, ..Interval::default() };
+        totals.add(fixture::START, &interval, Gauges::default());
+    }
+    let text = |exposition: Exposition| String::from_utf8(exposition.render(&totals)).expect("it is text");
+    assert!(!text(Exposition::Text).contains(" # "), "the older text has none");
+    let start = fixture::START.as_secs_f64();
+    let expected = [
+        ("0.00001", 1, 0.000_005, 3.1),
+        // That of the later interval.
+        ("0.0025", 0xabc, 0.002, 4.5),
+        ("0.005", 3, 0.002_501, 3.3),
+        ("+Inf", 4, 11.0, 3.4),
+    ]
+    .map(|(limit, id, value, at)| (limit.to_owned(), format!("{id:032x}"), value, start + at));
+    assert_eq!(exemplars_of_text(&text(Exposition::OpenMetrics)), expected);
+    let (bytes, mut found) = (Exposition::Protobuf.render(&totals), Vec::new());
+    let mut rest = bytes.as_slice();
+    while !rest.is_empty() {
+        let family = MetricFamily::decode_length_delimited(&mut rest).expect("it is a family");
+        for bucket in
+            family.metric.into_iter().filter_map(|metric| metric.histogram).flat_map(|one| one.bucket)
+        {
+            let Some(MessageExemplar { label, value, timestamp }) = bucket.exemplar else { continue };
+            let [LabelPair { name, value: id }] = &*label else { panic!("{label:?}") };
+            let at = timestamp.expect("a time");
+            assert_eq!((family.name.as_str(), name.as_str()), ("plimsoll_response_time_seconds", "trace_id"));
+            assert!(value <= bucket.upper_bound, "{value} {}", bucket.upper_bound);
+            found.push((id.clone(), value, at.seconds as f64 + f64::from(at.nanos) / 1e9));
+        }
+    }
+    assert_eq!(found, expected.map(|(_, id, value, at)| (id, value, at)));
 }
