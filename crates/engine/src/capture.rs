@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_metrics::EventStreamRecord;
 use plimsoll_metrics::log::Message;
+use plimsoll_metrics::{EventStreamRecord, SERVER_TIMING};
 use plimsoll_scenario::{DynamicRequest, FieldList, FieldNeeds, Needs, RequestTemplate, SentRequest};
 
 use crate::event_stream::{Receipt, StreamState, StreamedStep};
@@ -292,21 +292,27 @@ pub(crate) fn whole(needs: &Needs) -> Needs {
     Needs { fields: FieldNeeds::All, body: true, ..needs.clone() }
 }
 
+/// Returns the needs of a step with the server's own times added, which stand beside slow requests.
+pub(crate) fn with_timing(mut needs: Needs) -> Needs {
+    add_field(&mut needs, SERVER_TIMING);
+    needs
+}
+
+/// Adds a field to the needs.
+fn add_field(needs: &mut Needs, field: &str) {
+    match &mut needs.fields {
+        FieldNeeds::Nothing => needs.fields = FieldNeeds::Named(vec![field.to_owned()]),
+        FieldNeeds::Named(names) if !names.iter().any(|name| name == field) => names.push(field.to_owned()),
+        FieldNeeds::Named(_) | FieldNeeds::All => {}
+    }
+}
+
 /// Returns the needs of a step whose exchange is to be kept: those of its logic, and the `location` field if
 /// redirects are to be followed.
 pub(crate) fn with_location(needs: &Needs, redirects: u32) -> Needs {
     let mut needs = needs.clone();
     if redirects > 0 {
-        needs.fields = match needs.fields {
-            FieldNeeds::Nothing => FieldNeeds::Named(vec!["location".to_owned()]),
-            FieldNeeds::Named(mut names) => {
-                if !names.iter().any(|name| name == "location") {
-                    names.push("location".to_owned());
-                }
-                FieldNeeds::Named(names)
-            }
-            FieldNeeds::All => FieldNeeds::All,
-        };
+        add_field(&mut needs, "location");
     }
     needs
 }

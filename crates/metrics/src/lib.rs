@@ -47,9 +47,9 @@ pub use record::{
     CoreUse, ErrorExample, FileUse, FoundBy, GroupLimits, HelperCpu, Http2Record, Http2Traffic, Interval,
     IterationRecord, LogRecord, LongCalls, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model,
     NetworkUse, OtherUse, OwnSegments, Peer, PhaseMerger, PhaseRecord, ProcessEvent, ProcessUse, RATE_UNITS,
-    RateChange, RunRecord, Sample, ScenarioInterval, SlowRequest, Slowest, Stall, SteeredBy, Steering,
-    StepRecord, TIMED_OUT, TargetProcess, ThreadUse, Throttling, WatchedProcess, WatchedUse, WebSocketRecord,
-    WorkerRecord,
+    RateChange, RunRecord, SERVER_TIMING, Sample, ScenarioInterval, ServerTiming, SlowRequest, Slowest,
+    Stall, SteeredBy, Steering, StepRecord, TIMED_OUT, TargetProcess, ThreadUse, Throttling, WatchedProcess,
+    WatchedUse, WebSocketRecord, WorkerRecord, timing_words,
 };
 pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer, Timeline, TimelineDownsampler};

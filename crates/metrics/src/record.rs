@@ -5,6 +5,7 @@ mod answers;
 mod connection;
 mod machine;
 mod phase;
+mod server_timing;
 mod slowest;
 mod steering;
 mod watched;
@@ -24,6 +25,7 @@ pub use self::machine::{
     OwnSegments, ProcessUse, TargetProcess, ThreadUse, Throttling,
 };
 pub use self::phase::{PhaseMerger, PhaseRecord};
+pub use self::server_timing::{SERVER_TIMING, ServerTiming, timing_words};
 pub use self::slowest::{SlowRequest, Slowest};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
@@ -160,6 +162,9 @@ pub struct ErrorExample {
     /// The id of its trace, 32 hexadecimal digits; `None` if it named none to its server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
+    /// The parts of its time by the server's own word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_timing: Vec<ServerTiming>,
 }
 
 /// The classes of failure in which a whole response came.

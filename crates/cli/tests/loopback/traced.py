@@ -1,7 +1,7 @@
 """A server of HTTP that logs the traces of its requests; prints its port first.
 
 Each line of the log, the first argument, is the header `traceparent` of a request and its path, which says
-how long the request is kept and whether it fails.
+how long the request is kept and whether it fails. A response that was kept says so.
 """
 
 import http.server
@@ -23,6 +23,9 @@ class Traced(http.server.BaseHTTPRequestHandler):
             log.write(f"{self.headers['traceparent']} {self.path}\n")
         self.send_response(500 if self.path == "/fail" else 200)
         self.send_header("content-length", "0")
+        if kept:
+            self.send_header("Server-Timing", f'db;dur={kept * 1000};desc="the shard"')
+            self.send_header("server-timing", "miss")
         self.end_headers()
 
     def log_message(self, *_):

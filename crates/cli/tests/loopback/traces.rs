@@ -70,10 +70,26 @@ fn slow_and_failed_requests_are_found_by_their_traces() {
         (&failed["slowest"][0]["status"], &failed["slowest"][0]["failure"]),
         (&json!(500), &json!("status_5xx"))
     );
+    let timing = |ms: u64| {
+        json!([
+            {"name": "db", "duration": ms * 1_000_000, "description": "the shard"},
+            {"name": "miss", "duration": null, "description": null},
+        ])
+    };
+    assert_eq!(result["by_step"][0]["slowest"][0].get("server_timing"), None);
+    assert_eq!(result["by_step"][1]["slowest"][0]["server_timing"], timing(60));
+    assert_eq!(failed["slowest"][0]["server_timing"], timing(30));
+    assert_eq!(failed["error_examples"]["status_5xx"]["server_timing"], timing(30));
     let example = failed["error_examples"]["status_5xx"]["trace_id"].as_str().expect("an id");
     assert!(seen["/fail"].iter().any(|(id, _)| id == example), "{example}");
     let id = result["by_step"][1]["slowest"][0]["trace_id"].as_str().expect("an id");
     let page = std::fs::read_to_string(page).expect("the page was written");
+    let saved = folder.write("result.json", finished.stdout);
+    let shown = Process::plimsoll(&format!("show {saved} -o text")).finish().stdout;
+    for (what, content) in [("page", &page), ("text", &shown)] {
+        let words = "db 60.0 ms (the shard), miss";
+        assert!(content.contains(words), "{words} is not in the {what}: {content}");
+    }
     assert!(page.contains(&format!("href=\"https://traces.test/t/{id}?x=1\"")), "the link is on the page");
 }
 
@@ -100,6 +116,9 @@ fn a_share_is_sampled_and_a_header_of_the_plan_stays() {
     let named = |step: usize| result["by_step"][step]["slowest"][0]["trace_id"].as_str().is_some();
     // The trace of the other header is not ours to name.
     assert_eq!([named(0), named(1)], [false, true], "{result:#}");
+    // Nothing of a head is kept where no request names a trace.
+    let plain = run(&format!("{url}/slow -n 20 -c 2 -o json")).result();
+    assert!(!plain.to_string().contains("server_timing"), "{plain:#}");
     run(&format!("{url}/d --trace-context -H traceparent:{own}"))
         .assert_refused(2, "--trace-context has no effect");
 }

@@ -76,8 +76,8 @@ impl<B: Backend> Worker<'_, B> {
         if self.steps.facts[request.step as usize].streams {
             self.record_stream(request, &sample, unix);
         }
-        self.exchanges.captures.end(request.capture);
         if !request.measured {
+            self.exchanges.captures.end(request.capture);
             let carried = sample.is_complete() && at >= self.clock.measure;
             self.counts.end_unmeasured(request, outcome, carried && at <= self.clock.end);
             self.records.warmup.record(&sample);
@@ -90,6 +90,7 @@ impl<B: Backend> Worker<'_, B> {
         if self.slowest.has_room(request.step, sample.response_time()) {
             self.keep_slow(request, &sample);
         }
+        self.exchanges.captures.end(request.capture);
         if self.stalls.met(intended, at) {
             self.records.measured.record_in_stall(&sample);
         }

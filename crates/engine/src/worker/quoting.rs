@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::Backend;
-use plimsoll_metrics::{ErrorExample, Sample, SlowRequest, TIMED_OUT};
+use plimsoll_metrics::{ErrorExample, SERVER_TIMING, Sample, ServerTiming, SlowRequest, TIMED_OUT};
 use plimsoll_scenario::first_line;
 
 use super::Worker;
@@ -20,6 +20,19 @@ impl<B: Backend> Worker<'_, B> {
     fn trace_of(&self, request: &InFlight) -> Option<String> {
         let traced = self.plan.steps[request.step as usize].request.is_traced();
         traced.then(|| format!("{:032x}", self.trace_key.id_of(request.index, request.step)))
+    }
+
+    /// The server's own times of a request, whose capture is still there.
+    fn timing_of(&mut self, request: &InFlight) -> Vec<ServerTiming> {
+        if request.capture == NO_CAPTURE || !self.steps.facts[request.step as usize].traced {
+            return Vec::new();
+        }
+        let fields = &self.exchanges.captures.get_mut(request.capture).fields;
+        let mut parts = ServerTiming::all(fields.all(SERVER_TIMING));
+        for text in parts.iter_mut().filter_map(|part| part.description.as_mut()) {
+            *text = self.plan.redaction.in_text(text).into_owned();
+        }
+        parts
     }
 
     /// Keeps a request of the measured part that is one of the slowest of its step, and one that stands for
@@ -44,6 +57,7 @@ impl<B: Backend> Worker<'_, B> {
             Outcome::Failed(class) => class.name().to_owned(),
             Outcome::TimedOut => TIMED_OUT.to_owned(),
         };
+        let server_timing = self.timing_of(request);
         let sent = (sample.sent != Nanos::MAX).then_some(sample.sent);
         let first_byte = (sample.first_byte < sample.done).then_some(sample.first_byte);
         self.slowest.note(
@@ -57,6 +71,7 @@ impl<B: Backend> Worker<'_, B> {
                 failure,
                 worker: self.shard.index,
                 trace_id: self.trace_of(request),
+                server_timing,
             },
         );
     }
@@ -101,6 +116,7 @@ impl<B: Backend> Worker<'_, B> {
             connection,
             address,
             trace_id: self.trace_of(request),
+            server_timing: self.timing_of(request),
         };
         self.failures.show(request.step, class, example);
     }

@@ -133,7 +133,7 @@ impl<B: Backend> Worker<'_, B> {
         let (facts, handlers, no_session) =
             (&self.steps.facts, &self.steps.handlers, &mut self.exchanges.no_session);
         let mut is_good = |step: usize, status: u16, body: &[u8]| {
-            if !(200..300).contains(&status) {
+            if !(200..300).contains(&status) || facts[step].traced {
                 return false;
             }
             if facts[step].status_alone {

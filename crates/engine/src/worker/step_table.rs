@@ -6,7 +6,7 @@ use plimsoll_plan::{Plan, Protocol, Step};
 use plimsoll_scenario::{FieldNeeds, Needs, ResponseHandler};
 use plimsoll_wire::http1::HeadMemo;
 
-use crate::capture::{whole, with_location};
+use crate::capture::{whole, with_location, with_timing};
 use crate::event_stream::StreamedStep;
 
 /// Properties of a step's exchanges: the parts in which the worker has more to do than to send and count.
@@ -30,6 +30,8 @@ pub(super) struct Facts {
     pub(super) may_take_long: bool,
     /// It may change something at the target.
     pub(super) writes: bool,
+    /// Its requests name their traces: of responses the server's own times are kept.
+    pub(super) traced: bool,
 }
 
 impl Facts {
@@ -46,6 +48,7 @@ impl Facts {
             cookies: step.request.uses_cookies(),
             authority: step.request.uses_authority(),
             streams: step.needs.events,
+            traced: step.request.is_traced(),
             request: step.needs.path || step.needs.request || has_unknown_base(plan, step),
             // A script may turn a request into a write.
             writes: !step.request.is_safe() || step.make_script.is_some(),
@@ -103,6 +106,9 @@ impl StepTable {
                 true => whole(&step.needs),
                 false => with_location(&step.needs, plan.redirects),
             };
+            if facts.traced {
+                needs = with_timing(needs);
+            }
             let (drains, logs) = (!needs.body, log.keeps_streams());
             streams.push(step.handler.event_stream().map(|stream| StreamedStep { stream, drains, logs }));
             // Its events are read out of it.

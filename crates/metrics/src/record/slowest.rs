@@ -1,6 +1,8 @@
 //! The slowest requests of a step, each with what finds it in the logs and traces of its server.
 
 use plimsoll_core::Nanos;
+
+use super::ServerTiming;
 use serde::{Deserialize, Serialize};
 
 /// Slowest requests that are kept of each step.
@@ -25,6 +27,9 @@ pub struct SlowRequest {
     pub worker: u32,
     /// The id of its trace, 32 hexadecimal digits; `None` if it named none to its server.
     pub trace_id: Option<String>,
+    /// The parts of its time by the server's own word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_timing: Vec<ServerTiming>,
 }
 
 /// The slowest requests, the slowest one first.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_metrics::ErrorExample;
+use plimsoll_metrics::{ErrorExample, ServerTiming, timing_words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ pub struct ErrorExampleResult {
     /// The id of its trace, under which it is found at the server; left away if it named none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<String>,
+    /// The parts of its time by the server's own word, as those of the slowest requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_timing: Vec<ServerTiming>,
 }
 
 impl ErrorExampleResult {
@@ -45,15 +48,20 @@ impl ErrorExampleResult {
             connection: (example.connection > 0).then_some(example.connection),
             address: said(&example.address),
             trace_id: example.trace_id.clone(),
+            server_timing: example.server_timing.clone(),
         }
     }
 
-    /// The status of an error and the words of its body, or the reason where it has none: for a line of a
-    /// report.
+    /// The status of an error and the words of its body, or the reason where it has none, and the server's
+    /// own times: for a line of a report.
     pub fn summary(&self) -> String {
-        match (self.status, &self.body) {
+        let summary = match (self.status, &self.body) {
             (Some(status @ 400..), Some(body)) => format!("{status}: {body}"),
             _ => self.reason.clone(),
+        };
+        match &*self.server_timing {
+            [] => summary,
+            parts => format!("{summary}; its server: {}", timing_words(parts)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The slowest requests of a step.
 
-use plimsoll_metrics::{SlowRequest, Slowest};
+use plimsoll_metrics::{ServerTiming, SlowRequest, Slowest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,10 @@ pub struct SlowRequestResult {
     pub worker: u32,
     /// The id of its trace, under which it is found at the server; null if it named none.
     pub trace_id: Option<String>,
+    /// The parts of its time by the server's own word, the header `Server-Timing` of its response; left away
+    /// without any, and where requests name no trace. At most eight are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_timing: Vec<ServerTiming>,
 }
 
 impl SlowRequestResult {
@@ -42,6 +46,7 @@ impl SlowRequestResult {
             failure: (!request.failure.is_empty()).then(|| request.failure.clone()),
             worker: request.worker,
             trace_id: request.trace_id.clone(),
+            server_timing: request.server_timing.clone(),
         }
     }
 }

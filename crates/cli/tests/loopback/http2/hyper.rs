@@ -17,6 +17,7 @@ use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::Barrier;
@@ -155,7 +156,12 @@ async fn answer(request: Request<Incoming>, tally: Arc<Tally>) -> io::Result<Res
         }
         _ => Pieces::of([Ok(Frame::data(Bytes::from_static(b"hello")))]),
     };
-    Ok(Response::new(pieces))
+    let mut response = Response::new(pieces);
+    if head.uri.path() == "/timed" {
+        let timing = "db;dur=1.5, miss".parse().expect("it is a value");
+        response.headers_mut().insert("server-timing", timing);
+    }
+    Ok(response)
 }
 
 /// Tells when it goes.
@@ -187,6 +193,29 @@ impl Body for Pieces {
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         Poll::Ready(self.0.pop_front())
     }
+}
+
+#[test]
+fn the_times_of_a_server_stand_beside_slow_requests() {
+    let server = Hyper::start(Manners::default());
+    on_each(|backend| {
+        let load = |path: &str, flags: &str| {
+            http2(&format!("{}/{path} -n 50 {flags} --backend {backend}", server.url))
+        };
+        let timed = load("timed", "--trace-context");
+        let timed = &timed["by_step"][0]["slowest"][0];
+        let parts = [("db", Some(1_500_000_u64)), ("miss", None)]
+            .map(|(name, duration)| json!({"name": name, "duration": duration, "description": null}));
+        assert_eq!(timed["server_timing"], json!(parts), "{timed:#}");
+        for (path, flags) in [("timed", ""), ("", "--trace-context")] {
+            let result = load(path, flags);
+            let slowest = &result["by_step"][0]["slowest"][0];
+            assert!(
+                slowest["response_time"].is_u64() && slowest.get("server_timing").is_none(),
+                "{slowest:#}"
+            );
+        }
+    });
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The slowest requests, with what finds them at the server.
 
+use plimsoll_metrics::timing_words;
+
 use super::{Line, Shown, Span, Table, Unit, length, nanos};
 use crate::contract::context::TRACE_ID;
 use crate::contract::result::{ModelKind, RunResult, StepResult};
@@ -7,6 +9,8 @@ use crate::contract::slowest::SlowRequestResult;
 
 /// Requests that are shown, of all steps together.
 const SHOWN: usize = 5;
+/// Column of the server's own times.
+const SERVER: usize = 6;
 
 /// The slowest requests of all steps, the slowest one first.
 pub(super) fn table(result: &RunResult) -> Table {
@@ -19,9 +23,13 @@ pub(super) fn table(result: &RunResult) -> Table {
     all.sort_by_key(|at| std::cmp::Reverse(request(*at).response_time));
     all.truncate(SHOWN);
     let is_traced = all.iter().any(|at| request(*at).trace_id.is_some());
+    let is_timed = all.iter().any(|at| !request(*at).server_timing.is_empty());
     let rows = all.into_iter().map(|at| {
         let mut row =
             row(result, &result.by_step[at.0], &format!("/by_step/{}/slowest/{}", at.0, at.1), request(at));
+        if !is_timed {
+            row.remove(SERVER);
+        }
         if !is_traced {
             row.pop();
         }
@@ -35,6 +43,9 @@ pub(super) fn table(result: &RunResult) -> Table {
         ("answer", Shown::Everywhere),
         ("worker", Shown::Page),
     ];
+    if is_timed {
+        columns.insert(SERVER, ("its server", Shown::Everywhere));
+    }
     if is_traced {
         columns.push(("trace", Shown::Everywhere));
     }
@@ -72,6 +83,7 @@ fn row(result: &RunResult, step: &StepResult, at: &str, request: &SlowRequestRes
         first_byte.map_or_else(|| Line::from("-"), Line::from),
         answer.into(),
         request.worker.to_string().into(),
+        timing_words(&request.server_timing).into(),
         trace,
     ]
 }
