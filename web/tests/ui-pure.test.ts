@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { ApiError, errorOf, errorOfResponse, exportAddress, type RunRow } from "../ui/app/api.ts";
-import type { RateChange, Summary, ThresholdOutcome, Verdict } from "../ui/app/result.ts";
+import type {
+  ErrorExample,
+  RateChange,
+  SlowRequest,
+  Step,
+  Summary,
+  ThresholdOutcome,
+  Verdict,
+} from "../ui/app/result.ts";
 import { link, parseRoute, tokenOf } from "../ui/app/router.ts";
 import {
   amount,
@@ -21,12 +29,16 @@ import { quoted } from "../ui/runs/parts.tsx";
 import { sparkPoints } from "../ui/runs/sparkline.tsx";
 import {
   changeText,
+  exampleSaid,
   figureOf,
   intervalOf,
   plural,
+  slowestOf,
   thresholdHeading,
   thresholdSeen,
   thresholdWord,
+  timingText,
+  traceAddress,
   validityLine,
   whenText,
 } from "../ui/runs/words.ts";
@@ -184,6 +196,62 @@ describe("words about a result", () => {
     );
     const whole = { ...threshold, windows: null, reason: "too few values" };
     expect(thresholdSeen(whole)).toBe("11.4 ms, too few values");
+    const unreached = { ...whole, observed: null, reason: null, unreached: "not reached: 2 % failed" };
+    expect(thresholdSeen(unreached)).toBe("not reached: 2 % failed");
+    // Symptom: the worst series of a query was named in reports only.
+    const observed = { value: 7, unit: "number", at_least: false, text: "7" };
+    const of = (labels: Record<string, string>, value: string, count: number) => ({ labels, value, count });
+    for (const [seen, series, said] of [
+      [observed, of({ __name__: "up", job: "a" }, "7", 3), '7 of up{job="a"}, the worst of 3 series'],
+      [observed, of({ __name__: "up" }, "7", 1), "7 of up"],
+      [observed, of({ job: 'a"b' }, "7", 1), '7 of {job="a\\"b"}'],
+      [observed, of({}, "7", 1), "7"],
+      [null, of({}, "+Inf", 2), "+Inf, the worst of 2 series"],
+    ] as const) {
+      expect(thresholdSeen({ ...whole, reason: null, observed: seen, series })).toBe(said);
+    }
+  });
+
+  test("the slowest requests of all steps, with what their server says of them", () => {
+    const request = (response_time: number): SlowRequest => ({
+      at_s: 1,
+      response_time,
+      service_time: response_time,
+      first_byte_time: null,
+      status: 200,
+      failure: null,
+      worker: 0,
+      trace_id: "abc",
+    });
+    const step = (name: string, slowest?: SlowRequest[]) => ({ step: name, slowest }) as Step;
+    const by_step = [step("a", [request(5), request(3)]), step("b", [request(4)]), step("of before")];
+    const found = slowestOf({ by_step }, 2).map(({ step, request }) => [step, request.response_time]);
+    expect(found).toEqual([
+      ["a", 5],
+      ["b", 4],
+    ]);
+    const db = { name: "db", duration: 53_200_000, description: "a shard" };
+    const timing = [db, { name: "miss", duration: null, description: null }];
+    expect(timingText(timing)).toBe("db 53.2 ms (a shard), miss");
+    const example: ErrorExample = {
+      at_s: 1,
+      status: 503,
+      reason: "status 503",
+      body: "busy",
+      worker: 0,
+      connection: 1,
+      address: null,
+    };
+    expect(exampleSaid(example)).toBe("503: busy");
+    expect(exampleSaid({ ...example, server_timing: timing })).toBe("503: busy; its server: db 53.2 ms (a shard), miss");
+    for (const [link, id, address] of [
+      ["https://traces.test/${trace_id}?x=${trace_id}", "abc", "https://traces.test/abc?x=abc"],
+      ["javascript:alert(${trace_id})", "abc", null],
+      [undefined, "abc", null],
+      ["https://traces.test/${trace_id}", null, null],
+    ] as const) {
+      expect(traceAddress(link, id)).toBe(address);
+    }
   });
 
   test("changes, numbers and days", () => {

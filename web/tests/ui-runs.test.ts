@@ -304,6 +304,28 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await close(opened);
   });
 
+  test("the slowest requests are listed with their traces, also while a run goes on", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    const flags = ["--duration=60s", "--trace-context", "--trace-link=https://traces.test/t/${trace_id}"];
+    const id = await start(tab, { text: PLAN, flags, name: "traced" });
+    await tab.evaluate((id) => void (location.hash = `#/live/${id}`), id);
+    const slowest = tab.getByRole("group", { name: "The slowest requests" });
+    const links = async () => {
+      await expect.poll(() => slowest.getByRole("link").count(), { timeout: 20_000 }).toBe(5);
+      const all = await slowest.getByRole("link").all();
+      return Promise.all(all.map((one) => one.getAttribute("href")));
+    };
+    for (const href of await links()) expect(href).toMatch(/^https:\/\/traces\.test\/t\/[0-9a-f]{32}$/);
+    await tab.getByRole("button", { name: "Stop" }).click();
+    await tab.getByRole("link", { name: "Open the saved run" }).click({ timeout: 30_000 });
+    await tab.getByRole("heading", { name: "traced", level: 1 }).waitFor();
+    const result = await resultOf(tab, await idOf(tab, "traced"));
+    const known = result.by_step.flatMap(({ slowest = [] }) => slowest.map(({ trace_id }) => trace_id));
+    for (const href of await links()) expect(known).toContain(href?.split("/").at(-1));
+    await close(opened);
+  });
+
   test("a run of a terminal is seen while it goes on, and not steered", async () => {
     const opened = await open(browser, served);
     const { tab } = opened;

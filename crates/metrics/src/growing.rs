@@ -5,8 +5,8 @@ use plimsoll_core::Nanos;
 use crate::record::RunRecord;
 use crate::{
     Accounting, ConnectionRecord, Interval, IntervalDownsampler, IterationRecord, MachineFacts,
-    MachineInterval, Model, Outline, Peer, RateChange, StepRecord, ThreadUse, ThresholdResult, Verdict,
-    WorkerRecord, WorkerStatus, verdict,
+    MachineInterval, Model, Outline, Peer, RateChange, Slowest, StepRecord, ThreadUse, ThresholdResult,
+    Verdict, WorkerRecord, WorkerStatus, verdict,
 };
 
 /// The record of a run that is under way, as if it ended with the last interval: the basis of the current
@@ -126,6 +126,7 @@ impl GrowingRecord {
         for step in record.steps.iter_mut().chain([&mut record.total]) {
             step.statuses.clear();
             step.error_examples.clear();
+            step.slowest = Slowest::default();
         }
         record.error_examples.clear();
         record.protocols.clear();
@@ -139,6 +140,10 @@ impl GrowingRecord {
             for (step, examples) in record.steps.iter_mut().zip(&facts.error_examples) {
                 step.merge_examples(examples);
                 record.total.merge_examples(examples);
+            }
+            for (step, slowest) in record.steps.iter_mut().zip(&facts.slowest) {
+                step.slowest.merge(slowest);
+                record.total.slowest.merge(slowest);
             }
             for (class, text) in &facts.errors {
                 record.error_examples.entry(class.clone()).or_insert_with(|| text.clone());

@@ -7,7 +7,7 @@ use plimsoll_core::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Delta;
-use crate::{Accounting, ConnectionRecord, ErrorExample, IterationRecord, Peer, WorkerRecord};
+use crate::{Accounting, ConnectionRecord, ErrorExample, IterationRecord, Peer, Slowest, WorkerRecord};
 
 /// Status of one worker at the end of an interval of the measured part, or at the end of the load if that
 /// comes in the warm-up. All counts but the start lags are totals since the start of the measured part.
@@ -46,6 +46,9 @@ pub struct ResponseFacts {
     ///
     /// [`StepRecord::error_examples`]: crate::StepRecord::error_examples
     pub error_examples: Vec<BTreeMap<String, ErrorExample>>,
+    /// The slowest requests, step by step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest: Vec<Slowest>,
     /// Text of the first error of each class, also of those that concern no request.
     pub errors: BTreeMap<String, String>,
     /// The servers, those of the plan first, in its order.

@@ -78,6 +78,10 @@ export interface ThresholdOutcome {
   passed: boolean;
   observed: { value: number; unit: string; at_least: boolean; text: string } | null;
   reason: string | null;
+  /** Of a percentile that lies among requests that were not answered well: their shares, in words. */
+  unreached?: string;
+  /** The series that decided, of a query that a Prometheus server answered. */
+  series?: { labels: Record<string, string>; value: string; count: number };
   windows: { judged: number; failed: number; first_failed_at_s: number | null } | null;
   ended_run: boolean;
   proven: boolean;
@@ -92,6 +96,27 @@ export interface ErrorExample {
   worker: number;
   connection: number | null;
   address: string | null;
+  server_timing?: ServerTiming[];
+}
+
+/** A part of a response time by the server's own word. */
+export interface ServerTiming {
+  name: string;
+  duration: number | null;
+  description: string | null;
+}
+
+/** One of the slowest requests of a step. */
+export interface SlowRequest {
+  at_s: number;
+  response_time: number;
+  service_time: number | null;
+  first_byte_time: number | null;
+  status: number | null;
+  failure: string | null;
+  worker: number;
+  trace_id: string | null;
+  server_timing?: ServerTiming[];
 }
 
 export interface Step {
@@ -110,6 +135,7 @@ export interface Step {
   statuses: Record<string, number>;
   errors: Record<string, number>;
   error_examples?: Record<string, ErrorExample>;
+  slowest?: SlowRequest[];
 }
 
 export interface MachineUse {
@@ -283,6 +309,8 @@ export interface Result {
     interrupted_by_signal: number | null;
     ended_by_threshold: string | null;
     stopped_by: string | null;
+    /** Link to the trace of a request: a URL with ${trace_id} in it. */
+    trace_link?: string | null;
   };
   model: {
     kind: "open" | "closed";

@@ -30,6 +30,7 @@ import {
   TimesTables,
   VerdictPart,
 } from "./parts.tsx";
+import { SlowestTable } from "./slowest.tsx";
 import { StreamsPart } from "./streams.tsx";
 import { RunAgain } from "./again.tsx";
 import { titleOf } from "./words.ts";
@@ -202,6 +203,7 @@ export function ResultParts(props: {
           </div>
         </div>
         <TimesTables result={result} />
+        <SlowestTable result={result} />
       </Part>
       <Part id="by-step" title="Steps">
         <Steps result={result} />

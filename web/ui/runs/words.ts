@@ -2,7 +2,16 @@
 
 import { bytes, count, nanos, perSecond, seconds, share } from "../../src/figure.ts";
 import type { BadgeKind } from "../app/controls.tsx";
-import type { ErrorExample, RateChange, Result, Summary, ThresholdOutcome, Verdict } from "../app/result.ts";
+import type {
+  ErrorExample,
+  RateChange,
+  Result,
+  ServerTiming,
+  SlowRequest,
+  Summary,
+  ThresholdOutcome,
+  Verdict,
+} from "../app/result.ts";
 
 const LIMITS: Record<string, string> = {
   target: "limited by the target",
@@ -108,8 +117,9 @@ export function thresholdHeading({ text, step, scenario, phase, window_s }: Thre
 }
 
 /** The figure of a threshold, and the reason why it is not enough. */
-export function thresholdSeen({ observed, reason, windows }: ThresholdOutcome): string {
-  let said = [observed?.text, reason].filter((part) => part != null).join(", ");
+export function thresholdSeen({ observed, unreached, reason, series, windows }: ThresholdOutcome): string {
+  const value = series === undefined ? observed?.text : `${observed?.text ?? series.value}${seriesText(series)}`;
+  let said = [value, unreached, reason].filter((part) => part != null).join(", ");
   if (windows !== null && windows.judged > 0) {
     const of = count(windows.judged);
     said +=
@@ -121,15 +131,51 @@ export function thresholdSeen({ observed, reason, windows }: ThresholdOutcome): 
   return said;
 }
 
+/** The series of a value, as reports name it: ` of up{job="api"}, the worst of 3 series`. */
+function seriesText({ labels, count: series }: NonNullable<ThresholdOutcome["series"]>): string {
+  const { __name__: name = "", ...rest } = labels;
+  const all = Object.entries(rest).map(([label, value]) => `${label}=${JSON.stringify(value)}`);
+  const of = name + (all.length === 0 ? "" : `{${all.join(", ")}}`);
+  return `${of === "" ? "" : ` of ${of}`}${series > 1 ? `, the worst of ${count(series)} series` : ""}`;
+}
+
 /** The judgement of a threshold: one that the measurement does not prove, either way, is not judged. */
 export function thresholdWord({ proven, passed }: ThresholdOutcome): { word: string; kind: BadgeKind } {
   if (!proven) return { word: "not judged", kind: "doubtful" };
   return passed ? { word: "pass", kind: "good" } : { word: "fail", kind: "bad" };
 }
 
-/** The status of an error and the words of its body, or the reason where it has none. */
-export function exampleSaid({ status, body, reason }: ErrorExample): string {
-  return status !== null && status >= 400 && body !== null ? `${status}: ${body}` : reason;
+/** The status of an error and the words of its body, or the reason where it has none, and its server's times. */
+export function exampleSaid({ status, body, reason, server_timing = [] }: ErrorExample): string {
+  const said = status !== null && status >= 400 && body !== null ? `${status}: ${body}` : reason;
+  return server_timing.length === 0 ? said : `${said}; its server: ${timingText(server_timing)}`;
+}
+
+/** The parts of a response time by the server's own word: `db 53.2 ms (a shard), cache`. */
+export function timingText(parts: ServerTiming[]): string {
+  const text = ({ name, duration, description }: ServerTiming) =>
+    name + (duration === null ? "" : ` ${nanos(duration)}`) + (description === null ? "" : ` (${description})`);
+  return parts.map(text).join(", ");
+}
+
+/** The slowest requests of all steps with their steps, the slowest one first. */
+export function slowestOf({ by_step }: Pick<Result, "by_step">, most: number): Slow[] {
+  return by_step
+    .flatMap(({ step, slowest = [] }) => slowest.map((request) => ({ step, request })))
+    .sort((a, b) => b.request.response_time - a.request.response_time)
+    .slice(0, most);
+}
+
+/** A slow request, and its step. */
+export interface Slow {
+  step: string;
+  request: SlowRequest;
+}
+
+/** The address of a trace by the template of a run; null without one that leads to the web. */
+export function traceAddress(link: string | null | undefined, id: string | null): string | null {
+  if (link == null || id === null || !/^https?:\/\//.test(link)) return null;
+  return link.replaceAll("${trace_id}", id);
 }
 
 /** Counts by name: `200 9,876 · 503 12`. */

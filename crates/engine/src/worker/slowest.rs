@@ -66,6 +66,11 @@ impl SlowestOfSteps {
         std::mem::replace(exemplars, next)
     }
 
+    /// The slowest requests of each step so far.
+    pub(super) fn so_far(&self) -> &[Slowest] {
+        &self.all
+    }
+
     /// The slowest requests of each step.
     pub(super) fn finish(self) -> Vec<Slowest> {
         self.all

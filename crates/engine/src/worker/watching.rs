@@ -260,6 +260,7 @@ impl<B: Backend> Worker<'_, B> {
         ResponseFacts {
             statuses: self.records.measured.statuses(),
             error_examples,
+            slowest: self.slowest.so_far().to_vec(),
             errors,
             peers: self.records.peers.clone(),
             protocols: protocols.map(|(protocol, responses)| (protocol.to_owned(), responses)).collect(),

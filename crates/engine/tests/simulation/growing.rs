@@ -31,8 +31,8 @@ pub(crate) fn assert_same(growing: &GrowingRecord, whole: &RunRecord) {
     let steps = judged.steps.iter().chain([&judged.total]).zip(whole.steps.iter().chain([&whole.total]));
     for (grown, truth) in steps {
         assert_eq!(
-            (&grown.statuses, &grown.error_examples),
-            (&truth.statuses, &truth.error_examples),
+            (&grown.statuses, &grown.error_examples, &grown.slowest),
+            (&truth.statuses, &truth.error_examples, &truth.slowest),
             "{}",
             truth.name
         );
