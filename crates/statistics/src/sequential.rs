@@ -203,8 +203,8 @@ impl SequentialComparison {
         self.count += 1;
     }
 
-    /// Takes what ended after the last block, in the drain, as a part of that block. Without one it becomes the
-    /// first.
+    /// Takes what ended after the last block, in the drain, as a part of that block. Without one it becomes
+    /// the first.
     pub fn extend_last(&mut self, rest: Block) {
         if self.count == 0 {
             return self.add(rest);
@@ -599,9 +599,9 @@ mod tests {
         }
     }
 
-    /// The last of an odd number of blocks was a unit of its own, half as long as the others, and what ended in
-    /// the drain was a block. Blocks of servers that always take as long vary by little else, so a change that
-    /// was known was not known at the end of the run.
+    /// The last of an odd number of blocks was a unit of its own, half as long as the others, and what ended
+    /// in the drain was a block. Blocks of servers that always take as long vary by little else, so a change
+    /// that was known was not known at the end of the run.
     #[test]
     fn what_is_left_at_the_end_of_a_run_hides_no_change() {
         let block = |a: usize, b: usize| Block { a: side(&vec![1_005; a], 0), b: side(&vec![2_005; b], 0) };

@@ -233,8 +233,8 @@ impl Interleaving {
         Self { comparison: self.comparison.dealing(requests), ..self }
     }
 
-    /// Takes the next interval of the run as a block, while it still has its steps. The warm-up is no block, and
-    /// what ends in the drain belongs to the last one.
+    /// Takes the next interval of the run as a block, while it still has its steps. The warm-up is no block,
+    /// and what ends in the drain belongs to the last one.
     pub fn add(&mut self, interval: &Interval) {
         let totals = [false, true].map(|of_b| {
             let mut total = Tally::default();
