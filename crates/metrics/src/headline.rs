@@ -232,6 +232,22 @@ impl RunFacts {
         }
     }
 
+    /// Adds the requests of another run of one plan. What is of one run alone stays as it is: thresholds,
+    /// reasons, the limiting factor.
+    pub fn add(&mut self, other: &Self) {
+        let Self { started, ok, failed, errors, timed_out, unanswered, script_errors, .. } = other;
+        self.started = self.started.saturating_add(*started);
+        self.ok = self.ok.saturating_add(*ok);
+        self.failed = self.failed.saturating_add(*failed);
+        for class in ErrorClass::ALL {
+            let class = *class as usize;
+            self.errors[class] = self.errors[class].saturating_add(errors[class]);
+        }
+        self.timed_out = self.timed_out.saturating_add(*timed_out);
+        self.unanswered = self.unanswered.saturating_add(*unanswered);
+        self.script_errors = self.script_errors.saturating_add(*script_errors);
+    }
+
     /// Returns the facts of some steps of a run that is over and has been judged, those with the numbers that
     /// `is_part` is true of: of one of several servers, say. A record does not have the number of their
     /// requests that were `started` in the measured part, nor of those of the warm-up that were `held_up`

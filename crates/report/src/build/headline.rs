@@ -146,26 +146,60 @@ pub(crate) fn together<'a>(runs: impl Iterator<Item = &'a RunResult>) -> (Outcom
         return (OutcomeResult::NoVerdict, "no run was made".to_owned());
     };
     let count = of(worst).count();
-    let summary = of(worst).next().map(|verdict| verdict.summary.as_str()).unwrap_or_default();
-    let (summary, of_worst) = match worst_of(&runs, worst) {
-        Some(run) if count > 1 => (run.verdict.summary.as_str(), ", the worst"),
-        _ => (summary, ""),
-    };
+    let chosen: Vec<&RunResult> = runs.iter().filter(|run| run.verdict.outcome == worst).copied().collect();
+    let (summary, whose) = about(&chosen);
     let which = match (count, all.len()) {
         (2, 2) => "both runs".to_owned(),
         (count, all) if count == all => format!("all {count} runs"),
         (count, all) => format!("{count} of {all} runs"),
     };
-    (worst, format!("{which}{of_worst}: {summary}"))
+    (worst, format!("{which}{whose}: {summary}"))
 }
 
-/// The run whose only threshold came nearest to its limit, or was farthest beyond it, of those with this
-/// outcome; `None` if they do not have the same one, or a run has no figure.
-fn worst_of<'a>(runs: &[&'a RunResult], outcome: OutcomeResult) -> Option<&'a RunResult> {
-    let of_outcome = || runs.iter().filter(|run| run.verdict.outcome == outcome);
+/// Returns a line about runs of one outcome, and whose figures it has where these are not of all of them.
+fn about(runs: &[&RunResult]) -> (String, &'static str) {
+    let of = |run: &RunResult| run.verdict.summary.clone();
+    let first = runs.first().map(|run| of(run)).unwrap_or_default();
+    if let Some(sum) = sum_of(runs) {
+        return (sum, "");
+    }
+    if runs.iter().all(|run| run.verdict.summary == first) {
+        return (first, "");
+    }
+    worst_of(runs).map_or((first, ", the first"), |run| (of(run), ", the worst"))
+}
+
+/// Returns the line about the requests of these runs together; `None` if it would have the figure of a
+/// threshold or another fact of one run.
+fn sum_of(runs: &[&RunResult]) -> Option<String> {
+    let (first, others) = runs.split_first()?;
+    let is_of_requests = |run: &&RunResult| match run.verdict.cause {
+        None => run.verdict.outcome == OutcomeResult::Done || run.thresholds.len() > 1,
+        Some(Cause::NothingSucceeded | Cause::Invalid) => true,
+        Some(_) => false,
+    };
+    // The line of a run that its result cannot make again has something that a sum would leave out.
+    let is_whole = |run: &&RunResult| {
+        let facts = run.facts();
+        let lags = facts.thresholds.iter().any(|one| one.by_own_lag);
+        !lags
+            && run.verdict.cause == first.verdict.cause
+            && Headline::of(&facts).summary == run.verdict.summary
+    };
+    if !runs.iter().all(|run| is_of_requests(run) && is_whole(run)) {
+        return None;
+    }
+    let mut sum = first.facts();
+    others.iter().for_each(|run| sum.add(&run.facts()));
+    Some(Headline::of(&sum).summary)
+}
+
+/// The run whose only threshold came nearest to its limit, or was farthest beyond it; `None` if they do not
+/// have the same one, or a run has no figure.
+fn worst_of<'a>(runs: &[&'a RunResult]) -> Option<&'a RunResult> {
     let mut found: Option<(f64, &RunResult)> = None;
     let mut heading = None;
-    for run in of_outcome() {
+    for run in runs {
         let [threshold] = &*run.thresholds else { return None };
         let value = threshold.observed.as_ref()?.value;
         if *heading.get_or_insert_with(|| threshold.heading()) != threshold.heading() {

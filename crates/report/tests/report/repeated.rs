@@ -1,7 +1,7 @@
 //! Repeated runs: statements about them together, and that they are read back as they were written.
 
 use plimsoll_report::repeated::RepeatedResult;
-use plimsoll_report::result::{OutcomeResult, Thresholds, Tool};
+use plimsoll_report::result::{CauseResult, OutcomeResult, Thresholds, Tool};
 use plimsoll_report::{
     Format, ReadError, RunResult, TableFormat, render_repeated, results_from_json, schema_repeated,
 };
@@ -142,4 +142,91 @@ fn the_figure_of_several_runs_is_that_of_the_worst() {
     };
     assert_eq!(of("p99<50ms", [23.0, 25.1, 24.0]), "all 3 runs, the worst: p99<50ms holds: 25.1");
     assert_eq!(of("rate>10/s", [23.0, 25.1, 22.0]), "all 3 runs, the worst: rate>10/s holds: 22");
+}
+
+/// A run with these requests and failures, and the line that its figures make.
+fn counted(started: u64, failed: u64, is_valid: bool, thresholds: usize) -> RunResult {
+    let mut run = fixture::open();
+    run.accounting.started = started;
+    (run.accounting.ok, run.accounting.failed) = (started - failed, failed);
+    (run.accounting.timed_out, run.accounting.aborted) = (0, 0);
+    run.errors = [("status_5xx".to_owned(), failed)].into_iter().filter(|(_, count)| *count > 0).collect();
+    run.thresholds = vec![fixture::thresholds().thresholds.swap_remove(0); thresholds];
+    run.thresholds.iter_mut().for_each(|one| (one.passed, one.proven, one.reason) = (true, is_valid, None));
+    run.verdict.valid = is_valid;
+    if !is_valid {
+        run.verdict.invalid_reasons = vec!["cpu_saturation".to_owned()];
+    }
+    run.verdict.cause = None;
+    // Without one, a reader makes the line from the figures.
+    run.verdict.summary.clear();
+    let json = serde_json::to_vec(&run).expect("every result is JSON");
+    results_from_json(&json).expect("it is a result").swap_remove(0)
+}
+
+/// Symptom: "DONE both runs: 2.5 % errors: 5 of 200 requests" was the first run; the second had 7.5 %, and
+/// "all 5 runs: no errors in 750 requests" were 3,750.
+#[test]
+fn requests_of_several_runs_are_their_sum() {
+    let of = |requests: &[(u64, u64)], is_valid, thresholds| {
+        let all = requests.iter().map(|(started, failed)| counted(*started, *failed, is_valid, thresholds));
+        let result = repeated(all.collect());
+        let json: Value = serde_json::from_str(&rendered(&result, TableFormat::Json)).expect("it is JSON");
+        assert_eq!(json["verdict"]["summary"], result.verdict.summary.as_str());
+        let text = rendered(&result, TableFormat::Text);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains(&result.verdict.summary), "{text}");
+        format!("{:?} {}", result.verdict.outcome, result.verdict.summary)
+    };
+    let (clean, some) = ([(750, 0); 5], [(200, 5), (200, 15)]);
+    for (requests, is_valid, thresholds, line) in [
+        (&clean[..], true, 0, "Done all 5 runs: no errors in 3,750 requests"),
+        (&some, true, 0, "Done both runs: 5.0 % errors: 20 of 400 requests, all of them status_5xx"),
+        (&some, true, 2, "Pass both runs: both thresholds hold; 5.0 % errors"),
+        (&some, false, 0, "NoVerdict both runs: the measurement is invalid; 5.0 % errors"),
+        (
+            &some,
+            false,
+            2,
+            "NoVerdict both runs: the measurement is invalid, and proves nothing about thresholds; 5.0 % errors",
+        ),
+        (
+            &[(100, 100), (60, 60)],
+            true,
+            0,
+            "Fail both runs: none of 160 requests succeeded, all of them status_5xx",
+        ),
+        // Of those with the worst outcome alone.
+        (
+            &[(100, 0), (60, 60), (40, 40)],
+            true,
+            0,
+            "Fail 2 of 3 runs: none of 100 requests succeeded, all of them status_5xx",
+        ),
+        (
+            &[(100, 0), (60, 60)],
+            true,
+            0,
+            "Fail 1 of 2 runs: none of 60 requests succeeded, all of them status_5xx",
+        ),
+    ] {
+        assert_eq!(of(requests, is_valid, thresholds), line);
+    }
+}
+
+/// A line that no sum can make says which run it is of.
+#[test]
+fn the_figure_of_one_of_several_runs_is_not_that_of_all() {
+    let of = |summaries: [&str; 3]| {
+        let mut all = runs(&[1.0; 3]);
+        for (run, summary) in all.iter_mut().zip(summaries) {
+            (run.verdict.outcome, run.verdict.cause) =
+                (OutcomeResult::Fail, Some(CauseResult::StoppedAnswering));
+            summary.clone_into(&mut run.verdict.summary);
+        }
+        repeated(all).verdict.summary
+    };
+    let same = "nothing was answered";
+    assert_eq!(of([same; 3]), format!("all 3 runs: {same}"));
+    assert_eq!(of(["silent for 3 s", "silent for 9 s", same]), "all 3 runs, the first: silent for 3 s");
 }

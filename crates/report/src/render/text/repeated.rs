@@ -63,11 +63,12 @@ fn verdict(page: &mut Page<'_>, result: &RepeatedResult) {
         let rest = format!(": do not take times and rates of {which} for the target's");
         page.emphasised_field("measurement", Emphasis::Bad, "INVALID", &rest);
     }
-    let mut said: Vec<(&str, &str)> = Vec::new();
+    let mut said: Vec<&str> = Vec::new();
     for reason in result.runs.iter().flat_map(|run| &run.verdict.evidence) {
-        if !said.iter().any(|(code, _)| *code == reason.code) {
-            said.push((&reason.code, &reason.evidence));
-            page.emphasised_field("", Emphasis::Bad, &reason.code, &format!(": {}", reason.evidence));
+        if !said.contains(&reason.code.as_str()) {
+            said.push(&reason.code);
+            let rest = format!(": {}{}", whose(result, &reason.code), reason.evidence);
+            page.emphasised_field("", Emphasis::Bad, &reason.code, &rest);
             page.field("", &format!("hint: {}", reason.hint));
         }
     }
@@ -79,6 +80,16 @@ fn verdict(page: &mut Page<'_>, result: &RepeatedResult) {
         Thresholds::None => {}
         Thresholds::Pass => page.emphasised_field("thresholds", Emphasis::Good, "PASS", " in every run"),
         Thresholds::Fail => failed_thresholds(page, result),
+    }
+}
+
+/// The runs that evidence with this code is of, where it is not the only run: `in 2 of 3 runs, first: `.
+fn whose(result: &RepeatedResult, code: &str) -> String {
+    let has = |run: &&RunResult| run.verdict.evidence.iter().any(|reason| reason.code == code);
+    match (result.runs.iter().filter(has).count(), result.runs.len()) {
+        (_, 1) => String::new(),
+        (1, all) => format!("in 1 of {all} runs: "),
+        (found, all) => format!("in {found} of {all} runs, first: "),
     }
 }
 
