@@ -27,7 +27,7 @@ export interface Capacity {
     rate_per_s: number;
     finding: Finding;
     measured_s: number;
-    shares: { slo: string; limit: number; share: number; low: number | null; high: number | null }[];
+    shares: { slo: string; limit: number; share: number | null; low: number | null; high: number | null }[];
   }[];
   trials: {
     purpose: string;

@@ -7,7 +7,6 @@ use plimsoll_plan::{Disk, Files, Plan, Problem};
 use plimsoll_report::capacity::SearchResult;
 use plimsoll_report::capacity_search::CapacitySearch;
 use plimsoll_report::evidence::Course;
-use plimsoll_report::result::OutcomeResult;
 use plimsoll_report::trial_run::{TrialCounts, TrialRun, finding_name};
 use plimsoll_report::{Searched, Style};
 use plimsoll_statistics::{Finding, Trial};
@@ -69,7 +68,7 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
         let mut trials = campaign::watching(&args.watch, &mut plan, quiet)?.keeping_connections();
         Finder::new(plan, &mut trials, objectives, &spec, quiet).find(kept)?
     };
-    let exit = found.interrupted.map_or_else(|| exit_of(found.result.outcome()), Exit::Interrupted);
+    let exit = found.exit();
     destinations.write(found.result, found.evidence, style)?;
     Ok(exit)
 }
@@ -177,14 +176,5 @@ impl<'a, T: Trials> Finder<'a, T> {
             line.push_str(&format!(": {}", found.evidence));
         }
         messages::say(self.quiet)(&line);
-    }
-}
-
-/// The exit code of a search with this outcome.
-const fn exit_of(outcome: OutcomeResult) -> Exit {
-    match outcome {
-        OutcomeResult::Pass | OutcomeResult::Done => Exit::Success,
-        OutcomeResult::Fail => Exit::Thresholds,
-        OutcomeResult::NoVerdict => Exit::Invalid,
     }
 }

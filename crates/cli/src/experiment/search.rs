@@ -6,9 +6,11 @@ use plimsoll_metrics::Objective;
 use plimsoll_plan::{Plan, Problem};
 use plimsoll_report::capacity::SearchResult;
 use plimsoll_report::evidence::{Course, Evidence, SearchEvidence, TrialEvidence};
+use plimsoll_report::result::OutcomeResult;
 use plimsoll_report::trial_run::{TrialCounts, TrialRun};
 use plimsoll_report::{RunResult, Searched};
 
+use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::session::{describe, run};
 
@@ -19,6 +21,18 @@ pub(crate) struct Found {
     pub(crate) evidence: Option<SearchEvidence>,
     /// The signal that ended it.
     pub(crate) interrupted: Option<i32>,
+}
+
+impl Found {
+    /// The exit code: that of the outcome, unless a signal came.
+    pub(crate) fn exit(&self) -> Exit {
+        let of_outcome = || match self.result.outcome() {
+            OutcomeResult::Pass | OutcomeResult::Done => Exit::Success,
+            OutcomeResult::Fail => Exit::Thresholds,
+            OutcomeResult::NoVerdict => Exit::Invalid,
+        };
+        self.interrupted.map_or_else(of_outcome, Exit::Interrupted)
+    }
 }
 
 /// The trials of a search under way, kept for its evidence.

@@ -161,8 +161,9 @@ impl Sweep<'_> {
             levels.iter_mut().for_each(|level| trials.give(&mut level.plan));
             sweep(&first, &levels, &mut trials, objectives, self)?
         };
+        let exit = found.exit();
         self.destinations.write(found.result, found.evidence, style)?;
-        Ok(found.interrupted.map_or(Exit::Success, Exit::Interrupted))
+        Ok(exit)
     }
 }
 

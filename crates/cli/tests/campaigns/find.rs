@@ -72,8 +72,11 @@ fn the_capacity_of_a_sink_is_bracketed() {
 fn what_breaks_everywhere_has_no_capacity() {
     // Trials that the machine disturbs are made again, and tell nothing in the end.
     let sink = Sink::measured(&["--status", "503"]);
+    let junit = std::env::temp_dir().join(format!("plimsoll-breaks-{}.xml", std::process::id()));
     let output = find(&[
         &sink.url,
+        "--out",
+        &format!("junit={}", junit.display()),
         "--slo",
         "p99<1s",
         "--from",
@@ -91,6 +94,11 @@ fn what_breaks_everywhere_has_no_capacity() {
     assert_eq!(output.status.code(), Some(99), "{result:#}");
     assert_eq!(result["capacity"]["low_per_s"], Value::Null);
     assert_eq!(result["capacity"]["end"], "lowest");
+    // Symptom: JUnit was green where the lowest rate had too few requests to tell.
+    let cases = std::fs::read_to_string(&junit).expect("it was written");
+    std::fs::remove_file(&junit).expect("it was written");
+    let failed = cases.matches("<failure").count();
+    assert!(failed >= 2 && !cases.contains("<error"), "{cases}");
 }
 
 /// Symptom: a search of 7 s said that rates "were tried for 2m00s and stayed unclear: give a longer --max-time",

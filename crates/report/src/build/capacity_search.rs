@@ -193,7 +193,7 @@ impl CapacitySearch {
             ShareResult {
                 slo: objective.spec.to_string(),
                 limit: objective.limit,
-                share: if all.count == 0 { 0.0 } else { all.marked as f64 / all.count as f64 },
+                share: (all.count > 0).then(|| all.marked as f64 / all.count as f64),
                 low: interval.map(|interval| interval.low),
                 high: interval.map(|interval| interval.high),
                 variance_inflation: interval.map(|interval| interval.variance_inflation),

@@ -112,8 +112,9 @@ pub struct ShareResult {
     pub slo: String,
     /// The share of bad requests has to be below this.
     pub limit: f64,
-    /// Share of requests that were bad.
-    pub share: f64,
+    /// Share of requests that were bad; null if none was counted, as where they came faster than they were
+    /// answered.
+    pub share: Option<f64>,
     /// Lower limit of the interval of the true share; null with too few slices.
     pub low: Option<f64>,
     /// Upper limit.
@@ -157,12 +158,20 @@ impl Capacity {
     /// from the upper end on. Without one, that no rate holds is an outcome where all of them were tried, and
     /// none where the search ended before.
     pub fn outcome(&self) -> OutcomeResult {
-        let (low, high) = (self.low_per_s.is_some(), self.high_per_s.is_some());
-        match self.end.as_str() {
+        match self.found() {
             _ if self.is_shown_to_carry() => OutcomeResult::Pass,
-            "lowest" => OutcomeResult::Fail,
+            OutcomeResult::Fail => OutcomeResult::Fail,
             _ if self.is_shown_not_to_carry() => OutcomeResult::Fail,
             _ if self.asked_per_s.is_some() => OutcomeResult::NoVerdict,
+            found => found,
+        }
+    }
+
+    /// The outcome of the search by itself, whatever rate was asked for.
+    pub(crate) fn found(&self) -> OutcomeResult {
+        let (low, high) = (self.low_per_s.is_some(), self.high_per_s.is_some());
+        match self.end.as_str() {
+            "lowest" => OutcomeResult::Fail,
             "narrow" | "unclear" | "stopped" if low && high => OutcomeResult::Done,
             "highest" if low => OutcomeResult::Pass,
             _ => OutcomeResult::NoVerdict,
@@ -212,7 +221,23 @@ impl LevelResult {
     /// Returns `true` if its rate breaks the SLO because requests come faster than they are answered: no
     /// share of those that were answered says it.
     pub(crate) fn is_overloaded(&self) -> bool {
-        self.finding == "breaks" && self.shares.iter().all(|share| share.share <= share.limit)
+        self.finding == "breaks" && self.shares.iter().all(|share| !share.is_above())
+    }
+}
+
+impl ShareResult {
+    /// Returns whether its part of the SLO was shown to hold; `None` if neither was shown.
+    pub(crate) fn holds(&self) -> Option<bool> {
+        match self.low.zip(self.high)? {
+            (low, _) if low > self.limit => Some(false),
+            (_, high) if high < self.limit => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if more of the counted requests are bad than may be, by whatever margin.
+    pub(crate) fn is_above(&self) -> bool {
+        self.share.is_some_and(|share| share > self.limit)
     }
 }
 

@@ -142,22 +142,35 @@ pub fn schema_sweep() -> serde_json::Value {
 }
 
 impl SweepResult {
-    /// The outcome in the words of a run: nothing is judged as a whole, unless the generator spoiled all
-    /// levels.
+    /// The outcome in the words of a run: that of the level with the worst. Without an SLO nothing is judged,
+    /// unless the generator spoiled all levels.
     pub fn outcome(&self) -> OutcomeResult {
-        let is_spoiled = |level: &SweepLevel| level.finding.as_deref() == Some("not_applied");
-        match self.levels.iter().all(is_spoiled) {
-            true => OutcomeResult::NoVerdict,
-            false => OutcomeResult::Done,
+        let (all, is_judged) = (self.levels.len(), !self.sweep.slo.is_empty());
+        match [self.found("holds"), self.found("breaks"), self.found("not_applied")] {
+            [_, breaking, _] if breaking > 0 => OutcomeResult::Fail,
+            [holding, ..] if is_judged && holding == all && all > 0 => OutcomeResult::Pass,
+            [_, _, spoiled] if is_judged || spoiled == all => OutcomeResult::NoVerdict,
+            _ => OutcomeResult::Done,
         }
     }
 
-    /// What was tried, and its largest throughput: `6 levels of connections, 12,400/s at most`.
+    /// The number of levels with this finding.
+    fn found(&self, finding: &str) -> usize {
+        self.levels.iter().filter(|level| level.finding.as_deref() == Some(finding)).count()
+    }
+
+    /// What was tried, its largest throughput, and the levels that meet an SLO:
+    /// `6 levels of connections, 12,400/s at most, the objectives hold at 4`.
     pub fn headline(&self) -> String {
         let most = self.levels.iter().map(|level| level.figures.achieved_per_s).reduce(f64::max);
         let most = most.map(|most| format!(", {} at most", figure::per_second(most))).unwrap_or_default();
         let levels = if self.levels.len() == 1 { "level" } else { "levels" };
-        format!("{} {levels} of {}{most}", self.levels.len(), self.setting)
+        let holding = match (self.sweep.slo.is_empty(), self.found("holds")) {
+            (true, _) => String::new(),
+            (false, 0) => ", the objectives hold at none".to_owned(),
+            (false, holding) => format!(", the objectives hold at {holding}"),
+        };
+        format!("{} {levels} of {}{most}{holding}", self.levels.len(), self.setting)
     }
 
     /// The levels as CSV.

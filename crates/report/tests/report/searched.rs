@@ -70,7 +70,7 @@ fn capacity(rates: &[(f64, u64, &str)], capacity: Capacity) -> CapacityResult {
     let share = |slo: &str, share: f64| ShareResult {
         slo: slo.to_owned(),
         limit: 0.01,
-        share,
+        share: Some(share),
         low: Some(share / 2.0),
         high: Some(share * 2.0),
         variance_inflation: Some(1.5),
@@ -223,7 +223,7 @@ fn outcomes_and_test_cases() {
         (OutcomeResult::Done, [3, 0, 0, 0]),
         (OutcomeResult::Fail, [3, 2, 0, 0]),
         (OutcomeResult::NoVerdict, [3, 0, 1, 2]),
-        (OutcomeResult::Done, [4, 1, 2, 0]),
+        (OutcomeResult::Fail, [4, 1, 2, 0]),
         (OutcomeResult::Done, [2, 0, 0, 0]),
     ];
     for (make, (outcome, counts)) in ALL.iter().zip(table) {
@@ -231,6 +231,138 @@ fn outcomes_and_test_cases() {
         assert_eq!(numbers_of_cases(&searched), counts);
         assert_eq!(searched.outcome(), outcome, "{counts:?}");
     }
+}
+
+/// The findings of levels that a result may have beside any answer.
+const LEVELS: [&[(f64, u64, &str)]; 5] = [
+    &[],
+    &[(0.4, 20, "unclear")],
+    &[(0.4, 20, "unclear"), (100.0, 2_100, "breaks")],
+    &[(0.4, 20, "unclear"), (100.0, 31, "breaks")],
+    &[(25.0, 4, "holds"), (100.0, 20, "unclear")],
+];
+
+/// Every answer that a search may have: its ends, why it ended, and the rate that was asked for.
+fn answers() -> Vec<Searched> {
+    let ends = ["narrow", "unclear", "highest", "generator", "lowest", "stopped"];
+    let interval = |low: bool, high: bool| (low.then_some(800.0), high.then_some(850.0));
+    let intervals = [(false, false), (false, true), (true, false), (true, true)];
+    let asked = [None, Some(700.0), Some(820.0), Some(900.0)];
+    let mut all = Vec::new();
+    for ((end, (low, high)), (asked, levels)) in ends
+        .into_iter()
+        .flat_map(|end| intervals.map(|(low, high)| (end, interval(low, high))))
+        .flat_map(|answer| {
+            asked
+                .into_iter()
+                .flat_map(|asked| LEVELS.map(|levels| (asked, levels)))
+                .map(move |more| (answer, more))
+        })
+    {
+        let answer = Capacity {
+            low_per_s: low,
+            high_per_s: high,
+            asked_per_s: asked,
+            requests_per_iteration: Some(1.0),
+            end: end.to_owned(),
+            statement: format!("it ended as {end}"),
+            ..Capacity::default()
+        };
+        let mut result = capacity(levels, answer);
+        for share in result
+            .levels
+            .iter_mut()
+            .filter(|level| level.finding == "unclear")
+            .flat_map(|level| &mut level.shares)
+        {
+            (share.low, share.high) = (None, None);
+        }
+        all.push(Searched::Capacity(result));
+    }
+    all
+}
+
+/// Every combination of findings of three levels of a sweep, with an SLO and without.
+fn sweeps() -> Vec<Searched> {
+    let findings = [Some("holds"), Some("unclear"), Some("breaks"), Some("not_applied"), None];
+    let three = findings.into_iter().flat_map(|one| findings.map(|two| (one, two)));
+    let three = three.flat_map(|(one, two)| findings.map(|three| [one, two, three]));
+    let fits = |slo: &[&str], findings: &[Option<&str>]| {
+        findings.iter().all(|finding| {
+            if slo.is_empty() { matches!(finding, None | Some("not_applied")) } else { finding.is_some() }
+        })
+    };
+    let made = |(slo, findings): (&[&str], [Option<&str>; 3])| {
+        let level = |(value, finding): (f64, Option<&str>)| SweepLevel {
+            value,
+            figures: figures(value * 500.0, 4, finding == Some("not_applied")),
+            records_per_s: None,
+            event_streams: None,
+            finding: finding.map(str::to_owned),
+        };
+        of_levels([1.0, 2.0, 4.0].into_iter().zip(findings).map(level).collect(), slo, "it takes 6 levels")
+    };
+    let slos: [&[&str]; 2] = [&[], &["p99<25ms"]];
+    let all = three.flat_map(|findings| slos.map(|slo| (slo, findings)));
+    all.filter(|(slo, findings)| fits(slo, findings)).map(made).collect()
+}
+
+/// Symptom: JUnit was green for a server that broke every objective at every rate, where the lowest rate had
+/// too few requests to tell, while the exit code was 99; and objectives passed at a rate that was unclear.
+#[test]
+fn junit_is_as_red_as_the_exit_code_and_passes_nothing_that_was_not_shown() {
+    let all: Vec<Searched> = answers().into_iter().chain(sweeps()).collect();
+    for searched in &all {
+        let xml = written(searched, Format::Junit, &Style::PLAIN);
+        let [_, failures, errors, _] = numbers_of_cases(searched);
+        let outcome = searched.outcome();
+        let is_right = match (outcome, searched) {
+            (OutcomeResult::Pass | OutcomeResult::Done, _) => failures == 0 && errors == 0,
+            (OutcomeResult::Fail, Searched::Capacity(_)) => failures > 0 && errors == 0,
+            // Levels of which one is worse than the others.
+            (OutcomeResult::Fail, Searched::Sweep(_)) => failures > 0,
+            (OutcomeResult::NoVerdict, _) => failures == 0 && errors > 0,
+        };
+        assert!(is_right, "{outcome:?}: {xml}");
+        let suites = junit_parser::from_reader(xml.as_bytes()).expect("it is XML");
+        let passed = |case: &&junit_parser::TestCase| case.status.is_success();
+        let names: Vec<&str> =
+            suites.suites[0].cases.iter().filter(passed).map(|case| case.name.as_str()).collect();
+        let Searched::Capacity(result) = searched else { continue };
+        let Capacity { low_per_s: low, high_per_s: high, end, .. } = &result.capacity;
+        let has_answer = low.and(*high).is_some() || end == "lowest" || (end == "highest" && low.is_some());
+        assert!(has_answer || !names.contains(&"the search has an answer"), "{xml}");
+        let shown = |slo: &String| {
+            let share = |level: &LevelResult| level.shares.iter().find(|share| share.slo == *slo).cloned();
+            result
+                .levels
+                .iter()
+                .filter_map(share)
+                .any(|share| share.high.is_some_and(|high| high < share.limit))
+        };
+        for slo in &result.search.slo {
+            let is_passed = names.iter().any(|name| name.starts_with(slo));
+            assert!(low.is_some() || !is_passed || shown(slo), "{slo}: {xml}");
+        }
+        for format in [Format::Text, Format::Markdown] {
+            let text = written(searched, format, &TERMINAL);
+            let words = [
+                Some(result.capacity.interval()),
+                result.capacity.asked(),
+                Some(format!("t ended as {end}")),
+            ];
+            assert!(words.iter().flatten().all(|words| text.contains(words)), "{text}");
+            let (is_met, is_missed) = (text.contains(": met"), text.contains(": not met"));
+            assert!(!is_met || outcome == OutcomeResult::Pass, "{text}");
+            assert!(!is_missed || outcome == OutcomeResult::Fail, "{text}");
+        }
+    }
+    let rare = |outcome| all.iter().filter(|searched| searched.outcome() == outcome).count();
+    use OutcomeResult::{Done, Fail, NoVerdict, Pass};
+    assert!(
+        [Done, Fail, NoVerdict, Pass].into_iter().all(|outcome| rare(outcome) > 20),
+        "all are in the table"
+    );
 }
 
 /// The numbers of test cases in a report of JUnit: of all, of failures, errors, and those that were skipped.
@@ -271,7 +403,7 @@ fn a_search_that_ran_out_of_time_has_not_shown_that_no_rate_holds() {
 fn an_overload_is_a_failure_though_no_share_says_it() {
     let Searched::Capacity(mut result) = lowest() else { panic!("it is a search") };
     for share in &mut result.levels[0].shares {
-        (share.share, share.low, share.high) = (0.0, None, None);
+        (share.share, share.low, share.high) = (None, None, None);
     }
     let searched = Searched::Capacity(result);
     assert_eq!(numbers_of_cases(&searched), [3, 2, 0, 0]);
@@ -280,6 +412,9 @@ fn an_overload_is_a_failure_though_no_share_says_it() {
     let markdown = written(&searched, Format::Markdown, &TERMINAL);
     assert!(markdown.contains("| 2.00 s | - | - |"), "{markdown}");
     assert!(searched.page().contains("100/s breaks: 100.0, 2,100"), "{}", content(&searched.page()));
+    // Symptom: the share of bad requests was 0 where none was counted.
+    let json = written(&searched, Format::Json, &TERMINAL);
+    assert!(json.contains("\"share\": null") && !json.contains("\"share\": 0"), "{json}");
     let sweep = sweep().page();
     assert!(sweep.contains(">32</text>") && !sweep.contains(">connections 32</text>"), "{}", content(&sweep));
 }
@@ -290,7 +425,7 @@ fn a_rate_that_was_asked_for_is_met_or_not_or_not_shown() {
     for (make, asked, outcome, words, counts) in [
         (found as fn() -> Searched, 800.0, OutcomeResult::Pass, "at least 800/s: met", [4, 0, 0, 0]),
         (found, 820.0, OutcomeResult::Pass, "at least 820/s: met", [4, 0, 0, 0]),
-        (found, 840.0, OutcomeResult::NoVerdict, "at least 840/s: not shown", [4, 0, 1, 1]),
+        (found, 840.0, OutcomeResult::NoVerdict, "at least 840/s: not shown", [4, 0, 1, 0]),
         (found, 860.0, OutcomeResult::Fail, "at least 860/s: not met", [4, 1, 0, 0]),
         (lowest, 50.0, OutcomeResult::Fail, "at least 50.0/s: not met", [4, 3, 0, 0]),
         (

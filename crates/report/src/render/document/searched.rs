@@ -98,7 +98,8 @@ fn emphasis(searched: &Searched) -> Emphasis {
         (_, OutcomeResult::NoVerdict) => Emphasis::Doubtful,
         (Searched::Capacity(result), _) if !result.capacity.confirmed => Emphasis::Doubtful,
         (Searched::Capacity(_), _) => Emphasis::Good,
-        (Searched::Sweep(_), _) => Emphasis::Plain,
+        (Searched::Sweep(_), OutcomeResult::Pass) => Emphasis::Good,
+        (Searched::Sweep(_), OutcomeResult::Done) => Emphasis::Plain,
     }
 }
 
@@ -177,7 +178,7 @@ fn cells(figures: Option<&TrialFigures>) -> Vec<Line> {
 
 /// A share of bad requests with its interval.
 fn share(result: &ShareResult) -> Line {
-    let share = figure::share(result.share);
+    let Some(share) = result.share.map(figure::share) else { return "-".into() };
     match result.low.zip(result.high) {
         Some((low, high)) => format!("{share} [{}, {}]", figure::share(low), figure::share(high)).into(),
         None => share.into(),

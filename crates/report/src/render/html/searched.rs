@@ -199,12 +199,16 @@ fn of_objective<'a>(result: &CapacityResult, number: usize, slo: &'a str) -> Opt
     }
     let shares = || levels().filter_map(move |level| Some((level, level.shares.get(number)?)));
     let limit = shares().next()?.1.limit;
-    if shares().all(|(_, share)| share.share < limit * NEAR_LIMIT) {
+    if shares().all(|(_, share)| share.share.is_none_or(|share| share < limit * NEAR_LIMIT)) {
         return None;
     }
-    let value = |level: &LevelResult, share: f64| if level.is_overloaded() { f64::INFINITY } else { share };
-    let points = shares().map(|(level, share)| point(level, value(level, share.share * 100.0))).collect();
-    Some(curve(format!("Requests that break {slo}, by rate"), "%", limit * 100.0, points))
+    // An overload is beyond every limit.
+    let value = |level: &LevelResult, share: Option<f64>| match level.is_overloaded() {
+        true => Some(f64::INFINITY),
+        false => share.map(|share| share * 100.0),
+    };
+    let points = shares().filter_map(|(level, of)| Some(point(level, value(level, of.share)?)));
+    Some(curve(format!("Requests that break {slo}, by rate"), "%", limit * 100.0, points.collect()))
 }
 
 /// The ends of the capacity on a chart; an open one is that of the axis.

@@ -5,7 +5,7 @@ use plimsoll_metrics::figure;
 
 use super::{Counts, Suite, attributes, data, empty, line, open};
 use crate::Style;
-use crate::contract::capacity::{CapacityResult, LevelResult, ShareResult};
+use crate::contract::capacity::{Capacity, CapacityResult, LevelResult, ShareResult};
 use crate::contract::result::OutcomeResult;
 use crate::contract::searched::Searched;
 use crate::contract::sweep::{SweepLevel, SweepResult};
@@ -61,53 +61,70 @@ pub(crate) fn report(searched: &Searched) -> String {
     suite.written(|out| cases.iter().for_each(|one| case(out, one)))
 }
 
-/// The search itself, and each of its objectives.
+/// The search itself, the rate that was asked for, and each of the objectives. They are as red as the exit code:
+/// a failure among them where that is 99, an error alone where it is 3, and neither where it is 0.
 fn of_search(result: &CapacityResult) -> Vec<Case> {
-    let capacity = &result.capacity;
-    let outcome = capacity.outcome();
-    let (name, seconds) = ("the search has an answer".to_owned(), result.search.duration_s);
-    let ended = match outcome {
-        OutcomeResult::NoVerdict => Ended::Erred(capacity.end.clone(), capacity.statement.clone()),
+    let (capacity, outcome) = (&result.capacity, result.capacity.outcome());
+    let asked = capacity.asked_per_s.map(|asked| of_rate(capacity, asked));
+    let objectives = result.search.slo.iter().map(|slo| of_objective(result, outcome, slo));
+    let mut cases: Vec<Case> = asked.into_iter().chain(objectives).collect();
+    let is_failed = cases.iter().any(|case| matches!(case.ended, Ended::Failed(_)));
+    let statement = capacity.statement.clone();
+    let ended = match (outcome, capacity.found()) {
+        (OutcomeResult::NoVerdict, OutcomeResult::NoVerdict) => Ended::Erred(capacity.end.clone(), statement),
+        (OutcomeResult::Fail, _) if !is_failed => Ended::Failed(statement),
+        // The rate that was asked for has its answer, though the capacity has none.
+        (_, OutcomeResult::NoVerdict) => Ended::Skipped(statement),
         _ => Ended::Passed,
     };
-    let mut cases = vec![Case { name, seconds, ended }];
-    cases.extend(capacity.asked_per_s.map(|asked| Case {
-        name: format!("the capacity is at least {}", capacity.rate(asked)),
-        seconds: 0.0,
-        ended: match outcome {
-            OutcomeResult::Pass | OutcomeResult::Done => Ended::Passed,
-            OutcomeResult::Fail => Ended::Failed(format!("it is {}", capacity.interval())),
-            OutcomeResult::NoVerdict => Ended::Skipped("the search has no answer".to_owned()),
-        },
-    }));
-    cases.extend(result.search.slo.iter().map(|slo| of_objective(result, outcome, slo)));
+    let (name, seconds) = ("the search has an answer".to_owned(), result.search.duration_s);
+    cases.insert(0, Case { name, seconds, ended });
     cases
 }
 
-/// An objective: it holds up to the lower end of the capacity. Where no rate holds, the lowest one that was
-/// tried tells which of the objectives broke.
+/// The rate that was asked for.
+fn of_rate(capacity: &Capacity, asked: f64) -> Case {
+    let interval = capacity.interval();
+    let ended = match (capacity.outcome(), capacity.found()) {
+        (OutcomeResult::Pass | OutcomeResult::Done, _) => Ended::Passed,
+        (OutcomeResult::Fail, _) => Ended::Failed(format!("it is {interval}")),
+        (_, OutcomeResult::NoVerdict) => Ended::Skipped("the search has no answer".to_owned()),
+        _ => Ended::Erred("not_shown".to_owned(), format!("neither is shown: it is {interval}")),
+    };
+    Case { name: format!("the capacity is at least {}", capacity.rate(asked)), seconds: 0.0, ended }
+}
+
+/// An objective: it holds up to the lower end of the capacity. Without one, the lowest rate that shows
+/// something about it decides; what no rate shows is no pass.
 fn of_objective(result: &CapacityResult, outcome: OutcomeResult, slo: &str) -> Case {
-    let share = |level: &LevelResult| level.shares.iter().find(|share| share.slo == slo).cloned();
-    let lowest = result.levels.first();
-    let (name, ended) = match (result.capacity.low_per_s, outcome, lowest) {
-        (Some(low), ..) => (format!("{slo} up to {}", figure::per_second(low)), Ended::Passed),
-        (None, OutcomeResult::Fail, Some(level)) => {
-            let broken = share(level).filter(|share| share.share > share.limit);
-            let overloaded = || match level.is_overloaded() {
-                true => Ended::Failed("requests came faster than they were answered".to_owned()),
-                false => Ended::Passed,
-            };
-            let ended = broken.map_or_else(overloaded, |share| Ended::Failed(breaking(&share)));
-            (format!("{slo} at {}", figure::per_second(level.rate_per_s)), ended)
-        }
-        _ => (slo.to_owned(), Ended::Skipped("the search has no answer".to_owned())),
+    let shown = |level: &LevelResult| Some((level.rate_per_s, shown_at(level, slo)?));
+    let (name, ended) = match (result.capacity.low_per_s, outcome) {
+        (Some(low), _) => (format!("{slo} up to {}", result.capacity.rate(low)), Ended::Passed),
+        (None, OutcomeResult::Fail) => match result.levels.iter().find_map(shown) {
+            Some((rate, ended)) => (format!("{slo} at {}", result.capacity.rate(rate)), ended),
+            None => (slo.to_owned(), Ended::Skipped("no rate that was tried shows it".to_owned())),
+        },
+        (None, _) => (slo.to_owned(), Ended::Skipped("the search has no answer".to_owned())),
     };
     Case { name, seconds: 0.0, ended }
 }
 
+/// How an objective ended at a rate; `None` if the requests there show neither that it holds nor that it does
+/// not.
+fn shown_at(level: &LevelResult, slo: &str) -> Option<Ended> {
+    if level.is_overloaded() {
+        return Some(Ended::Failed("requests came faster than they were answered".to_owned()));
+    }
+    let share = level.shares.iter().find(|share| share.slo == slo)?;
+    match share.holds()? {
+        true => Some(Ended::Passed),
+        false => Some(Ended::Failed(breaking(share))),
+    }
+}
+
 fn breaking(share: &ShareResult) -> String {
-    let limit = figure::share(share.limit);
-    format!("{} of the requests break it, and {limit} may", figure::share(share.share))
+    let (bad, limit) = (share.share.unwrap_or_default(), figure::share(share.limit));
+    format!("{} of the requests break it, and {limit} may", figure::share(bad))
 }
 
 fn of_level(result: &SweepResult, level: &SweepLevel) -> Case {
@@ -118,6 +135,8 @@ fn of_level(result: &SweepResult, level: &SweepLevel) -> Case {
         None | Some("holds") => Ended::Passed,
         Some("breaks") => Ended::Failed("the objective does not hold at this level".to_owned()),
         Some("unclear") => Ended::Erred("unclear".to_owned(), "too short a run to tell".to_owned()),
+        // Without an objective, a level that was not put on the server is missing in the curve, and no more.
+        Some(_) if slo.is_empty() && result.outcome() != OutcomeResult::NoVerdict => Ended::Skipped(cause()),
         Some(other) => Ended::Erred(other.to_owned(), cause()),
     };
     Case {
