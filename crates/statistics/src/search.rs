@@ -482,6 +482,13 @@ impl Search {
         }
     }
 
+    /// Ends a search in which nothing was shown to hold, and of which the caller knows that no lower rate can.
+    pub fn give_up(&mut self) {
+        if self.decided.is_none() {
+            self.aim = Aim::End(End::Lowest);
+        }
+    }
+
     /// Ends the search, even if something has not been confirmed.
     pub fn end(&mut self) {
         self.conclude();

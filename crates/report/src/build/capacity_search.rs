@@ -3,6 +3,9 @@
 //! [`CapacitySearch`] asks for trials, takes their measurements, and makes the result. Times are arguments:
 //! whoever has the same measurements at the same times makes the same result again.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{Objective, figure};
 use plimsoll_statistics::{
@@ -20,6 +23,10 @@ use crate::{CAPACITY_SCHEMA_VERSION, rfc3339};
 const EARLY_CONFIDENCE: f64 = 0.999;
 /// A search that has this part of its time left when it ends says why.
 const MUCH_LEFT: u64 = 5;
+/// Rates at which the server has to refuse every request for the search to give up: one may be too much for it.
+const REFUSING: usize = 2;
+/// Classes of failures that are told at most.
+const CLASSES: usize = 3;
 
 /// Settings of a search for a capacity. Rates are in iterations per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,6 +138,42 @@ impl CapacitySearch {
             figures: run.figures.clone(),
             finding: finding_name(finding).to_owned(),
         });
+        if self.is_refused() && self.search.levels().len() >= REFUSING {
+            self.search.give_up();
+        }
+    }
+
+    /// Returns `true` if the server refused every request of every trial.
+    fn is_refused(&self) -> bool {
+        !self.trials.is_empty() && self.trials.iter().all(|trial| trial.figures.is_refused())
+    }
+
+    /// The failures of all trials by their classes, the most frequent first, with the statuses that they had:
+    /// `250 status_4xx (404)`; `None` without one.
+    fn failures(&self) -> Option<String> {
+        let mut classes: BTreeMap<&str, u64> = BTreeMap::new();
+        for (class, count) in self.trials.iter().flat_map(|trial| &trial.figures.errors) {
+            *classes.entry(class).or_default() += count;
+        }
+        let timed_out = self.trials.iter().map(|trial| trial.figures.timed_out).fold(0, u64::saturating_add);
+        if timed_out > 0 {
+            classes.insert("timed out", timed_out);
+        }
+        let statuses: BTreeSet<&String> =
+            self.trials.iter().flat_map(|trial| trial.figures.statuses.keys()).collect();
+        let of = |class: &str| -> Vec<&str> {
+            let first = class.strip_prefix("status_").and_then(|range| range.strip_suffix("xx"));
+            let has = |status: &&&String| first.is_some_and(|first| status.starts_with(first));
+            statuses.iter().filter(has).map(|status| status.as_str()).collect()
+        };
+        let mut classes: Vec<(&str, u64)> = classes.into_iter().collect();
+        classes.sort_by_key(|(_, count)| Reverse(*count));
+        let told = |(class, count): &(&str, u64)| match of(class) {
+            statuses if statuses.is_empty() => format!("{} {class}", figure::count(*count)),
+            statuses => format!("{} {class} ({})", figure::count(*count), statuses.join(", ")),
+        };
+        let told: Vec<String> = classes.iter().take(CLASSES).map(told).collect();
+        (!told.is_empty()).then(|| told.join(", "))
     }
 
     /// The result of a search that has taken this long. `known` is what its caller knows of the
@@ -271,6 +314,9 @@ impl CapacitySearch {
             notes.push(found.in_words());
         }
         notes.extend(self.why_time_is_left(answer.end, used));
+        if answer.low.is_none() && !self.is_refused() {
+            notes.extend(self.failures().map(|failures| format!("requests that failed: {failures}")));
+        }
         let width = answer.low.zip(answer.high).map(|(low, high)| high / low - 1.0);
         let used = figure::nanos(used);
         let statement = match answer.end {
@@ -310,7 +356,12 @@ impl CapacitySearch {
                 ),
                 (_, None) => "this generator ended the search before the server's limit was found".to_owned(),
             },
-            End::Lowest => "no rate that was tried meets the objectives".to_owned(),
+            End::Lowest => match self.failures().filter(|_| self.is_refused()) {
+                Some(failures) => format!(
+                    "no rate that was tried meets the objectives: every request failed, at every rate: {failures}"
+                ),
+                None => "no rate that was tried meets the objectives".to_owned(),
+            },
             End::Stopped => "the search was ended before it was done".to_owned(),
         };
         Capacity {
@@ -359,5 +410,92 @@ const fn name_of(end: End) -> &'static str {
         End::Generator => "generator",
         End::Lowest => "lowest",
         End::Stopped => "stopped",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::ErrorClass;
+    use plimsoll_metrics::{Model, Outline, RunRecord, Threshold, ThresholdSpec};
+
+    use super::*;
+
+    /// How the requests of a trial ended.
+    #[derive(Clone, Copy)]
+    enum Ended {
+        Refused,
+        TimedOut,
+        Half,
+        Late,
+    }
+
+    fn trial(ended: Ended, rate: f64) -> (TrialRun, TrialCounts) {
+        let (slices, each) = (8, (rate / 4.0).ceil() as u64);
+        let all = slices * each;
+        let mut record = RunRecord::empty(Model::Open);
+        record.duration = Nanos::from_secs(2);
+        record.accounting.started = all;
+        let (ok, failed, timed_out) = match ended {
+            Ended::Refused => (0, all, 0),
+            Ended::TimedOut => (0, 0, all),
+            Ended::Half => (all / 2, all - all / 2, 0),
+            Ended::Late => (all, 0, 0),
+        };
+        let total = &mut record.total;
+        (total.ok, total.failed, total.timed_out) = (ok, failed, timed_out);
+        total.errors[ErrorClass::Status4xx as usize] = failed;
+        total.statuses = [(200, ok), (404, failed)].into_iter().filter(|(_, count)| *count > 0).collect();
+        let slice = SliceCount {
+            count: each,
+            marked: if ok == all { each } else { each.min(each * 2 * (all - ok) / all) },
+        };
+        let ends = (1..=slices).map(|end| Nanos(end * 250_000_000)).collect();
+        (TrialRun::of_record(record), TrialCounts { ends, portions: vec![vec![slice; slices as usize]] })
+    }
+
+    /// Symptom: a search whose every request was answered with 404 went down to 0.39/s for minutes, and did not
+    /// say what the server had answered.
+    #[test]
+    fn a_server_that_refuses_everything_is_given_up_and_told() {
+        let objective =
+            Objective::new(&ThresholdSpec::new(Threshold::parse("p99<60ms").unwrap()), &Outline::default());
+        let settings = CapacitySettings {
+            from: 100.0,
+            to: None,
+            at_least: None,
+            precision: 0.05,
+            max_time: Nanos::from_secs(100_000),
+            unit: Nanos::from_secs(2),
+            lead: Nanos::from_secs(1),
+            requests_per_iteration: Some(1.0),
+        };
+        for (ended, levels, statement, notes) in [
+            (
+                Ended::Refused,
+                2,
+                "no rate that was tried meets the objectives: every request failed, at every rate: \
+                 256 status_4xx (404)",
+                "",
+            ),
+            // A lower rate may be answered in time.
+            (Ended::TimedOut, 5, "no rate that was tried meets the objectives", "requests that failed: "),
+            (Ended::Late, 5, "no rate that was tried meets the objectives", ""),
+            (Ended::Half, 5, "no rate that was tried meets the objectives", "requests that failed: "),
+        ] {
+            let mut search = CapacitySearch::new(settings.clone(), vec![objective.clone().unwrap()]);
+            let mut at = Nanos::ZERO;
+            while let Some(next) = search.next(at) {
+                let (run, counts) = trial(ended, next.rate);
+                search.note(&next, at, &run, &counts);
+                at = at + Nanos::from_secs(3);
+            }
+            let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
+            let result = search.result(SearchResult::default(), tool, at, false);
+            assert_eq!((result.capacity.end.as_str(), result.capacity.low_per_s), ("lowest", None));
+            assert_eq!(result.levels.len(), levels, "{:?}", result.capacity);
+            assert_eq!(result.capacity.statement, statement);
+            let told = result.capacity.notes.join("; ");
+            assert!(told.contains(notes) && (told.contains("failed") || notes.is_empty()), "{told}");
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! The figures of one of several runs that are compared with each other: trials of a search, levels of a
 //! sweep.
 
+use std::collections::BTreeMap;
+
 use plimsoll_metrics::course::mean_occupancy;
 use plimsoll_metrics::{Model, RunRecord, figure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Summary;
+use crate::build::assembly;
 use crate::contract::result::Finding;
 use crate::contract::watched::WatchedResult;
 
@@ -31,6 +34,15 @@ pub struct TrialFigures {
     pub p99_9: Option<u64>,
     /// Requests that failed or timed out by those that ended.
     pub error_rate: f64,
+    /// Responses by status code; empty in older results.
+    #[serde(default)]
+    pub statuses: BTreeMap<String, u64>,
+    /// Failed requests by class; empty in older results.
+    #[serde(default)]
+    pub errors: BTreeMap<String, u64>,
+    /// Requests that timed out; 0 in older results.
+    #[serde(default)]
+    pub timed_out: u64,
     /// Connections that it opened.
     #[serde(default)]
     pub connections_opened: u64,
@@ -67,12 +79,21 @@ impl TrialFigures {
             p99: percentiles.p99,
             p99_9: percentiles.p99_9,
             error_rate: if ended == 0 { 0.0 } else { bad as f64 / ended as f64 },
+            statuses: assembly::statuses(total),
+            errors: assembly::by_class(&total.errors),
+            timed_out: total.timed_out,
             connections_opened: record.connections.opened,
             connections_kept: record.connections.kept,
             limited_by: verdict.limited_by.what.name().to_owned(),
             findings: verdict.reasons.iter().chain(&verdict.warnings).map(Finding::of).collect(),
             watched: WatchedResult::all(record),
         }
+    }
+
+    /// Returns `true` if it had requests, and all of them failed by other than being late: a lower rate makes
+    /// none of them good.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.error_rate >= 1.0 && self.timed_out == 0
     }
 
     /// The finding that names the cause of the others, which have no hint of their own; the first one if none

@@ -1,5 +1,7 @@
 //! Searches and sweeps in every format, as users see them.
 
+use std::collections::BTreeMap;
+
 use plimsoll_report::capacity::{
     Capacity, CapacityResult, LevelResult, SearchResult, ShareResult, TrialResult,
 };
@@ -56,6 +58,9 @@ fn figures(rate: f64, p99_ms: u64, lag: bool) -> TrialFigures {
         p99: Some(p99_ms * 1_000_000),
         p99_9: None,
         error_rate: 0.0,
+        statuses: [("200".to_owned(), (rate * 2.0) as u64)].into(),
+        errors: BTreeMap::new(),
+        timed_out: 0,
         connections_opened: 64,
         connections_kept: 0,
         limited_by: "none".to_owned(),

@@ -12,6 +12,9 @@ use crate::contract::sweep::{StreamLevel, SweepLevel, SweepResult, UslResult};
 use crate::contract::trial::TrialFigures;
 use crate::render::layout::Emphasis;
 
+/// Requests that are due in a trial, below which it is no wonder if there are too few.
+const FEW: f64 = 5.0;
+
 /// Everything that is reported on a search or a sweep.
 pub(crate) struct SearchDocument {
     /// Name and version of the program.
@@ -133,19 +136,19 @@ fn facts(label: &'static str, circumstances: &SearchResult) -> Vec<Fact> {
 /// The findings of all trials: of each kind the first, and in how many trials there was one. What is found
 /// where a rate breaks is of a server that is too slow for it.
 fn findings(searched: &Searched) -> Vec<Finding> {
-    let figures: Vec<(&TrialFigures, bool)> = match searched {
-        Searched::Capacity(result) => {
-            result.trials.iter().map(|trial| (&trial.figures, trial.finding == "breaks")).collect()
-        }
+    let figures: Vec<(&TrialFigures, bool, bool)> = match searched {
+        Searched::Capacity(result) => result.trials.iter().map(of_trial).collect(),
         Searched::Sweep(result) => {
             let breaks = |level: &SweepLevel| level.finding.as_deref() == Some("breaks");
-            result.levels.iter().map(|level| (&level.figures, breaks(level))).collect()
+            result.levels.iter().map(|level| (&level.figures, breaks(level), false)).collect()
         }
     };
     let mut found: Vec<(Finding, usize)> = Vec::new();
-    for finding in
-        figures.iter().filter_map(|(figures, breaks)| (!breaks).then_some(&figures.findings)).flatten()
-    {
+    let of_others = figures.iter().filter(|(_, breaks, _)| !breaks).flat_map(|(figures, _, is_low)| {
+        // The length of a trial is no flag of the person who reads that it is too short.
+        figures.findings.iter().filter(move |finding| !(*is_low && finding.code == "too_few_samples"))
+    });
+    for finding in of_others {
         match found.iter_mut().find(|(known, _)| known.code == finding.code) {
             Some((_, times)) => *times += 1,
             None => found.push((finding.clone(), 1)),
@@ -158,6 +161,13 @@ fn findings(searched: &Searched) -> Vec<Finding> {
         Finding { evidence, ..finding }
     };
     found.into_iter().map(told).collect()
+}
+
+/// The figures of a trial, whether its rate breaks, and whether the search chose so low a rate that hardly a
+/// request was due.
+fn of_trial(trial: &TrialResult) -> (&TrialFigures, bool, bool) {
+    let figures = &trial.figures;
+    (figures, trial.finding == "breaks", trial.rate_per_s * figures.measured_s < FEW)
 }
 
 /// The finding of a level in words.
