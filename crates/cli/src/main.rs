@@ -150,7 +150,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Ab(args) => ab::command(args, &style),
         Command::Report(args) => report::command(args),
         Command::History(args) => history::command(args, &style),
-        Command::Runs(args) => runs::list(args),
+        Command::Runs(args) => runs::list(args, &style),
         Command::Show(args) => runs::show(args, &style),
         Command::Export(args) => runs::export(args, &style),
         Command::Verify(args) => verify::command(args),

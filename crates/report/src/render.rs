@@ -29,11 +29,13 @@ pub struct Style {
     pub unicode: bool,
     /// Columns to fill; long sentences are wrapped, figures are not.
     pub width: usize,
+    /// Tables keep to the columns, too: they leave figures out and shorten names. Without it nothing is cut.
+    pub fits: bool,
 }
 
 impl Style {
     /// ASCII without colours, in 100 columns.
-    pub const PLAIN: Self = Self { color: false, unicode: false, width: 100 };
+    pub const PLAIN: Self = Self { color: false, unicode: false, width: 100, fits: false };
 }
 
 /// Writes a result.

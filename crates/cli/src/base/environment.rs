@@ -36,6 +36,7 @@ pub(crate) fn style(choice: ColorChoice) -> Style {
         color: color(choice, terminal),
         unicode: unicode(),
         width: columns.unwrap_or(DEFAULT_WIDTH).clamp(60, LARGEST_WIDTH),
+        fits: columns.is_some(),
     }
 }
 

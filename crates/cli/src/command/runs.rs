@@ -28,7 +28,7 @@ const COLUMNS: &str = "id,started_at,name,tags,state,model,target,duration_s,tar
                        p99_ns,started,errors,valid,invalid_reasons,thresholds,outcome,kind,answer";
 
 /// `plimsoll runs`.
-pub(crate) fn list(args: &RunsArgs) -> Result<Exit, Failure> {
+pub(crate) fn list(args: &RunsArgs, style: &Style) -> Result<Exit, Failure> {
     let mut history = History::at(&args.place)?;
     let filter = filter(args).map_err(Failure::usage)?;
     let rows = match history.store()? {
@@ -41,7 +41,7 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit, Failure> {
             let which = if filter == all { "" } else { " such" };
             format!("no{which} runs in {}; `plimsoll run --save` saves one\n", history.path().display())
         }
-        TableOutputFormat::Text => table(&rows),
+        TableOutputFormat::Text => table(&rows, style),
         TableOutputFormat::Json => {
             let list = json!({"store": history.path(), "runs": rows.iter().map(object).collect::<Vec<_>>()});
             format!("{list:#}\n")
@@ -240,13 +240,63 @@ fn verdict(row: &Row) -> String {
 /// Longest text of a cell, in characters.
 const LONGEST_CELL: usize = 200;
 
+/// The ways in which the list gets narrower, in the order in which they are taken: columns that are shortened to
+/// so many characters, or left out. The outcome comes last.
+const NARROWER: [(&str, usize); 13] = [
+    ("target", 24),
+    ("tags", 0),
+    ("p50", 0),
+    ("when", "2026-03-01 12:00".len()),
+    ("rate", 0),
+    ("name", 12),
+    ("target", 12),
+    ("errors", 0),
+    ("outcome", 40),
+    ("p99", 0),
+    ("outcome", 24),
+    ("target", 0),
+    ("when", "2026-03-01".len()),
+];
+
+/// Columns between two columns of the list.
+const GAP: usize = 2;
+
+fn widths(cells: &[Vec<String>]) -> Vec<usize> {
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    (0..cells[0].len()).map(width).collect()
+}
+
+/// Makes the list as narrow as a terminal is, or as narrow as it can be.
+fn fit(cells: &mut Vec<Vec<String>>, most: usize) {
+    for (name, length) in NARROWER {
+        let widths = widths(cells);
+        if widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) <= most {
+            return;
+        }
+        let Some(column) = cells[0].iter().position(|head| head == name) else { continue };
+        for row in cells.iter_mut() {
+            match length {
+                0 => drop(row.remove(column)),
+                _ => row[column] = within(&row[column], length),
+            }
+        }
+    }
+}
+
+/// A text of so many characters at most. A time is as good without its seconds.
+fn within(text: &str, length: usize) -> String {
+    match text.chars().count() > length {
+        true if text.ends_with('Z') && text.contains(':') => text.chars().take(length).collect(),
+        true => text.chars().take(length - 1).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}
+
 /// One line per run, in columns as wide as they have to be.
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[Row], style: &Style) -> String {
     let digits = digits(rows);
-    let mut cells = vec![
-        ["id", "when", "name", "tags", "target", "rate", "p50", "p99", "errors", "outcome"]
-            .map(str::to_owned),
-    ];
+    let heads = ["id", "when", "name", "tags", "target", "rate", "p50", "p99", "errors", "outcome"];
+    let mut cells = vec![heads.map(str::to_owned).to_vec()];
     let dash = || "-".to_owned();
     let time = |time: Option<u64>| time.map_or_else(dash, |ns| figure::nanos(Nanos(ns)));
     cells.extend(rows.iter().map(|row| {
@@ -264,20 +314,23 @@ fn table(rows: &[Row]) -> String {
             row.errors.map_or_else(dash, figure::count),
             verdict(row),
         ]
+        .to_vec()
     }));
     for row in &mut cells {
         row.iter_mut().for_each(|cell| *cell = one_line(cell));
     }
-    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..cells[0].len()).map(width).collect();
+    if style.fits {
+        fit(&mut cells, style.width);
+    }
+    let (widths, heads) = (widths(&cells), cells[0].clone());
     let mut text = String::new();
     for row in &cells {
-        let padded = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
+        let padded = row.iter().zip(&widths).zip(&heads).map(|((cell, width), head)| match head.as_str() {
             // Figures are aligned to the right.
-            5..=8 => format!("{cell:>width$}"),
+            "rate" | "p50" | "p99" | "errors" => format!("{cell:>width$}"),
             _ => format!("{cell:<width$}"),
         });
-        text.push_str(padded.collect::<Vec<_>>().join("  ").trim_end());
+        text.push_str(padded.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end());
         text.push('\n');
     }
     text
@@ -372,5 +425,33 @@ mod tests {
         assert_eq!(one_line("a\n::error::\x1b[31mb"), "a\\n::error::\u{fffd}[31mb");
         let long = "ä".repeat(70_000);
         assert_eq!(one_line(&long).chars().count(), LONGEST_CELL + 1);
+    }
+
+    /// Symptom: at 80 columns each run took two or three lines.
+    #[test]
+    fn the_list_fits_a_terminal_and_keeps_the_outcomes() {
+        let row = |name: &str, target: &str, outcome: &str| {
+            let figures = ["12,400/s", "1.23 ms", "45.6 ms", "1,204"];
+            let cells = ["0e77921f", "2026-03-01 12:00:00Z", name, "branch=main commit=0123abc", target];
+            cells.into_iter().chain(figures).chain([outcome]).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let heads = ["id", "when", "name", "tags", "target", "rate", "p50", "p99", "errors", "outcome"];
+        let whole = vec![
+            heads.map(str::to_owned).to_vec(),
+            row("nightly-of-the-shop", "http://shop.example.com:8080/items?page=1", "FAIL"),
+            row("-", "http://127.0.0.1:8080/", "NO VERDICT cpu_saturation, start_lag"),
+            row("levels", "http://127.0.0.1:8080/", "DONE sweep: 6 levels of connections, 12,400/s at most"),
+        ];
+        for width in [60, 80, 100, 120, 160, 300] {
+            let mut cells = whole.clone();
+            fit(&mut cells, width);
+            let widths = widths(&cells);
+            let total = widths.iter().sum::<usize>() + GAP * (widths.len() - 1);
+            assert!(total <= width, "{total} of {width}: {cells:?}");
+            for (outcome, words) in cells[1..].iter().zip(["FAIL", "NO VERDICT", "DONE sweep: 6 levels"]) {
+                assert!(outcome.last().is_some_and(|last| last.starts_with(words)), "{width}: {outcome:?}");
+            }
+            assert_eq!(cells == whole, width == 300);
+        }
     }
 }

@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    const STYLE: Style = Style { color: false, unicode: true, width: 60 };
+    const STYLE: Style = Style { color: false, unicode: true, width: 60, fits: true };
 
     fn answer(status: u16, body: &str) -> Answer {
         Answer { status, head: Vec::new(), body: body.as_bytes().to_vec(), cut: 0 }

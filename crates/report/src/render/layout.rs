@@ -143,8 +143,48 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// A table that has room for labels and notes, where the page has to be kept to: it leaves out columns with
+    /// these heads, as many as it must, the first one first, and says so.
+    pub(crate) fn fitted(&mut self, head: &[&str], rows: &[Row], least: &[&str]) {
+        let (mut head, mut rows) = (head.to_vec(), rows.to_vec());
+        let mut left_out = Vec::new();
+        for name in least {
+            if !self.style.fits || self.wanted(&head, &rows) <= self.width() {
+                break;
+            }
+            let Some(column) = head.iter().position(|head| head == name) else { continue };
+            head.remove(column);
+            for row in rows.iter_mut().filter(|row| column < row.cells.len()) {
+                row.cells.remove(column);
+            }
+            left_out.push(*name);
+        }
+        self.table(&head, &rows);
+        if !left_out.is_empty() {
+            self.field("", &format!("not shown, for want of room: {}", left_out.join(", ")));
+        }
+    }
+
+    /// Columns that a table needs for nothing to be cut.
+    fn wanted(&self, head: &[&str], rows: &[Row]) -> usize {
+        let width = |text: &str| self.printable(text).chars().count();
+        let widest = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
+        let figures: usize = (0..widest(&|row| row.cells.len()))
+            .map(|column| {
+                let cells = widest(&|row| row.cells.get(column).map_or(0, |cell| width(cell)));
+                cells.max(head.get(column).map_or(0, |head| width(head)))
+            })
+            .enumerate()
+            .map(|(position, width)| width + if position == 0 { 0 } else { COLUMN_GAP })
+            .sum();
+        let labels = widest(&|row| width(&row.label).min(LONGEST_LABEL) + LABEL_GAP).max(LABEL);
+        let notes = widest(&|row| width(&row.note));
+        labels + figures + if notes == 0 { 0 } else { COLUMN_GAP + notes }
+    }
+
     /// A table: the first column to the left as labels, as wide as they need, the others to the right; a
-    /// row's text after its last column is a note, cut where the page ends.
+    /// row's text after its last column is a note. Where the page has to be kept to, long labels are shortened
+    /// first, and a note is cut where it ends.
     pub(crate) fn table(&mut self, head: &[&str], rows: &[Row]) {
         let printable = |text: &str| self.printable(text);
         let head: Vec<String> = head.iter().map(|cell| printable(cell)).collect();
@@ -161,10 +201,14 @@ impl<'a> Page<'a> {
         };
         let columns = rows.iter().map(|(_, cells, _)| cells.len()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(width_of).collect();
-        let (page_width, ellipsis) = (self.width(), if self.style.unicode { "…" } else { "..." });
+        let ellipsis = if self.style.unicode { "…" } else { "..." };
+        let (page_width, longest_label) =
+            if self.style.fits { (self.width(), LONGEST_LABEL) } else { (usize::MAX, usize::MAX) };
+        let notes = rows.iter().map(|(.., note)| note.chars().count()).max().unwrap_or(0);
+        let notes = if notes == 0 { 0 } else { COLUMN_GAP + notes };
         let labels = rows.iter().map(|(label, ..)| label.chars().count() + LABEL_GAP);
         let figures = widths.iter().sum::<usize>() + COLUMN_GAP * widths.len().saturating_sub(1);
-        let room = page_width.saturating_sub(figures).clamp(LABEL, LONGEST_LABEL);
+        let room = page_width.saturating_sub(figures + notes).clamp(LABEL, longest_label);
         let label_width = labels.max().unwrap_or(0).clamp(LABEL, room);
         let mut line = |label: &str, cells: &[String], note: &str| {
             let label = shortened(label, label_width - LABEL_GAP, ellipsis);
@@ -302,7 +346,7 @@ mod tests {
 
     #[test]
     fn control_characters_never_reach_the_terminal() {
-        let style = Style { color: false, unicode: true, width: 80 };
+        let style = Style { unicode: true, width: 80, ..Style::PLAIN };
         let mut page = Page::new(&style);
         page.field("label", "evil \x1b[2J\r\n title");
         assert_eq!(page.finish(), "label       evil ?[2J?? title\n");
@@ -310,7 +354,7 @@ mod tests {
 
     #[test]
     fn colour_is_asked_for_and_ends_with_the_words() {
-        let style = Style { color: true, unicode: true, width: 80 };
+        let style = Style { color: true, unicode: true, width: 80, fits: true };
         let mut page = Page::new(&style);
         page.emphasised_field("verdict", Emphasis::Bad, "INVALID", ": why");
         assert_eq!(page.finish(), "verdict     \x1b[1;31mINVALID\x1b[0m: why\n");

@@ -330,3 +330,25 @@ fn requests_without_an_answer_may_be_errors() {
     let (a, b) = (silent("a", 6, 1, 10), silent("b", 6, 10, 10));
     assert_eq!(compared(&a, &b, &asked()).verdict, Word::Undecided);
 }
+
+/// Symptom: at 80 columns the verdict of each figure was cut to `...`.
+#[test]
+fn the_verdict_of_each_figure_fits_a_terminal() {
+    let few = compared(&group("A", 1, 0, 1), &group("B", 1, 300, 50), &Question::default());
+    let many = compared(&group("A", 6, 0, 1), &group("B", 6, 300, 50), &Question::default());
+    for comparison in [few, many] {
+        let words = ["worse", "better", "same", "undecided", "not judged"];
+        let ends = |text: &str| -> Vec<usize> {
+            words
+                .map(|word| text.lines().filter(|line| line.ends_with(&format!("   {word}"))).count())
+                .to_vec()
+        };
+        let whole = comparison.text(&Style { unicode: true, ..Style::PLAIN });
+        assert!(ends(&whole).iter().sum::<usize>() >= 5, "{whole}");
+        for width in [60, 70, 80, 100] {
+            let text = comparison.text(&Style { width, ..TERMINAL });
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            assert_eq!(ends(&text), ends(&whole), "{width}: {text}");
+        }
+    }
+}

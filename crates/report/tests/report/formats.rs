@@ -23,7 +23,7 @@ use plimsoll_report::{
 use serde_json::Value;
 
 use crate::contract::assert_described;
-use crate::{TERMINAL, fixture, rendered};
+use crate::{fixture, rendered};
 
 fn written(result: &RunResult, format: Format) -> String {
     rendered(result, format, &Style::PLAIN)
@@ -341,7 +341,7 @@ fn every_run_is_a_report_of_junit_with_the_page_for_people() {
         let unmeasured = result.verdict.outcome == OutcomeResult::NoVerdict
             && result.verdict.cause != Some(CauseResult::NotShown);
         assert_eq!(suite.errors, open + u64::from(unmeasured), "{name}");
-        let page = rendered(&result, Format::Text, &Style { width: 100, ..TERMINAL });
+        let page = rendered(&result, Format::Text, &Style { unicode: true, ..Style::PLAIN });
         let page: String = page.chars().map(|c| if c < ' ' && c != '\n' { '\u{fffd}' } else { c }).collect();
         assert_eq!(suite.system_out.as_deref().map(str::trim), Some(page.trim()), "{name}");
     }

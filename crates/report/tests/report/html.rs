@@ -34,7 +34,7 @@ fn open() -> RunRecord {
 fn every_figure_of_the_text_report_can_be_read_without_a_script() {
     let result = result(open(), &["open: 1,000/s uniform for 20 s"]);
     let mut text = Vec::new();
-    let style = Style { color: false, unicode: true, width: 100 };
+    let style = Style { unicode: true, ..Style::PLAIN };
     render_result(&result, Format::Text, &style, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     let page = without_scripts(&page_of(&[("one", &SavedRun::of_result(result))]));

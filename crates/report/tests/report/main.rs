@@ -21,7 +21,7 @@ use plimsoll_report::{
 };
 
 /// A terminal with everything but colour, which would hide the text in the snapshots.
-const TERMINAL: Style = Style { color: false, unicode: true, width: 100 };
+const TERMINAL: Style = Style { color: false, unicode: true, width: 100, fits: true };
 
 fn rendered(result: &RunResult, format: Format, style: &Style) -> String {
     let mut out = Vec::new();

@@ -505,3 +505,24 @@ fn a_page_shows_what_it_was_given_as_text() {
         assert!(content(&page).contains("--slo &#39;p99&lt;25ms&#39;"), "{}", content(&page));
     }
 }
+
+/// Symptom: at 80 columns the rows of a search were wrapped by the terminal, and off a terminal `not applied` was
+/// cut in a sweep.
+#[test]
+fn levels_fit_a_terminal_with_their_findings_and_nothing_is_cut_elsewhere() {
+    let findings = ["holds", "breaks", "unclear", "not applied"];
+    for (make, style) in ALL.iter().flat_map(|make| [false, true].map(|unicode| (make, unicode))) {
+        let style = Style { unicode: style, ..Style::PLAIN };
+        let whole = written(&make(), Format::Text, &style);
+        let starts = |text: &str| -> Vec<usize> {
+            findings.map(|finding| text.lines().filter(|line| line.starts_with(finding)).count()).to_vec()
+        };
+        assert!(!whole.contains("...") && !whole.contains('…'), "{whole}");
+        for width in [60, 70, 80, 100, 140] {
+            let text = written(&make(), Format::Text, &Style { width, fits: true, ..style });
+            let wide = text.lines().find(|line| line.chars().count() > width);
+            assert_eq!(wide, None, "{width}: {text}");
+            assert_eq!(starts(&text), starts(&whole), "{width}: {text}");
+        }
+    }
+}

@@ -106,7 +106,7 @@ fn table(page: &mut Page<'_>, comparison: &Comparison) {
     };
     let rows: Vec<Row> = comparison.metrics.iter().map(row).collect();
     let heads = ["A", "B", "change", "interval", "p"];
-    page.table(&[&heads[..columns], &[""]].concat(), &rows);
+    page.fitted(&heads[..columns], &rows, &["p", "interval", "A", "B"]);
 }
 
 /// A figure in both groups, for people.

@@ -126,7 +126,7 @@ fn runs_table(page: &mut Page<'_>, result: &RepeatedResult) {
             note: became(result, number, run),
         })
         .collect();
-    page.table(&["p50", "p90", "p99", "rate", "errors"], &rows);
+    page.fitted(&["p50", "p90", "p99", "rate", "errors"], &rows, &["p90", "p50", "rate"]);
     let kind = result.runs.first().map(|run| run.model.kind);
     let time = if kind == Some(ModelKind::Closed) { "service" } else { "response" };
     page.field("", &format!("times are {time} times"));
@@ -150,7 +150,8 @@ fn became(result: &RepeatedResult, number: u64, run: &RunResult) -> String {
 /// One row per figure: its mean with an interval, and how much of its spread is between the runs.
 fn spread_table(page: &mut Page<'_>, result: &RepeatedResult) {
     let rows: Vec<Row> = result.between_runs.iter().map(spread_row).collect();
-    page.table(&["mean", "95 % interval", "SD of runs", "SE in a run", "between runs"], &rows);
+    let heads = ["mean", "95 % interval", "SD of runs", "SE in a run", "between runs"];
+    page.fitted(&heads, &rows, &["SE in a run", "SD of runs"]);
 }
 
 fn spread_row(figure: &BetweenRunsResult) -> Row {

@@ -1,11 +1,26 @@
 //! A search, or a sweep, for people: the answer, then the curve it rests on.
 
-use super::{facts, table};
+use super::{facts, rows};
 use crate::Style;
 use crate::contract::result::Finding;
 use crate::contract::searched::Searched;
+use crate::render::document::Target;
 use crate::render::document::searched::SearchDocument;
 use crate::render::layout::{Emphasis, Page};
+
+/// Columns of levels that a narrow page has no room for, the one that is left out first before the others.
+const LEAST: [&str; 10] = [
+    "measured",
+    "in flight",
+    "p90",
+    "for each user",
+    "limited by",
+    "TTFT p50",
+    "p50",
+    "answered/s",
+    "ITL p99",
+    "TTFT p99",
+];
 
 /// The whole report.
 pub(crate) fn page(searched: &Searched, style: &Style) -> String {
@@ -28,7 +43,10 @@ pub(crate) fn page(searched: &Searched, style: &Style) -> String {
     if !(document.statement.is_empty() && document.findings.is_empty()) {
         page.blank();
     }
-    table(&mut page, &document.levels);
+    if !document.levels.is_empty() {
+        page.fitted(&document.levels.titles(Target::Text)[1..], &rows(&document.levels), &LEAST);
+        page.blank();
+    }
     facts(&mut page, &document.law);
     page.finish()
 }
