@@ -95,6 +95,24 @@ fn in_json_notes_stand_beside_the_plan() {
     }
 }
 
+/// Symptom: `import curl FILE` made a plan for a host of the name of the file.
+#[test]
+fn a_command_of_curl_in_a_file_is_the_typed_one() {
+    let command = "curl -X PUT -H 'a: b' -d '{\"c\": 1}' http://127.0.0.1:1/d";
+    let folder = std::env::temp_dir().join(format!("plimsoll-curl-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("it can be made");
+    let typed = plimsoll(&["import", "curl", command]);
+    assert_eq!(typed.status.code(), Some(0));
+    // One name is as a host's would be.
+    for name in ["command.txt", "example.com", "-X"] {
+        let file = folder.join(name);
+        std::fs::write(&file, format!("{command}\n")).expect("it can be written");
+        let read = plimsoll(&["import", "curl", file.to_str().expect("it is UTF-8")]);
+        assert_eq!((read.status.code(), &read.stdout), (Some(0), &typed.stdout), "{name}");
+    }
+    std::fs::remove_dir_all(&folder).expect("it was made");
+}
+
 #[test]
 fn help() {
     for (name, args) in [("help", &["import", "-h"][..]), ("help_har", &["import", "har", "--help"])] {

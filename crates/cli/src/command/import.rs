@@ -124,16 +124,16 @@ fn naming(
 /// Imports a command of curl.
 fn curl(args: &CurlArgs) -> Result<Result<Imported, Problems>, Failure> {
     let here = Path::new("");
-    if args.words == ["-"] {
-        let text = String::from_utf8(read(Path::new("-"))?);
+    if let Some(source) = of_others(&args.words) {
+        let text = String::from_utf8(read(source)?);
         let text = text.map_err(|_| Failure::usage(Problem::new("the command is not text in UTF-8")))?;
-        let files = Confined::new(here, &args.reach.to_flags());
-        return Ok(confined(&files, |files| curl::import(&text, here, files)));
+        let folder = folder(source);
+        let files = Confined::new(folder, &args.reach.to_flags());
+        return Ok(confined(&files, |files| curl::import(&text, folder, files)));
     }
     if !args.reach.allow_files.is_empty() {
         let problem = Problem::new("--allow-files has no effect on a command that is typed");
-        let hint =
-            "leave it out: its files may be anywhere; a command of somebody else comes from stdin, as -";
+        let hint = "leave it out: its files may be anywhere; a command of somebody else comes from a file, or from stdin, as -";
         return Err(Failure::usage(problem.with_hint(hint)));
     }
     // The files are those of the person who types.
@@ -143,6 +143,13 @@ fn curl(args: &CurlArgs) -> Result<Result<Imported, Problems>, Failure> {
         [command] => curl::import(command, here, files),
         words => curl::import_words(words, here, files),
     }))
+}
+
+/// Where a command of curl is read from that is not typed: stdin, or a file, as other formats have it.
+fn of_others(words: &[String]) -> Option<&Path> {
+    let [word] = words else { return None };
+    let source = Path::new(word);
+    (word == "-" || source.is_file()).then_some(source)
 }
 
 /// The name of a file without its folder; none of the standard input.
