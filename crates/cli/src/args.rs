@@ -16,6 +16,7 @@ pub(crate) mod help;
 pub(crate) mod import;
 pub(crate) mod instant;
 pub(crate) mod live;
+pub(crate) mod misplaced_body;
 pub(crate) mod named;
 pub(crate) mod other_programs;
 pub(crate) mod output;

@@ -25,7 +25,7 @@ use crate::args::fleet_command::FleetCommand;
 use crate::args::schema::SchemaOf;
 use crate::args::server::target::TargetSpec;
 use crate::args::workload::cluster::ClusterCommand;
-use crate::args::{command_word, other_programs};
+use crate::args::{command_word, misplaced_body, other_programs};
 use crate::base::color::ColorChoice;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
@@ -62,8 +62,12 @@ fn main() -> ExitCode {
 /// The command line; `None` if it only asked for help or the version, which is printed here.
 fn parse() -> Result<Option<Cli>, Failure> {
     let args = command_word::with_command(std::env::args_os().collect()).map_err(Failure::usage)?;
-    match command_word::command().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found))
-    {
+    let mut command = command_word::command();
+    let found = command.try_get_matches_from_mut(&args);
+    if let Some(problem) = found.as_ref().ok().and_then(|found| misplaced_body::problem(&command, found)) {
+        return Err(Failure::usage(problem));
+    }
+    match found.and_then(|found| Cli::from_arg_matches(&found)) {
         Ok(cli) => {
             for note in command_word::habits(&args) {
                 streams::to_stderr(&format!("note: {note}\n"));

@@ -262,6 +262,58 @@ fn flags_of_other_tools() {
     ]));
 }
 
+/// Symptom: `--json BODY`, as curl has it, sent a GET without a body, and wrote a file that had the password
+/// in its name.
+#[test]
+fn a_body_in_place_of_the_name_of_a_file_is_refused_before_anything_is_sent() {
+    let folder = std::env::temp_dir().join(format!("plimsoll-bodies-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("it can be made");
+    let bodies =
+        ["{\"password\": \"topsecret\"}", "[{\"password\": \"topsecret\"}]", " {\"password\": \"topsecret\""];
+    let of_body = "hint: a body of JSON is -b '{…}' -H 'content-type: application/json', or -b @FILE";
+    let of_file = "hint: a file of such a name begins with ./";
+    let run = [URL, "-n", "1"];
+    let find = ["find", URL, "--slo", "p99<1s"];
+    let compare = ["ab", URL, URL];
+    for (line, flags, hint) in [
+        (&run[..], &["json", "report", "log", "failed", "evidence"][..], of_body),
+        (&["crud", URL], &["json", "report"], of_body),
+        (&find, &["json", "report", "evidence"], of_body),
+        (&compare, &["json", "report"], of_body),
+        (&["show", "latest"], &["store"], of_file),
+    ] {
+        for (flag, body) in flags.iter().flat_map(|flag| bodies.map(|body| (flag, body))) {
+            let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+                .args(line)
+                .arg(format!("--{flag}={body}"))
+                .current_dir(&folder)
+                .output()
+                .expect("the command starts");
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{line:?} {flag}: {stderr}");
+            assert!(
+                stderr.contains(&format!("error: --{flag}: this is a body")),
+                "{line:?} {flag}: {stderr}"
+            );
+            assert!(stderr.contains(hint) && !stderr.contains("topsecret"), "{line:?} {flag}: {stderr}");
+        }
+    }
+    let written = std::fs::read_dir(&folder).expect("it is there").count();
+    std::fs::remove_dir(&folder).expect("nothing was written");
+    assert_eq!(written, 0);
+    insta::assert_snapshot!(refused(&[
+        &[URL, "--json", bodies[0]],
+        &[URL, "--json", "@body.json"],
+        &[URL, "--out", "json={}"],
+        &[URL, "-d", bodies[0]],
+        &[URL, "--data-raw", bodies[0]],
+        &[URL, "--data-binary", "@body.json"],
+        &[URL, "--data-urlencode", "a=b"],
+        &[URL, "--form", "a=b"],
+        &[URL, "-F", "a=@file"],
+    ]));
+}
+
 #[test]
 fn sink() {
     insta::assert_snapshot!(refused(&[

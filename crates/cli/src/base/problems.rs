@@ -352,7 +352,8 @@ fn foreign(flag: &str) -> Option<&'static str> {
              connections --connection-rate"
         }
         "--qps" | "--arrival-rate" => "the rate is --rate, for the whole run",
-        "--data" | "--data-raw" | "--data-binary" | "--payload" => "the body is -b",
+        "--data" | "--data-raw" | "--data-binary" | "--data-ascii" | "--payload" => "the body is -b",
+        "--data-urlencode" | "--url-query" => "a body is -b, and it and the URL are written as they are sent",
         "-F" | "--form" => "forms are not supported: prepare the body in a file and send it with -b @file",
         "--request" => "the method is -X",
         "--target-rps" => "the rate is --rate, for the whole run",
