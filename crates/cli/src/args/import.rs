@@ -133,8 +133,8 @@ impl Reach {
 pub(crate) struct CurlArgs {
     /// The command, or the file that it is in; - reads it from stdin
     ///
-    /// A command that is typed may name files anywhere. One from a file names files below its folder, one from
-    /// stdin below the current one, unless --allow-files permits others.
+    /// A command that is typed may name files anywhere. One from a file names files below its folder, one
+    /// from stdin below the current one, unless --allow-files permits others.
     #[arg(value_name = "COMMAND", required = true)]
     pub(crate) words: Vec<String>,
     #[command(flatten)]

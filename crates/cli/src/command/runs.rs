@@ -240,8 +240,8 @@ fn verdict(row: &Row) -> String {
 /// Longest text of a cell, in characters.
 const LONGEST_CELL: usize = 200;
 
-/// The ways in which the list gets narrower, in the order in which they are taken: columns that are shortened to
-/// so many characters, or left out. The outcome comes last.
+/// The ways in which the list gets narrower, in the order in which they are taken: columns that are shortened
+/// to so many characters, or left out. The outcome keeps its first words.
 const NARROWER: [(&str, usize); 13] = [
     ("target", 24),
     ("tags", 0),

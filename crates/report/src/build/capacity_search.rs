@@ -23,7 +23,8 @@ use crate::{CAPACITY_SCHEMA_VERSION, rfc3339};
 const EARLY_CONFIDENCE: f64 = 0.999;
 /// A search that has this part of its time left when it ends says why.
 const MUCH_LEFT: u64 = 5;
-/// Rates at which the server has to refuse every request for the search to give up: one may be too much for it.
+/// Rates at which the server has to refuse every request for the search to give up: one may be too much for
+/// it.
 const REFUSING: usize = 2;
 /// Classes of failures that are told at most.
 const CLASSES: usize = 3;
@@ -453,8 +454,8 @@ mod tests {
         (TrialRun::of_record(record), TrialCounts { ends, portions: vec![vec![slice; slices as usize]] })
     }
 
-    /// Symptom: a search whose every request was answered with 404 went down to 0.39/s for minutes, and did not
-    /// say what the server had answered.
+    /// Symptom: a search whose every request was answered with 404 went down to 0.39/s for minutes, and did
+    /// not say what the server had answered.
     #[test]
     fn a_server_that_refuses_everything_is_given_up_and_told() {
         let objective =

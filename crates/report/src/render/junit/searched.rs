@@ -61,8 +61,8 @@ pub(crate) fn report(searched: &Searched) -> String {
     suite.written(|out| cases.iter().for_each(|one| case(out, one)))
 }
 
-/// The search itself, the rate that was asked for, and each of the objectives. They are as red as the exit code:
-/// a failure among them where that is 99, an error alone where it is 3, and neither where it is 0.
+/// The search itself, the rate that was asked for, and each of the objectives. They are as red as the exit
+/// code: a failure among them where that is 99, an error alone where it is 3, and neither where it is 0.
 fn of_search(result: &CapacityResult) -> Vec<Case> {
     let (capacity, outcome) = (&result.capacity, result.capacity.outcome());
     let asked = capacity.asked_per_s.map(|asked| of_rate(capacity, asked));
