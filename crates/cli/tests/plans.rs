@@ -170,6 +170,9 @@ fn what_is_no_plan_and_no_url_is_said_with_what_may_be_meant() {
         &["setings.yaml"],
         &["nothing.yaml"],
         &["../json/good.yaml"],
+        // Symptom: two plans were "a URL" and a plan.
+        &["users.yaml", "settings.yaml"],
+        &["users.yaml", "http://127.0.0.1:1/"],
     ];
     let said: Vec<String> = args.into_iter().map(|args| checked(&folder, args)).collect();
     insta::assert_snapshot!(said.join("\n"));

@@ -470,6 +470,9 @@ fn no_contact(
                 .to_owned()
         }
         ("websocket_handshake", _) => handshake_hint(&reason).to_owned(),
+        ("closed_in_response", _) => {
+            "the server began a response and closed the connection before its end; its log may say why".to_owned()
+        }
         ("protocol" | "head_too_large", _) => "does this port speak HTTP/1.1? https:// speaks TLS".to_owned(),
         _ => "does this port speak TLS (https://), or no HTTP? the server's log may say why it closes"
             .to_owned(),

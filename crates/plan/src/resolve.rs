@@ -21,6 +21,7 @@ use crate::draft::Requests;
 use crate::grants::Grants;
 use crate::judging::DEFAULT_INTERVAL;
 use crate::load::{PerConnection, requests_per_iteration};
+use crate::loading::is_plan_name;
 use crate::phases::Phased;
 use crate::plan::first_joining;
 use crate::protocol::ProtocolPreference;
@@ -454,6 +455,8 @@ impl Resolver<'_> {
     /// Refuses flags for requests beside a plan that has its own.
     fn refuse_second_scenarios(&mut self, patch: &PlanPatch) {
         let of_steps = "the plan's steps define the requests; leave it out, or take a plan without scenarios";
+        let of_one =
+            "a run has one plan, which may have several scenarios; `plimsoll ab A.yaml B.yaml` compares two";
         let of_script = "a script of wrk changes the request of a URL; steps of a plan have a `script` each, and \
                          wscat's -s is --subprotocol";
         let flags = [
@@ -465,7 +468,11 @@ impl Resolver<'_> {
         ];
         for (given, hint) in flags {
             let Some(given) = given else { continue };
-            let what = if given.by == "URL" { "a URL".to_owned() } else { given.by.to_string() };
+            let (what, hint) = match given.by == "URL" {
+                true if is_plan_name(given.text.trim()) => ("a second plan".to_owned(), of_one),
+                true => ("a URL".to_owned(), hint),
+                false => (given.by.to_string(), hint),
+            };
             let problem = Problem::new(format!("{what} cannot be combined with a plan that has scenarios"));
             self.problems.push(problem.with_hint(hint));
         }

@@ -372,7 +372,10 @@ fn foreign(flag: &str) -> Option<&'static str> {
              --user-stages 1ms@0,10s@50 (users), or --stages 1ms@0,10s@50 (a rate)"
         }
         "--cpus" | "--gomaxprocs" => "the number of threads is -t",
-        "--location" => "redirects are followed with --follow-redirects",
+        "--objective" | "--goal" => {
+            "the objective of a search is --slo 'p99<25ms'; a limit of a run is --threshold"
+        }
+        "--follow" | "--location" => "redirects are followed with --follow-redirects",
         "--max-redirs" => "write --follow-redirects=N",
         "--evaluate-max-rps" => {
             "`plimsoll find` looks for the highest rate that holds: it takes a plan, which \

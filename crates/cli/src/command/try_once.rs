@@ -51,8 +51,10 @@ pub(crate) fn command(args: &DocumentArgs) -> Result<Exit, Failure> {
 struct Tried {
     exchanges: Vec<TriedExchange>,
     scenarios: usize,
-    /// Iterations that ended before all of their steps were carried out, or that never began.
+    /// Iterations that ended before all of their steps were carried out.
     unfinished: u64,
+    /// Iterations that never began, because the setup did not finish.
+    untried: u64,
     /// Reason why an iteration failed without an exchange that shows it.
     message: Option<String>,
     /// Exchanges beyond those that are shown.
@@ -108,7 +110,7 @@ fn tried(mut plan: Plan) -> Result<Tried, Failure> {
         let Some(values) = values else {
             // Without the values of the setup there is nothing to try.
             let scenarios = plan.scenarios.len();
-            all.add(Tried { scenarios, unfinished: scenarios as u64, ..Tried::default() });
+            all.add(Tried { scenarios, untried: scenarios as u64, ..Tried::default() });
             return Ok(all);
         };
         let fixed = |(name, value)| (name, GivenValue::Fixed(value));
@@ -162,6 +164,7 @@ fn tried_part(plan: &Plan) -> Result<(Tried, Option<Vec<SetValue>>), Failure> {
         .map(|text| plan.redaction.in_text(&text).into_owned());
     let tried = Tried {
         scenarios,
+        untried: 0,
         unfinished: (scenarios as u64).saturating_sub(iterations.completed),
         message,
         more: record.accounting.started.saturating_sub(shown.len() as u64),
@@ -301,12 +304,24 @@ impl Tried {
         self.exchanges.extend(later.exchanges);
         self.scenarios += later.scenarios;
         self.unfinished += later.unfinished;
+        self.untried += later.untried;
         self.message = self.message.take().or(later.message);
         self.more += later.more;
     }
 
     fn has_failed(&self) -> bool {
-        self.unfinished > 0 || self.exchanges.iter().any(|exchange| exchange.error.is_some())
+        self.unfinished > 0
+            || self.untried > 0
+            || self.exchanges.iter().any(|exchange| exchange.error.is_some())
+    }
+
+    /// What did not come to its end.
+    fn rest(&self) -> String {
+        match self.untried {
+            0 => format!("{} of {} did not finish", self.unfinished, iterations(self.scenarios as u64)),
+            1 => "the setup did not finish, so 1 iteration was not tried".to_owned(),
+            untried => format!("the setup did not finish, so {untried} iterations were not tried"),
+        }
     }
 
     fn to_json(&self) -> Value {
@@ -314,6 +329,7 @@ impl Tried {
             "ok": !self.has_failed(),
             "iterations": self.scenarios,
             "unfinished": self.unfinished,
+            "untried": self.untried,
             "message": self.message,
             "more_exchanges": self.more,
             "exchanges": self.exchanges.iter().map(TriedExchange::to_json).collect::<Vec<_>>(),
@@ -332,24 +348,34 @@ impl Tried {
             exchange.write_text(&mut text);
         }
         if self.more > 0 {
-            let _ = writeln!(text, "{} more exchanges are not shown", self.more);
+            let _ = writeln!(text, "{} more not shown", exchanges(self.more));
         }
         if let Some(message) = &self.message {
             let _ = writeln!(text, "failed: {message}");
         }
         let failed = self.exchanges.iter().filter(|exchange| exchange.error.is_some()).count();
         let _ = match self.has_failed() {
-            false => writeln!(text, "{} exchanges, all of them good", self.exchanges.len()),
+            false => match self.exchanges.len() as u64 {
+                1 => writeln!(text, "1 exchange, and it is good"),
+                many => writeln!(text, "{}, all of them good", exchanges(many)),
+            },
             true => writeln!(
                 text,
-                "{failed} of {} exchanges failed; {} of {} iterations did not finish",
-                self.exchanges.len(),
-                self.unfinished,
-                self.scenarios
+                "{failed} of {} failed; {}",
+                exchanges(self.exchanges.len() as u64),
+                self.rest()
             ),
         };
         text
     }
+}
+
+fn exchanges(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "exchange" } else { "exchanges" })
+}
+
+fn iterations(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "iteration" } else { "iterations" })
 }
 
 impl TriedExchange {

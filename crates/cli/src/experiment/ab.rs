@@ -184,7 +184,11 @@ fn sides(args: &AbArgs) -> Result<Sides, Failure> {
     let [a, b] = plan.scenarios.as_slice() else {
         let count = plan.scenarios.len();
         let problem = Problem::new(format!("two sides are compared, {count} given"));
-        let hint = "name two URLs, two plan files, or a plan with two scenarios";
+        let is_url = args.plan.urls().iter().any(|url| url.contains("://"));
+        let hint = match is_url && count == 1 {
+            true => "name two URLs; ApacheBench's load of one URL is `plimsoll run URL -n 100 -c 10`",
+            false => "name two URLs, two plan files, or a plan with two scenarios",
+        };
         return Err(Failure::usage(problem.with_hint(hint)));
     };
     let mut problems = Problems::default();

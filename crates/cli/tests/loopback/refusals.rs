@@ -143,6 +143,13 @@ fn servers_that_break_the_protocol() {
         for (manner, class) in breaches {
             let Some((refused, result)) = against(manner, backend) else { return };
             refused.assert_refused(1, "the first request to");
+            // Symptom: a response that was cut off was hinted to be of a port that speaks TLS.
+            let hint = match class {
+                "closed_in_response" => "hint: the server began a response and closed the connection",
+                "closed_before_response" => "hint: does this port speak TLS (https://), or no HTTP?",
+                _ => "hint: does this port speak HTTP/1.1?",
+            };
+            assert!(refused.stderr.contains(hint), "{manner}: {}", refused.stderr);
             assert_eq!(errors(&result, class), 20, "{manner}: {}", result["errors"]);
             assert_eq!(account(&result, "ok"), 0, "{manner}");
             let example = &result["error_examples"][class];

@@ -97,8 +97,39 @@ scenarios:
     assert_eq!((&first["error"]["class"], &first["response"]["status"]), (&json!("check"), &json!(200)));
     assert!(first["error"]["message"].as_str().is_some_and(|text| text.contains("x-none")), "{first:#}");
     let shown = run(&format!("try {}", folder.file("plan.yaml")));
-    for part in ["> GET /a HTTP/1.1\n", "< HTTP/1.1 200", "! check: ", "1 of 1 exchanges failed"] {
+    for part in [
+        "> GET /a HTTP/1.1\n",
+        "< HTTP/1.1 200",
+        "! check: ",
+        "1 of 1 exchange failed; 1 of 1 iteration did not finish",
+    ] {
         assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
+    }
+}
+
+/// Symptom: "2 of 2 iterations did not finish" where the setup had failed and the iteration was not tried, and
+/// "1 exchanges".
+#[test]
+fn exchanges_and_iterations_are_counted_as_they_were() {
+    let (folder, sink) = (Folder::new(), Sink::start(""));
+    let url = sink.url();
+    for (name, setup, more, said) in [
+        ("good", "", "", "1 exchange, and it is good"),
+        ("two", "", "\n      - get: /c", "2 exchanges, all of them good"),
+        (
+            "setup",
+            "setup:\n  - {get: /a, expect: {status: 500}}\n",
+            "",
+            "1 of 1 exchange failed; the setup did not finish, so 1 iteration was not tried",
+        ),
+    ] {
+        let plan =
+            format!("targets: {{api: \"{url}\"}}\n{setup}scenarios:\n  - steps:\n      - get: /b{more}\n");
+        let file = folder.file(name) + ".yaml";
+        folder.write(&format!("{name}.yaml"), plan);
+        let shown = run(&format!("try {file}"));
+        assert!(shown.stdout.trim_end().ends_with(said), "{name}: {}{}", shown.stdout, shown.stderr);
+        assert_eq!(shown.code, Some(i32::from(name == "setup")), "{name}: {}", shown.stdout);
     }
 }
 
