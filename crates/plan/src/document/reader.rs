@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 
+use plimsoll_metrics::Threshold;
 use plimsoll_scenario::suggest;
 use serde::de::value::{StrDeserializer, U64Deserializer};
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer as _, MapAccess, SeqAccess, Visitor};
@@ -95,6 +96,10 @@ impl<'n> Reader<'n> {
         let known: Vec<&str> = known.iter().copied().filter(|name| !name.starts_with('(')).collect();
         let spelt = entry.name.replace('-', "_").to_ascii_lowercase();
         let near = foreign(&spelt, &known).or_else(|| suggest::closest(&spelt, known.iter().copied()));
+        if let Some(hint) = as_threshold(entry, &known) {
+            self.report(problem.with_hint(hint), entry.place);
+            return;
+        }
         let hint = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.len() <= LISTED => format!("known here: {}", known.join(", ")),
@@ -104,10 +109,44 @@ impl<'n> Reader<'n> {
     }
 }
 
+/// Hint for a limit that was written as a mapping, where a threshold has keys of its own.
+fn as_threshold(entry: &Entry, known: &[&str]) -> Option<String> {
+    let Kind::Scalar { text, .. } = &entry.value.kind else { return None };
+    let is_condition = |text: &String| Threshold::parse(text).is_ok();
+    let name = &entry.name;
+    // A limit is an upper one, but for rates.
+    let guesses = [format!("{name}{text}"), format!("{name}<{text}"), format!("{name}>{text}")];
+    let guess = guesses.into_iter().find(is_condition).filter(|_| known.contains(&"abort_on_fail"))?;
+    Some(format!("a threshold is a text in a list: thresholds: [\"{guess}\"]"))
+}
+
+/// The way to write a part of a plan that has a mapping, for who wrote a single value.
+fn example(part: &str, name: &str, node: &Node) -> Option<String> {
+    let Kind::Scalar { text, .. } = &node.kind else { return None };
+    let text = text.escape_debug();
+    match part {
+        "ExpectSpec" if text.clone().all(|letter| letter.is_ascii_digit() || letter == 'x') => {
+            Some(format!("write {name}: {{status: {text}}}"))
+        }
+        "ExpectSpec" => Some(format!("write {name}: {{body: \"{text}\"}} for a text that is in the body")),
+        "ExtractSpec" if node_is_place(node) => Some(format!("write {name}: {{json: \"{text}\"}}")),
+        "ExtractSpec" => Some(format!(
+            "write where it is, as {name}: {{json: /data/{name}}}, {{header: {name}}} or {{regex: '…(.*)…'}}"
+        )),
+        _ => None,
+    }
+}
+
+/// Returns `true` of a JSON Pointer or a JSONPath.
+fn node_is_place(node: &Node) -> bool {
+    matches!(&node.kind, Kind::Scalar { text, .. } if text.starts_with(['/', '$']))
+}
+
 /// Returns our name for a key that other tools call `name`, if it is known here.
 fn foreign(name: &str, known: &[&'static str]) -> Option<&'static str> {
     let ours: &[&'static str] = match name {
-        "vus" | "users" | "clients" | "concurrency" | "virtual_users" => &["connections"],
+        "vus" | "virtual_users" => &["users", "connections"],
+        "users" | "clients" | "concurrency" => &["connections"],
         "requests" | "flow" | "actions" | "exec" => &["steps", "iterations"],
         "total_requests" | "count" | "number" => &["iterations", "repeat"],
         "warm_up_time" | "warm_up" | "rampup" => &["warmup"],
@@ -247,7 +286,14 @@ impl<'n> Deserializer<'n> for Reader<'n> {
                 visitor.visit_map(Short { reader: self, field: Some(field) })
             }
             (_, Some(_)) => Err(self.not("a single value or a mapping")),
-            (_, None) => Err(self.not("a mapping")),
+            (_, None) => {
+                let Wrong(problem) = self.not("a mapping");
+                let hint = example(name, &self.name.escape_debug().to_string(), self.node);
+                Err(Wrong(match hint.filter(|_| problem.hint.is_none()) {
+                    Some(hint) => problem.with_hint(hint),
+                    None => problem,
+                }))
+            }
         }
     }
 

@@ -383,11 +383,24 @@ fn from_scan(info: &str, text: &str, at: usize) -> Problem {
             ),
         _ if info.starts_with(FLOW) => {
             let (open, close) = if info.contains("sequence") { ('[', ']') } else { ('{', '}') };
+            if let Some(slot) = slot_within(text, at) {
+                let problem = problem(&format!("a text with `${{…}}` within `{open}…{close}` needs quotes"));
+                return problem.with_hint(format!("write the whole value as \"…{}…\"", slot.escape_debug()));
+            }
             problem(&format!("`,` or `{close}` is missing before this"))
                 .with_hint(format!("look for a `{open}` above that is not closed"))
         }
         _ => problem(info),
     }
+}
+
+/// The `${…}` whose brace this byte is, in a value without quotes within braces or brackets: the value ends
+/// there.
+fn slot_within(text: &str, at: usize) -> Option<&str> {
+    let (before, after) = text.split_at_checked(at)?;
+    let begin = before.strip_suffix('$').filter(|_| after.starts_with('{'))?.len();
+    let end = after.find('}').filter(|end| !after[..*end].contains('\n'))?;
+    Some(&text[begin..=at + end])
 }
 
 /// Returns `true` if only spaces precede a byte on its line.
@@ -480,5 +493,40 @@ impl Offsets {
     fn place(&self, span: Span) -> Place {
         let start = self.byte(span.start.index());
         Place { start, end: self.byte(span.end.index()).max(start) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Document;
+    use super::*;
+
+    /// Symptom: `{Authorization: Bearer ${token}}` looked for a brace that is not closed.
+    #[test]
+    fn a_slot_without_quotes_within_braces_needs_quotes() {
+        for (text, slot) in [
+            ("{a: Bearer ${token}}", Some("${token}")),
+            ("{a: ${token}}", Some("${token}")),
+            ("{a: b, c: ${token}/x/${other}}", Some("${token}")),
+            ("{a: {b: x${token}y}}", Some("${token}")),
+            ("[a, ${token}]", Some("${token}")),
+            ("- {get: /items/${id}}", Some("${id}")),
+            ("{a: \"${token}\"}", None),
+            ("a: Bearer ${token}", None),
+        ] {
+            let mut problems = Problems::default();
+            let tree = parse(&Document::FORM, "plan.yaml", text, &mut problems);
+            let said: Vec<String> =
+                problems.iter().map(|one| format!("{}; {:?}", one.message, one.hint)).collect();
+            let said = said.join("\n");
+            match slot {
+                Some(slot) => assert!(said.contains("needs quotes") && said.contains(slot), "{text}: {said}"),
+                None => assert!(tree.is_some() && said.is_empty(), "{text}: {said}"),
+            }
+        }
+        let mut problems = Problems::default();
+        parse(&Document::FORM, "plan.yaml", "a: {b: c\nd: e", &mut problems);
+        let hints: Vec<&str> = problems.iter().filter_map(|one| one.hint.as_deref()).collect();
+        assert!(hints.iter().all(|hint| !hint.contains("whole value")), "{hints:?}");
     }
 }
