@@ -38,5 +38,5 @@ Exit codes:
   0 found, or nothing breaks up to --to    1 unreachable target or unexpected error    2 bad usage
   3 the generator was the limit, or the search was ended by --max-time before there was an upper end,
     or it shows neither that the capacity is --at-least so much nor that it is not
-  99 no rate that was tried holds, or the capacity is below --at-least
+  99 no rate that was tried holds, the capacity is below --at-least, or a level of --sweep breaks --slo
   130/143 interrupted, the partial result was written";

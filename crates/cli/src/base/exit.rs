@@ -84,8 +84,8 @@ impl Exit {
             }
             Self::AgentLost => "`--fleet`: an agent was lost, so a part of the load is unaccounted for",
             Self::Thresholds => {
-                "a threshold does not hold, and a figure shows that; `find`: no rate that was tried holds, or \
-                 the capacity is below `--at-least`"
+                "a threshold does not hold, and a figure shows that; `find`: no rate that was tried holds, \
+                 the capacity is below `--at-least`, or a level of `--sweep` breaks the objective"
             }
             Self::Interrupted(signal_hook::consts::SIGINT) => "interrupted by SIGINT (`^C`)",
             Self::Interrupted(signal_hook::consts::SIGHUP) => "the terminal has gone (SIGHUP)",

@@ -249,8 +249,11 @@ fn sizes_of_batches_are_tried_in_one_run() {
     let target = IngestTarget::start("");
     let load = "metrics -c 2 --sweep batch-size=100,1000 -d 500ms --threshold p99<10s";
     let swept = ingest(&target, load);
-    assert_eq!(swept.code, Some(0), "{}", swept.stderr);
     let result = json(&swept);
+    // So short a level may show nothing, and nothing breaks so wide a limit.
+    let holds = |level: &Value| level["finding"] == "holds";
+    let is_shown = result["levels"].as_array().is_some_and(|levels| levels.iter().all(holds));
+    assert_eq!(swept.code, Some(if is_shown { 0 } else { 3 }), "{result:#}{}", swept.stderr);
     assert_eq!((&result["setting"], &result["usl"]), (&json!("batch-size"), &Value::Null));
     let levels = result["levels"].as_array().expect("levels");
     assert_eq!(levels.iter().map(|level| &level["value"]).collect::<Vec<_>>(), [100.0, 1_000.0]);

@@ -143,8 +143,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// A table that has room for labels and notes, where the page has to be kept to: it leaves out columns with
-    /// these heads, as many as it must, the first one first, and says so.
+    /// A table that has room for labels and notes, where the page has to be kept to: it leaves out columns
+    /// with these heads, as many as it must, the first one first, and says so.
     pub(crate) fn fitted(&mut self, head: &[&str], rows: &[Row], least: &[&str]) {
         let (mut head, mut rows) = (head.to_vec(), rows.to_vec());
         let mut left_out = Vec::new();
@@ -183,8 +183,8 @@ impl<'a> Page<'a> {
     }
 
     /// A table: the first column to the left as labels, as wide as they need, the others to the right; a
-    /// row's text after its last column is a note. Where the page has to be kept to, long labels are shortened
-    /// first, and a note is cut where it ends.
+    /// row's text after its last column is a note. Where the page has to be kept to, long labels are
+    /// shortened first, and a note is cut where it ends.
     pub(crate) fn table(&mut self, head: &[&str], rows: &[Row]) {
         let printable = |text: &str| self.printable(text);
         let head: Vec<String> = head.iter().map(|cell| printable(cell)).collect();

@@ -506,8 +506,8 @@ fn a_page_shows_what_it_was_given_as_text() {
     }
 }
 
-/// Symptom: at 80 columns the rows of a search were wrapped by the terminal, and off a terminal `not applied` was
-/// cut in a sweep.
+/// Symptom: at 80 columns the rows of a search were wrapped by the terminal, and off a terminal `not applied`
+/// was cut in a sweep.
 #[test]
 fn levels_fit_a_terminal_with_their_findings_and_nothing_is_cut_elsewhere() {
     let findings = ["holds", "breaks", "unclear", "not applied"];
