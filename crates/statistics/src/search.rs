@@ -482,7 +482,8 @@ impl Search {
         }
     }
 
-    /// Ends a search in which nothing was shown to hold, and of which the caller knows that no lower rate can.
+    /// Ends a search in which nothing was shown to hold, and of which the caller knows that no lower rate
+    /// can.
     pub fn give_up(&mut self) {
         if self.decided.is_none() {
             self.aim = Aim::End(End::Lowest);
