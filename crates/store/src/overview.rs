@@ -11,6 +11,8 @@ use crate::{Kind, Row, State, Store, StoreError};
 const MOST_POINTS: usize = 40;
 /// Longest result whose course is read, in bytes: that of some minutes.
 const LONGEST_RESULT: i64 = 1 << 20;
+/// The columns of an outline.
+const OUTLINE: &str = "number, id, kind, name, state, started_unix_ns, iif(state = 'running', process, NULL)";
 
 /// A part of a list of runs, and the length of the whole list.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +38,9 @@ pub struct Outline {
     pub state: State,
     /// When it began: Unix time in nanoseconds.
     pub started_unix_ns: u64,
+    /// The words that identify the process which makes it, as [`Store::begin`] was given them, as long as it goes
+    /// on.
+    pub process: Option<String>,
 }
 
 /// The latest runs in outline, and the number of all runs.
@@ -80,9 +85,7 @@ impl Store {
     /// If the store cannot be read.
     pub fn glance(&self, limit: u64) -> Result<Glance, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let sql = format!(
-            "SELECT number, id, kind, name, state, started_unix_ns FROM runs {LATEST_FIRST} LIMIT {limit}"
-        );
+        let sql = format!("SELECT {OUTLINE} FROM runs {LATEST_FIRST} LIMIT {limit}");
         let glance = (|| {
             let mut statement = self.db.prepare(&sql)?;
             let latest = statement.query_map([], outline)?.collect::<rusqlite::Result<_>>()?;
@@ -112,8 +115,8 @@ impl Store {
     /// # Errors
     /// If the store cannot be read.
     pub fn outline(&self, id: &str) -> Result<Option<Outline>, StoreError> {
-        let sql = "SELECT number, id, kind, name, state, started_unix_ns FROM runs WHERE id = ?1";
-        self.db.query_row(sql, [id], outline).optional().map_err(|error| self.failed(error))
+        let sql = format!("SELECT {OUTLINE} FROM runs WHERE id = ?1");
+        self.db.query_row(&sql, [id], outline).optional().map_err(|error| self.failed(error))
     }
 }
 
@@ -150,6 +153,7 @@ fn outline(row: &rusqlite::Row<'_>) -> rusqlite::Result<Outline> {
         name: row.get(3)?,
         state: state_of(&row.get::<_, String>(4)?),
         started_unix_ns: row.get::<_, i64>(5)?.cast_unsigned(),
+        process: row.get(6)?,
     })
 }
 

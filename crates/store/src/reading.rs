@@ -96,6 +96,8 @@ pub struct Row {
     pub p50_ns: Option<u64>,
     /// Percentile 99 in nanoseconds.
     pub p99_ns: Option<u64>,
+    /// Keys of figures of that time that are only lower bounds, as in `at_least` of its result: `50`, `99`.
+    pub at_least: Vec<String>,
     /// `true` if its measurement is valid.
     pub valid: Option<bool>,
     /// Codes of the reasons why not.
@@ -106,6 +108,13 @@ pub struct Row {
     pub outcome: Option<String>,
     /// The answer of a search or a sweep in a few words.
     pub answer: Option<String>,
+}
+
+impl Row {
+    /// Returns `true` if this percentile of its time is only a lower bound: `50`, `99`.
+    pub fn is_at_least(&self, percentile: &str) -> bool {
+        self.at_least.iter().any(|known| known == percentile)
+    }
 }
 
 /// Which runs are meant. The default is all of them.
@@ -126,7 +135,8 @@ pub struct Filter {
 pub(crate) const COLUMNS: &str = "number, id, kind, name, state, started_at, started_unix_ns, plan_hash, model, target, duration_s, \
     target_per_s, achieved_per_s, started, failed + timed_out AS errors, \
     iif(model = 'open', response_time_p50_ns, service_time_p50_ns) AS p50_ns, \
-    iif(model = 'open', response_time_p99_ns, service_time_p99_ns) AS p99_ns, valid, invalid_reasons, \
+    iif(model = 'open', response_time_p99_ns, service_time_p99_ns) AS p99_ns, \
+    iif(model = 'open', result -> '$.response_time.at_least', result -> '$.service_time.at_least') AS at_least, valid, invalid_reasons, \
     thresholds, coalesce(result ->> '$.verdict.outcome', outcome) AS outcome, answer";
 
 /// Which of several runs is the latest: two may have begun within one nanosecond.
@@ -268,6 +278,7 @@ fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     };
     let model: String = row.get("model")?;
     let reasons: Option<String> = row.get("invalid_reasons")?;
+    let at_least: Option<String> = row.get("at_least")?;
     let state: String = row.get("state")?;
     let kind: String = row.get("kind")?;
     Ok(Row {
@@ -291,6 +302,8 @@ fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         errors: unsigned("errors")?,
         p50_ns: unsigned("p50_ns")?,
         p99_ns: unsigned("p99_ns")?,
+        // Results without bounds have no such member.
+        at_least: at_least.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         valid: row.get("valid")?,
         invalid_reasons: reasons.unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
         thresholds: row.get("thresholds")?,

@@ -278,7 +278,9 @@ mod tests {
         let file = File::new("going");
         let mut ongoing = file.begin("60a1");
         let store = file.open();
-        let number = store.outline("60a1").unwrap().unwrap().number;
+        let outline = store.outline("60a1").unwrap().unwrap();
+        let number = outline.number;
+        assert_eq!(outline.process.as_deref(), Some("maker"));
         let mut seen = Vec::new();
         for second in 1..=6 {
             ongoing.note(&interval(second), Nanos(second)).unwrap();
@@ -292,9 +294,15 @@ mod tests {
         );
         let verdict = store.so_far(number).unwrap().unwrap().result.verdict;
         assert!(verdict.warnings[0].evidence.starts_with("the run goes on: "), "{:?}", verdict.warnings);
-        let whole = store.so_far(number).unwrap().unwrap();
+        let mut whole = store.so_far(number).unwrap().unwrap();
+        // Symptom: the iterations of a run that goes on were 0/s.
+        assert_eq!(whole.result.rate.iterations_started_per_s, None);
+        whole.result.response_time.at_least = vec!["99".to_owned()];
         ongoing.finish(&whole).unwrap();
         assert_eq!(store.so_far(number).unwrap(), None);
+        assert_eq!(store.outline("60a1").unwrap().unwrap().process, None);
+        let row = store.latest(0).unwrap().unwrap();
+        assert_eq!((row.is_at_least("50"), row.is_at_least("99")), (false, true));
         assert_eq!(store.so_far(99).unwrap(), None);
     }
 

@@ -25,7 +25,7 @@ use crate::session::saving::{DIGITS, failure};
 
 /// The columns of the list as CSV.
 const COLUMNS: &str = "id,started_at,name,tags,state,model,target,duration_s,target_per_s,achieved_per_s,time,p50_ns,\
-                       p99_ns,started,errors,valid,invalid_reasons,thresholds,outcome,kind,answer";
+                       p99_ns,started,errors,valid,invalid_reasons,thresholds,outcome,kind,answer,at_least";
 
 /// `plimsoll runs`.
 pub(crate) fn list(args: &RunsArgs, style: &Style) -> Result<Exit, Failure> {
@@ -298,7 +298,10 @@ fn table(rows: &[Row], style: &Style) -> String {
     let heads = ["id", "when", "name", "tags", "target", "rate", "p50", "p99", "errors", "outcome"];
     let mut cells = vec![heads.map(str::to_owned).to_vec()];
     let dash = || "-".to_owned();
-    let time = |time: Option<u64>| time.map_or_else(dash, |ns| figure::nanos(Nanos(ns)));
+    let time = |row: &Row, time: Option<u64>, percentile: &str| {
+        let bound = if row.is_at_least(percentile) { "≥ " } else { "" };
+        time.map_or_else(dash, |ns| format!("{bound}{}", figure::nanos(Nanos(ns))))
+    };
     cells.extend(rows.iter().map(|row| {
         let tags: Vec<String> = row.tags.iter().map(Tag::to_string).collect();
         [
@@ -309,8 +312,8 @@ fn table(rows: &[Row], style: &Style) -> String {
             if tags.is_empty() { dash() } else { tags.join(" ") },
             row.target.clone(),
             row.achieved_per_s.map_or_else(dash, figure::per_second),
-            time(row.p50_ns),
-            time(row.p99_ns),
+            time(row, row.p50_ns, "50"),
+            time(row, row.p99_ns, "99"),
             row.errors.map_or_else(dash, figure::count),
             verdict(row),
         ]
@@ -376,6 +379,7 @@ fn object(row: &Row) -> Value {
         "time": row.time,
         "p50_ns": row.p50_ns,
         "p99_ns": row.p99_ns,
+        "at_least": row.at_least,
         "started": row.started,
         "errors": row.errors,
         "valid": row.valid,
@@ -412,6 +416,7 @@ fn line(row: &Row) -> String {
         row.outcome.clone().unwrap_or_default(),
         row.kind.name().to_owned(),
         csv_cell(row.answer.as_deref().unwrap_or_default()),
+        row.at_least.join(" "),
     ];
     format!("{}\n", cells.join(","))
 }

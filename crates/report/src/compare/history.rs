@@ -58,6 +58,8 @@ pub struct Point {
     pub run: RunLabel,
     /// The figure; null if the run has none.
     pub value: Option<f64>,
+    /// True if the value is only a lower bound, because of requests without an answer.
+    pub at_least: bool,
     /// Reason why it was left out; null if it was not.
     pub left_out: Option<String>,
 }
@@ -176,7 +178,8 @@ impl History {
                     }
                     Ok(_) => None,
                 };
-                Point { run: RunLabel::new(member), value: value.ok(), left_out }
+                let at_least = value.is_ok() && measure.is_at_least(&member.result);
+                Point { run: RunLabel::new(member), value: value.ok(), at_least, left_out }
             })
             .collect();
         let used: Vec<(usize, f64)> = runs
@@ -277,7 +280,7 @@ impl History {
 
     /// The judgement of the newest run in words, behind the verdict.
     fn judged(&self, newest: &Newest) -> String {
-        let value = self.shown(self.runs[newest.at].value);
+        let value = self.shown_of(&self.runs[newest.at]);
         let Some(expected) = newest.expected else {
             let known = newest.predecessors;
             return format!(
@@ -305,6 +308,11 @@ impl History {
         value.zip(measure).map_or("-".to_owned(), |(value, measure)| measure.show(value))
     }
 
+    /// The figure of a run, with the sign of a lower bound.
+    fn shown_of(&self, point: &Point) -> String {
+        format!("{}{}", if point.at_least { "≥ " } else { "" }, self.shown(point.value))
+    }
+
     fn row(&self, index: usize, point: &Point, largest: f64) -> Row {
         let share = point.value.filter(|_| largest > 0.0).map_or(0.0, |value| value / largest);
         let changed = self.changes.iter().find(|change| change.at == index);
@@ -316,22 +324,23 @@ impl History {
         let bar = "█".repeat((share * BAR).round() as usize);
         Row {
             label: format!("{}", index + 1),
-            cells: vec![point.run.started_at.clone(), self.shown(point.value), format!("{bar:<12}")],
+            cells: vec![point.run.started_at.clone(), self.shown_of(point), format!("{bar:<12}")],
             note,
         }
     }
 
     fn table(&self) -> String {
-        let mut text = String::from("started_at,run_id,value,left_out,changed\n");
+        let mut text = String::from("started_at,run_id,value,left_out,changed,at_least\n");
         for (index, point) in self.runs.iter().enumerate() {
             let changed = self.changes.iter().find(|change| change.at == index);
             text.push_str(&format!(
-                "{},{},{},{},{}\n",
+                "{},{},{},{},{},{}\n",
                 point.run.started_at,
                 point.run.id,
                 point.value.map_or(String::new(), |value| value.to_string()),
                 point.left_out.is_some(),
                 changed.map_or("", |change| change.verdict.name()),
+                point.at_least,
             ));
         }
         text

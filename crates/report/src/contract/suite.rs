@@ -198,12 +198,14 @@ fn row(number: u32, parameters: &[String], run: &SuiteRun, has_records: bool) ->
     match result {
         Some(result) => {
             let times = times(result);
-            let time =
-                |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
+            let time = |(name, value): (&str, Option<u64>)| {
+                let bound = if times.is_at_least(name) { "≥ " } else { "" };
+                value.map_or("-".to_owned(), |value| format!("{bound}{}", figure::nanos_f64(value as f64)))
+            };
             let rate = |rate: Option<f64>| rate.map_or("-".to_owned(), figure::per_second);
             cells.push(rate(result.rate.achieved_per_s));
             cells.extend(has_records.then(|| rate(records_per_s(result))));
-            cells.extend([times.p.p50, times.p.p95, times.p.p99].map(time));
+            cells.extend([("50", times.p.p50), ("95", times.p.p95), ("99", times.p.p99)].map(time));
             cells.push(figure::count(result.accounting.failed.saturating_add(result.accounting.timed_out)));
             cells.push(checked(result).to_owned());
             cells.push(result.verdict.outcome.word().to_owned());

@@ -135,6 +135,8 @@ impl SavedRun {
             Cut::Killed | Cut::Stuck => RunResult::new(&record, beginning.context),
         };
         result.intervals = intervals;
+        // Only the workers count iterations, and they tell at the end.
+        result.rate.iterations_started_per_s = None;
         result.steady =
             SteadyResult { state: SteadyState::Unknown, from_s: None, reason: Some(no_end(cut).to_owned()) };
         Self::new(&record, result, beginning.plan)
