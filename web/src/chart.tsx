@@ -86,7 +86,7 @@ export function Chart(props: ChartProps) {
 
   useEffect(() => {
     const element = place.current;
-    if (element === null || x.length === 0) return;
+    if (element === null || x.length === 0 || lines.length === 0) return;
     const width = () => Math.max(240, Math.floor(element.clientWidth));
     const options = optionsOf(latest, width(), hidden, {
       moved: (index) => setIndex(index),
@@ -116,6 +116,8 @@ export function Chart(props: ChartProps) {
     if (zoomed) made.redraw();
   }, [x, lines]);
 
+  // Where no request was answered well, there is time and no line.
+  const isEmpty = x.length === 0 || lines.length === 0;
   const last = x.length - 1;
   const shown = lines.filter((line) => !hidden.has(line.label));
   const texts = useMemo(
@@ -204,13 +206,13 @@ export function Chart(props: ChartProps) {
           </button>
         ))}
       </div>
-      {x.length === 0 || shown.length === 0 ? (
-        <p class="empty">{x.length === 0 ? "Nothing to draw: no values." : "All lines are hidden."}</p>
+      {isEmpty || shown.length === 0 ? (
+        <p class="empty">{isEmpty ? "Nothing to draw: no values." : "All lines are hidden."}</p>
       ) : null}
       <div
         ref={place}
         class="plot"
-        hidden={x.length === 0}
+        hidden={isEmpty}
         tabIndex={0}
         role="slider"
         aria-labelledby={`${id}-title`}

@@ -78,6 +78,8 @@ pub(crate) struct Document {
     pub(crate) statuses: Table,
     pub(crate) protocols: Table,
     pub(crate) errors: Table,
+    /// The sentence in the place of errors where there are none.
+    pub(crate) no_errors: String,
     /// Connections, and HTTP/2 if it was spoken.
     pub(crate) connections: Vec<Fact>,
     /// Streams of events, and the tokens in them.
@@ -125,6 +127,7 @@ impl Document {
             statuses: answers::statuses(result),
             protocols: answers::protocols(result),
             errors: answers::errors(result),
+            no_errors: answers::no_errors(result),
             connections: answers::connections(result),
             streams: streams::sections(result),
             beside: beside::sections(result),

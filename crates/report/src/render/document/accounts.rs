@@ -2,6 +2,7 @@
 
 use plimsoll_metrics::{Accounting, RateUnit, figure};
 
+use super::verdict::steered_by;
 use super::{Fact, Identity, Line, Shown, bytes, count, length, line, nanos, seconds};
 use crate::contract::result::{IterationResult, ModelKind, Rate, RateChangeResult, RunResult};
 use crate::render::layout::Emphasis;
@@ -86,7 +87,7 @@ fn change(change: &RateChangeResult) -> String {
         (Some(from), Some(to)) => format!(": {} to {}", figure::per_second(from), figure::per_second(to)),
         _ => String::new(),
     };
-    format!("at {} {}{rates}, by {}", seconds(change.at_s), change.what, change.by)
+    format!("at {} {}{rates}, by {}", seconds(change.at_s), change.what, steered_by(&change.by))
 }
 
 /// Describes the achieved rate and the rate that was asked for: in requests, and in iterations if these have

@@ -44,6 +44,14 @@ pub(super) fn protocols(result: &RunResult) -> Table {
     table("Responses by protocol", "protocol", rows)
 }
 
+/// The sentence where no class of errors is: requests that timed out have none.
+pub(super) fn no_errors(result: &RunResult) -> String {
+    match result.accounting.timed_out {
+        0 => "No request failed.".to_owned(),
+        timed_out => format!("No errors beside timeouts: {} requests timed out.", figure::count(timed_out)),
+    }
+}
+
 pub(super) fn errors(result: &RunResult) -> Table {
     let mut rows = rows(result, "errors", &result.errors);
     for (row, class) in rows.iter_mut().zip(result.errors.keys()) {

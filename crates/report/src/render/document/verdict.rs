@@ -85,9 +85,19 @@ fn ended_early(run: &Run) -> Option<String> {
     } else if run.stopped_by.as_deref() == Some(SteeredBy::AgentLeft.name()) {
         "ended early, since the agent of the fleet was told to end".to_owned()
     } else {
-        format!("stopped by {}", run.stopped_by.as_ref()?)
+        format!("stopped by {}", steered_by(run.stopped_by.as_ref()?))
     };
     Some(format!("{by}: the figures are of the part before it"))
+}
+
+/// Who steered a run, in words.
+pub(super) fn steered_by(name: &str) -> &str {
+    let words = [
+        (SteeredBy::File, "the watched file"),
+        (SteeredBy::Http, "the control port"),
+        (SteeredBy::Key, "a key"),
+    ];
+    words.into_iter().find(|(by, _)| by.name() == name).map_or(name, |(_, words)| words)
 }
 
 /// The hint about the limit of the run, unless a finding has the same.

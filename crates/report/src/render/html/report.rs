@@ -277,7 +277,7 @@ fn answers(page: &mut Markup, document: &Document) {
         }
         page.table(&document.errors);
         if document.errors.is_empty() {
-            page.element("p", "empty", "No request failed.");
+            page.element("p", "empty", &document.no_errors);
         }
         page.table(&document.protocols);
     });
