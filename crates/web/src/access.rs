@@ -4,19 +4,22 @@
 //! request has to come for one of our own names ([`Names`]), from our own page (`Origin`, `Sec-Fetch-Site`,
 //! and for a POST a field that no page of another site can send), and from a client with the token that the
 //! program printed. The token is exchanged for a cookie once, so that it stands in no address that a browser
-//! keeps or passes on.
+//! keeps or passes on. The word of the cookie is drawn; of a token that is given, and so is that of the next
+//! start, too, it has a signature by the token, which the next server knows. Nobody can make one without the
+//! token, and the token does not follow from it.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use aws_lc_rs::hmac;
 use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
 use crate::address::Names;
 use crate::refusal::Refusal;
-use crate::secret::{SECRET_BYTES, is_same, random_hex};
+use crate::secret::{SECRET_BYTES, hex, is_same, random_hex};
 
 /// The field that every POST has, which a page of another site can send only if we allow it.
 pub(crate) const UI_FIELD: &str = "x-plimsoll-ui";
@@ -35,13 +38,25 @@ pub(crate) struct Access {
     is_tls: bool,
     /// The words of the sessions, the latest one last.
     sessions: Mutex<VecDeque<String>>,
+    /// Signs the words of sessions which outlast the server, as its token does.
+    key: Option<hmac::Key>,
 }
+
+/// What signatures are about, so that they are those of nothing else.
+const SIGNED: &str = "session of plimsoll ui ";
 
 impl Access {
     /// Lets in clients with the token.
     pub(crate) fn new(names: Names, token: String, port: Option<u16>, is_tls: bool) -> Self {
         let cookie = port.map_or("plimsoll-ui".to_owned(), |port| format!("plimsoll-ui-{port}"));
-        Self { names, token, cookie, is_tls, sessions: Mutex::default() }
+        Self { names, token, cookie, is_tls, sessions: Mutex::default(), key: None }
+    }
+
+    /// Sessions hold as long as the token does, which the next server has, too.
+    #[must_use]
+    pub(crate) fn with_lasting_sessions(mut self) -> Self {
+        self.key = Some(hmac::Key::new(hmac::HMAC_SHA256, self.token.as_bytes()));
+        self
     }
 
     /// Decides if a request may be carried out.
@@ -117,8 +132,15 @@ impl Access {
         for word in given.take(MOST_SESSIONS) {
             // Compares all of them, so that the time reveals nothing.
             known |= sessions.iter().fold(false, |known, session| known | is_same(session, word));
+            known |= self.is_signed(word);
         }
         known
+    }
+
+    /// Returns `true` if the word of a session was signed with the token.
+    fn is_signed(&self, word: &str) -> bool {
+        let (Some(key), Some((drawn, signature))) = (&self.key, word.split_once('.')) else { return false };
+        is_same(&signature_of(key, drawn), signature)
     }
 
     /// Exchanges the token for the cookie of a new session; `None` if it is another one.
@@ -129,16 +151,29 @@ impl Access {
         if !is_same(&self.token, token) {
             return Ok(None);
         }
-        let word = random_hex(SECRET_BYTES)?;
+        let drawn = random_hex(SECRET_BYTES)?;
+        let word = match &self.key {
+            Some(key) => format!("{drawn}.{}", signature_of(key, &drawn)),
+            None => drawn,
+        };
         let secure = if self.is_tls { "; Secure" } else { "" };
         let cookie = format!("{}={word}; HttpOnly; SameSite=Strict; Path=/{secure}", self.cookie);
+        let cookie = HeaderValue::try_from(cookie).map(Some).map_err(io::Error::other);
+        if self.key.is_some() {
+            return cookie;
+        }
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() == MOST_SESSIONS {
             sessions.pop_front();
         }
         sessions.push_back(word);
-        HeaderValue::try_from(cookie).map(Some).map_err(io::Error::other)
+        cookie
     }
+}
+
+/// The signature of a drawn word, as hexadecimal digits.
+fn signature_of(key: &hmac::Key, drawn: &str) -> String {
+    hex(hmac::sign(key, format!("{SIGNED}{drawn}").as_bytes()).as_ref())
 }
 
 fn check_post(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -208,6 +243,33 @@ mod tests {
             assert_eq!(status(&access, cookie), None);
         }
         assert_eq!(status(&access, &format!("other=1; {}; plimsoll-ui-7450=no", cookies[1])), None);
+    }
+
+    /// Symptom: with the token of before, the page that was open had to be signed in again after a restart.
+    #[test]
+    fn a_token_that_is_given_keeps_its_sessions_over_a_restart() {
+        let lasting = || access().with_lasting_sessions();
+        let cookie = word(&lasting().begin("secret").unwrap().unwrap());
+        assert_eq!(status(&lasting(), &cookie), None);
+        // One that is drawn ends with its server, and another token signs in another way.
+        assert_eq!(status(&access(), &cookie), Some(StatusCode::UNAUTHORIZED));
+        let names = Names::of_tcp("127.0.0.1:7450".parse().unwrap(), false, &[]);
+        let other = Access::new(names, "secrets".to_owned(), Some(7450), false).with_lasting_sessions();
+        assert_eq!(status(&other, &cookie), Some(StatusCode::UNAUTHORIZED));
+        let drawn = word(&access().begin("secret").unwrap().unwrap());
+        let (begin, signature) = cookie.split_once('.').unwrap();
+        let moved = format!("{}.{signature}", begin.replace(['0', '1'], "2"));
+        for forged in [
+            drawn.as_str(),
+            begin,
+            &format!("{begin}."),
+            &moved,
+            "plimsoll-ui-7450=.",
+            &cookie[..cookie.len() - 1],
+        ] {
+            assert_eq!(status(&lasting(), forged), Some(StatusCode::UNAUTHORIZED), "{forged}");
+        }
+        assert!(!cookie.contains("secret"));
     }
 
     #[test]

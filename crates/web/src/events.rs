@@ -78,7 +78,7 @@ async fn look_for_news(ui: Arc<Ui>) {
 async fn look(ui: &Arc<Ui>) -> Result<News, Refusal> {
     let history = ui.history.clone();
     let glance = blocking(move || history.glance()).await?;
-    let live = ui.live.summaries(&glance.latest).to_string();
+    let live = ui.live.summaries(&glance.latest, ui.options.process).to_string();
     let mut hasher = DefaultHasher::new();
     glance.hash(&mut hasher);
     Ok(News { runs: Some(hasher.finish()), live: Some(live.into()) })

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::options::{FlagValue, PermittedFlag};
+use crate::options::{CommandFlags, FlagValue};
 use crate::refusal::Refusal;
 
 /// The words that follow the command: its positional arguments, then its flags. `forms` has the commands with
@@ -69,11 +69,18 @@ fn values(id: &str, value: &Value) -> Result<Vec<String>, Refusal> {
     }
 }
 
+/// Finds the word among others that a mistyped one was probably meant to be.
+pub(crate) type Closest = for<'a> fn(&str, &[&'a str]) -> Option<&'a str>;
+
 /// Flags of a run as they were sent, each as one word that the program cannot take for anything else.
 ///
 /// # Errors
 /// One is not permitted, or has no value where it should or the other way round.
-pub(crate) fn permitted(flags: &[String], known: &[PermittedFlag]) -> Result<Vec<String>, Refusal> {
+pub(crate) fn permitted(
+    flags: &[String],
+    known: &CommandFlags,
+    closest: Closest,
+) -> Result<Vec<String>, Refusal> {
     let mut words = Vec::new();
     let mut given = flags.iter();
     while let Some(word) = given.next() {
@@ -81,12 +88,10 @@ pub(crate) fn permitted(flags: &[String], known: &[PermittedFlag]) -> Result<Vec
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (word.as_str(), None),
         };
-        let is_it =
-            |flag: &&PermittedFlag| flag.name == name || flag.others.iter().any(|other| other == name);
-        let Some(flag) = known.iter().find(is_it) else {
-            let error = format!("`{}` cannot be used from the page", name.escape_debug());
-            let hint = "flags that write files, open ports or start programs are for the command line, and for plans";
-            return Err(Refusal::unprocessable(error, hint));
+        let mut all = known.permitted.iter();
+        let Some(flag) = all.find(|flag| flag.name == name || flag.others.iter().any(|other| other == name))
+        else {
+            return Err(not_permitted(name, known, closest));
         };
         let name = &flag.name;
         match (flag.value, value) {
@@ -109,11 +114,33 @@ pub(crate) fn permitted(flags: &[String], known: &[PermittedFlag]) -> Result<Vec
     Ok(words)
 }
 
+/// The refusal of a word that is no flag which a page may give: one of the command line, or none at all.
+fn not_permitted(name: &str, known: &CommandFlags, closest: Closest) -> Refusal {
+    let shown = name.escape_debug();
+    if !name.starts_with('-') {
+        let error = format!("`{shown}` is not a flag");
+        return Refusal::unprocessable(error, "flags begin with `--`; the load is that of the plan");
+    }
+    if known.others.iter().any(|other| other == name) {
+        let error = format!("`{shown}` cannot be used from the page");
+        let hint =
+            "flags that write files, open ports or start programs are for the command line, and for plans";
+        return Refusal::unprocessable(error, hint);
+    }
+    let names: Vec<&str> = known.permitted.iter().map(|flag| flag.name.as_str()).collect();
+    let hint = match closest(name, &names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "the flags are those of the command line, each with its value behind it".to_owned(),
+    };
+    Refusal::unprocessable(format!("there is no flag `{shown}`"), hint)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::options::PermittedFlag;
 
     fn forms() -> Value {
         json!({"commands": [{"name": "crud", "arguments": [
@@ -149,14 +176,19 @@ mod tests {
             others: vec![other.to_owned()],
             value,
         };
-        let known = [
+        let permitted_flags = vec![
             flag("--rate", "-R", FlagValue::Always),
             flag("--http2", "-2", FlagValue::Never),
             flag("--probe", "--probes", FlagValue::Optional),
         ];
+        let known =
+            CommandFlags { permitted: permitted_flags, others: ["--out", "-o"].map(str::to_owned).to_vec() };
+        fn closest<'a>(word: &str, among: &[&'a str]) -> Option<&'a str> {
+            among.iter().copied().find(|one| one.starts_with(word))
+        }
         let of = |flags: &[&str]| {
             let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
-            permitted(&flags, &known)
+            permitted(&flags, &known, closest)
         };
         let passed = of(&["-R", "--out=x", "--http2", "--rate=5k/s", "--probe", "--probes=7"]).unwrap();
         assert_eq!(passed, ["--rate=--out=x", "--http2", "--rate=5k/s", "--probe", "--probe=7"]);
@@ -171,6 +203,17 @@ mod tests {
             &["--rat=5"],
         ] {
             assert!(of(wrong).is_err(), "{wrong:?}");
+        }
+        // Symptom: a flag that was mistyped was said to write files.
+        for (word, error, hint) in [
+            ("--out=json=x", "`--out` cannot be used from the page", "flags that write files"),
+            ("-o", "`-o` cannot be used from the page", "flags that write files"),
+            ("--rat=5", "there is no flag `--rat`", "did you mean `--rate`?"),
+            ("--tmeout", "there is no flag `--tmeout`", "the flags are those of the command line"),
+            ("2s", "`2s` is not a flag", "flags begin with `--`"),
+        ] {
+            let refusal = of(&[word]).unwrap_err();
+            assert!(refusal.error == error && refusal.hint.starts_with(hint), "{word}: {refusal:?}");
         }
     }
 }

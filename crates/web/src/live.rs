@@ -4,6 +4,7 @@
 //! in files and not in pipes: if the server ends, the run goes on, and is saved. It is steered by its control
 //! port, whose token is in a file that only its user can read.
 
+mod elsewhere;
 mod entries;
 mod figures;
 mod messages;
@@ -33,7 +34,8 @@ use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::time::{interval, timeout};
 
-use self::run::{Cursor, LiveRun, Stage, Told};
+use self::elsewhere::{Elsewhere, Process};
+use self::run::{Cursor, LiveRun, SWEEP, Stage, Told};
 use crate::answer::{Json, Posted};
 use crate::child_starter::ChildStarter;
 use crate::examples::Example;
@@ -56,6 +58,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const START: Duration = Duration::from_secs(30);
 /// The same for a search, which says nothing when it begins.
 const SEARCH_START: Duration = Duration::from_millis(1_500);
+/// The words about a run that was told to stop.
+const STOPPING: &str = "stopping: waiting for requests in flight";
 /// Begin of the name of the folder of files.
 const FOLDER: &str = "plimsoll-ui-";
 /// Name of the file in it that is locked as long as its server lives.
@@ -173,7 +177,7 @@ impl Live {
     }
 
     /// The runs, with those of the history that go on and were started elsewhere.
-    pub(crate) fn summaries(&self, latest: &[Outline]) -> Value {
+    pub(crate) fn summaries(&self, latest: &[Outline], process: Process) -> Value {
         let own = self.lock().list.clone();
         let known: Vec<String> = own.iter().flat_map(|run| run.all_saved()).collect();
         // A new run may be in the history before it is known to be the same.
@@ -191,7 +195,7 @@ impl Live {
                     "started_unix_s": started_unix_s,
                     "exit_code": null,
                     "run": outline.id,
-                    "from": "terminal",
+                    "from": Elsewhere::of(outline, process).name(),
                 })
             })
         });
@@ -299,7 +303,7 @@ impl Command {
 pub(crate) async fn list(State(ui): State<Arc<Ui>>) -> Result<Json<Value>, Refusal> {
     let history = ui.history.clone();
     let glance = blocking(move || history.glance()).await?;
-    Ok(Json(ui.live.summaries(&glance.latest)))
+    Ok(Json(ui.live.summaries(&glance.latest, ui.options.process)))
 }
 
 /// `POST /api/live`
@@ -331,7 +335,7 @@ pub(crate) async fn start(
         Command::Find => &ui.options.find_flags,
         Command::Cluster => &ui.options.cluster_flags,
     };
-    let mut flags = permitted(&start.flags, known)?;
+    let mut flags = permitted(&start.flags, known, ui.options.closest)?;
     if let Some(fleet) = start.fleet.clone() {
         if start.command != Command::Run {
             let error = format!("`plimsoll {}` is not carried out by a fleet", start.command.name());
@@ -405,10 +409,10 @@ async fn begin(
             let mut token = OsString::from("--control-token=@");
             token.push(&files.token);
             args.push(token);
-            if let Some(store) = ui.store_flag() {
-                args.extend([OsString::from("--save"), store]);
-                args.extend(start.name.as_ref().map(|name| OsString::from(format!("--name={name}"))));
-            }
+        }
+        if let Some(store) = ui.store_flag() {
+            args.extend([OsString::from("--save"), store]);
+            args.extend(start.name.as_ref().map(|name| OsString::from(format!("--name={name}"))));
         }
         let mut process = ui.program.command(&args, folder);
         process.stdin(File::open(&files.input)?);
@@ -418,7 +422,8 @@ async fn begin(
         process.envs(variables);
         let child = ui.live.starter.start(process).await?;
         let started = clock::unix().as_secs_f64();
-        let run = Arc::new(LiveRun::new(id, start.name.clone(), command.name(), started, child.id()));
+        let run =
+            Arc::new(LiveRun::new(id, start.name.clone(), kind_of(command, flags), started, child.id()));
         Ok((run, child, messages))
     };
     let (run, child, messages) = match made.await {
@@ -431,6 +436,12 @@ async fn begin(
     ui.live.add(run.clone(), place);
     tokio::spawn(listen_to(ui.clone(), run.clone(), child, LineTail::new(messages), token, files));
     Ok(run)
+}
+
+/// The name of a command among the runs under way: a sweep is no search.
+fn kind_of(command: Command, flags: &[String]) -> &'static str {
+    let is_sweep = command == Command::Find && flags.iter().any(|flag| flag.starts_with("--sweep"));
+    if is_sweep { SWEEP } else { command.name() }
 }
 
 /// Collects the messages of a run until it ends, and its exit.
@@ -477,7 +488,7 @@ async fn refused(
     let (error, hint) = said(&run.messages());
     let refusal = Refusal::unprocessable(
         error.unwrap_or_else(|| "the run did not begin".to_owned()),
-        hint.unwrap_or_else(|| "try it on the command line".to_owned()),
+        hint.unwrap_or_else(|| "change the values, and try it again".to_owned()),
     );
     let kind = if command == Command::Cluster { DraftKind::Cluster } else { DraftKind::Plan };
     // `check` does not take the flags of a search.
@@ -567,7 +578,10 @@ pub(crate) async fn stop(
     Named(id): Named,
     Posted(Nothing {}): Posted<Nothing>,
 ) -> Result<Json<Value>, Refusal> {
-    let run = ui.live.find(&id)?;
+    let run = match ui.live.find(&id) {
+        Ok(run) => run,
+        Err(unknown) => return elsewhere::stop(&ui, id, unknown).await,
+    };
     // The port of a run of a series stops that run alone.
     if run.control().is_some() && !run.is_series() {
         return steer(&ui, &id, "/stop", "").await;
@@ -575,10 +589,15 @@ pub(crate) async fn stop(
     // A search, a series, or a run whose port does not listen yet, gets a signal, like `^C`.
     let process = run.process.and_then(|process| Pid::from_raw(process.cast_signed()));
     match process.filter(|_| !run.has_ended()).map(|process| kill_process(process, Signal::INT)) {
-        Some(Ok(())) => Ok(Json(json!({"told": "stopping: waiting for requests in flight"}))),
+        Some(Ok(())) => Ok(stopping()),
         Some(Err(error)) => Err(Refusal::failed(error.to_string(), "try it again")),
         None => Err(over()),
     }
+}
+
+/// The answer to a run that was told to stop.
+fn stopping() -> Json<Value> {
+    Json(json!({"told": STOPPING}))
 }
 
 fn over() -> Refusal {
@@ -616,18 +635,22 @@ async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>,
         let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_GATEWAY);
         // A rejected token would be our mistake, and logging in again would not help.
         let status = if status == StatusCode::UNAUTHORIZED { StatusCode::BAD_GATEWAY } else { status };
-        let error = reply.body.trim().trim_start_matches("error: ").to_owned();
-        let hint = if path == "/rate" {
-            "write a rate such as 500, 5k/s or 300/m"
-        } else {
-            "runs of the open model can be paused, while they go on; others can be stopped"
+        let error = reply.body.trim().trim_start_matches("error: ");
+        // The run says what to write itself.
+        let (error, hint) = match error.split_once(": write ") {
+            Some((error, advice)) if path == "/rate" => (error, format!("write {advice}")),
+            _ if path == "/rate" => (error, "write a rate such as 500, 5k/s or 300/m".to_owned()),
+            _ => {
+                let hint = "runs of the open model can be paused, while they go on; others can be stopped";
+                (error, hint.to_owned())
+            }
         };
         return Err(Refusal::new(status, error, hint));
     }
     let told: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     let told = match told["message"].as_str() {
         Some(message) => message.to_owned(),
-        None => "stopping: waiting for requests in flight".to_owned(),
+        None => STOPPING.to_owned(),
     };
     Ok(Json(json!({"told": told})))
 }

@@ -53,6 +53,15 @@ pub struct PermittedFlag {
     pub value: FlagValue,
 }
 
+/// The flags of a command, as a page may give them.
+#[derive(Clone, Debug, Default)]
+pub struct CommandFlags {
+    /// Those that runs may be started with.
+    pub permitted: Vec<PermittedFlag>,
+    /// Names of the others, which are for the command line: `--out`.
+    pub others: Vec<String>,
+}
+
 /// Everything that the server does not find out by itself.
 #[derive(Clone)]
 pub struct Options {
@@ -72,12 +81,14 @@ pub struct Options {
     pub program: PathBuf,
     /// Folder for temporary files, in which the server makes one of its own.
     pub temporary: PathBuf,
-    /// Flags that runs may be started with.
-    pub run_flags: Vec<PermittedFlag>,
-    /// Flags that searches may be started with.
-    pub find_flags: Vec<PermittedFlag>,
-    /// Flags that runs of clusters may be started with.
-    pub cluster_flags: Vec<PermittedFlag>,
+    /// Flags of `run`.
+    pub run_flags: CommandFlags,
+    /// Flags of `find`.
+    pub find_flags: CommandFlags,
+    /// Flags of `cluster run`.
+    pub cluster_flags: CommandFlags,
+    /// Returns the word among others that a mistyped one was probably meant to be.
+    pub closest: for<'a> fn(&str, &[&'a str]) -> Option<&'a str>,
     /// `true` if the page may start clusters, whose specs name the programs that are run.
     pub clusters: bool,
     /// Commands and their arguments, for forms.
@@ -87,6 +98,8 @@ pub struct Options {
     /// Returns `true` if the process that makes a run, in the words of the history, still exists; the instant
     /// is when it was last heard of.
     pub lives: fn(&str, Nanos) -> bool,
+    /// Returns the number and the command line of that process, if it still exists on this machine.
+    pub process: fn(&str) -> Option<(u32, Vec<String>)>,
     /// Variables that are set in the environment, of those that [examples](crate::EXAMPLE_VARIABLES) read.
     pub given: Vec<&'static str>,
     /// Version of the program.

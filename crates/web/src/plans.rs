@@ -59,7 +59,7 @@ impl Ui {
         variables: Variables,
     ) -> Result<Finished, Refusal> {
         let folder = self.folder.folder_of(draft.path.as_deref())?;
-        let flags = permitted(&draft.flags, &self.options.run_flags)?;
+        let flags = permitted(&draft.flags, &self.options.run_flags, self.options.closest)?;
         let words = [command, "-"].map(str::to_owned).into_iter().chain(flags).chain(json_output());
         let call = Call::new(words, &folder).with_input(draft.text).with_variables(variables);
         self.program.call(call).await
@@ -127,7 +127,7 @@ pub(crate) async fn check(
         DraftKind::Plan => &ui.options.run_flags,
         DraftKind::Cluster => &ui.options.cluster_flags,
     };
-    let flags = permitted(&draft.flags, known)?;
+    let flags = permitted(&draft.flags, known, ui.options.closest)?;
     let problems = ui.problems(draft.kind, folder, draft.text, flags).await?;
     let is_error = |problem: &Value| problem["severity"] != "note";
     Ok(Json(json!({"ok": !problems.iter().any(is_error), "problems": problems})))

@@ -66,6 +66,7 @@ fn object(row: &Row, course: Course) -> Value {
         "rate_per_s": row.achieved_per_s,
         "p50_s": row.p50_ns.map(seconds),
         "p99_s": row.p99_ns.map(seconds),
+        "at_least": row.at_least,
         "error_share": error_share,
         "duration_s": row.duration_s,
         "sparkline": course,

@@ -241,8 +241,10 @@ async fn carry_out(
     })?;
     let program = Arc::new(Program::new(options.program.clone()));
     let (end, ends) = watch::channel(false);
+    let access = Access::new(names, token.clone(), port, acceptor.is_some());
+    let access = if options.token.is_some() { access.with_lasting_sessions() } else { access };
     let ui = Arc::new(Ui {
-        access: Access::new(names, token.clone(), port, acceptor.is_some()),
+        access,
         folder: Arc::new(folder),
         history: Arc::new(History::new(options.store.clone(), options.lives)),
         servers: ExampleServers::new(
@@ -371,6 +373,7 @@ async fn converse(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::CommandFlags;
 
     fn options(listen: &str, token: Option<&str>) -> Options {
         Options {
@@ -382,13 +385,15 @@ mod tests {
             store: None,
             program: "/bin/true".into(),
             temporary: std::env::temp_dir(),
-            run_flags: Vec::new(),
-            find_flags: Vec::new(),
-            cluster_flags: Vec::new(),
+            run_flags: CommandFlags::default(),
+            find_flags: CommandFlags::default(),
+            cluster_flags: CommandFlags::default(),
+            closest: |_, _| None,
             clusters: true,
             forms: serde_json::Value::Null,
             schema: |_| None,
             lives: |_, _| false,
+            process: |_| None,
             given: Vec::new(),
             version: "0",
         }

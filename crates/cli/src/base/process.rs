@@ -18,12 +18,32 @@ pub(crate) fn this_process() -> String {
 /// Returns `true` if the process that [`this_process`] described in these words still exists. `heard` is when
 /// it last wrote.
 pub(crate) fn lives(process: &str, heard: Nanos) -> bool {
-    let same_world = process.strip_prefix(&world()).and_then(|rest| rest.strip_prefix(' '));
-    let Some((pid, since)) = same_world.and_then(|rest| rest.split_once(' ')) else {
-        return clock::unix() - heard < SILENCE;
-    };
+    match of_this_world(process) {
+        Some(_) => number(process).is_some(),
+        None => clock::unix() - heard < SILENCE,
+    }
+}
+
+/// Returns the number of the process that [`this_process`] described in these words, if it still exists and
+/// can be inspected.
+pub(crate) fn number(process: &str) -> Option<u32> {
+    let (pid, since) = of_this_world(process)?;
+    let pid = pid.parse().ok()?;
     // A pid may be reused later, by a process that began at another time.
-    pid.parse().ok().and_then(begun).is_some_and(|begun| begun == since)
+    (begun(pid)? == since).then_some(pid)
+}
+
+/// The number of that process, and its command line.
+pub(crate) fn number_and_arguments(process: &str) -> Option<(u32, Vec<String>)> {
+    let pid = number(process)?;
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    Some((pid, words.collect()))
+}
+
+/// The number and the begin of a process in the words of [`this_process`], if it can be inspected.
+fn of_this_world(process: &str) -> Option<(&str, &str)> {
+    process.strip_prefix(&world())?.strip_prefix(' ')?.split_once(' ')
 }
 
 /// Has this process ended with its parent, however that one ends; `false` if it has ended already.

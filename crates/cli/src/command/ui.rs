@@ -4,7 +4,8 @@ use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction};
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::{Problem, Setting};
-use plimsoll_web::{FlagValue, Identity, Listen, Options, PermittedFlag};
+use plimsoll_scenario::suggest::closest;
+use plimsoll_web::{CommandFlags, FlagValue, Identity, Listen, Options, PermittedFlag};
 use serde_json::{Value, json};
 
 use crate::args::command_word;
@@ -64,13 +65,15 @@ pub(crate) fn command(args: &UiArgs) -> Result<Exit, Failure> {
         store: store.map(|path| std::path::absolute(&path).unwrap_or(path)),
         program: environment::program(),
         temporary: environment::temporary_folder(),
-        run_flags: permitted(subcommand(&program, &["run"]), &OF_RUN),
-        find_flags: permitted(subcommand(&program, &["find"]), &OF_FIND),
-        cluster_flags: permitted(subcommand(&program, &["cluster", "run"]), &of_cluster()),
+        run_flags: flags(subcommand(&program, &["run"]), &OF_RUN),
+        find_flags: flags(subcommand(&program, &["find"]), &OF_FIND),
+        cluster_flags: flags(subcommand(&program, &["cluster", "run"]), &of_cluster()),
+        closest: |word, among| closest(word, among.iter().copied()),
         clusters: spec.clusters,
         forms: forms(&program),
         schema,
         lives: process::lives,
+        process: process::number_and_arguments,
         given: environment::set_among(&plimsoll_web::EXAMPLE_VARIABLES),
         version: env!("CARGO_PKG_VERSION"),
     };
@@ -91,6 +94,17 @@ fn subcommand<'c>(program: &'c clap::Command, words: &[&str]) -> Option<&'c clap
 
 fn of_cluster() -> Vec<&'static str> {
     OF_RUN.into_iter().chain(OF_CLUSTER).collect()
+}
+
+/// The flags of a command: those that a page may give, and the names of the others.
+fn flags(command: Option<&clap::Command>, others: &[&str]) -> CommandFlags {
+    let permitted = permitted(command, others);
+    let all = command.into_iter().flat_map(clap::Command::get_arguments).filter_map(flag);
+    let names = all.flat_map(|flag| [vec![flag.name], flag.others].concat());
+    let is_permitted =
+        |name: &String| permitted.iter().any(|flag| flag.name == *name || flag.others.contains(name));
+    let others = names.filter(|name| !is_permitted(name)).collect();
+    CommandFlags { permitted, others }
 }
 
 /// The flags of a command that a page may give: settings of a plan, and some others.

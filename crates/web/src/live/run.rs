@@ -18,6 +18,9 @@ use plimsoll_fleet::ControlPort;
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 /// The same while it begins.
 const LOOK: Duration = Duration::from_millis(50);
+/// The names of the commands whose result is no run's.
+const SEARCH: &str = "find";
+pub(super) const SWEEP: &str = "sweep";
 /// Status of a result.
 const OK: u16 = 200;
 /// Status of a control port that has no result yet.
@@ -29,7 +32,7 @@ pub(crate) struct LiveRun {
     /// Its id among those of this server.
     pub(crate) id: String,
     pub(crate) name: Option<String>,
-    /// `run`, `find` or `cluster`.
+    /// `run`, `find`, `sweep` or `cluster`.
     pub(crate) command: &'static str,
     pub(crate) started_unix_s: f64,
     /// The number of its process.
@@ -137,7 +140,7 @@ impl LiveRun {
 
     /// Returns `true` if it makes many runs, whose result is a capacity.
     pub(crate) fn is_search(&self) -> bool {
-        self.command == "find"
+        [SEARCH, SWEEP].contains(&self.command)
     }
 
     pub(crate) fn saved(&self) -> Option<String> {
@@ -280,7 +283,11 @@ impl LiveRun {
         let mut state = self.lock();
         let (mut result, mut capacity, mut suite) = (None, None, None);
         match written {
-            Some(found) if self.is_search() => capacity = Some(found),
+            Some(found) if self.is_search() => {
+                let id = ["search", "sweep"].into_iter().find_map(|kind| found[kind]["id"].as_str());
+                state.saved = id.map(str::to_owned);
+                capacity = Some(found);
+            }
             Some(found) if found["runs"].is_array() => suite = Some(without_intervals(found)),
             found => result = found,
         }

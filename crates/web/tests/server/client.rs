@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 
-use plimsoll_web::{Listen, Options, serve};
+use plimsoll_web::{CommandFlags, Listen, Options, serve};
 use serde_json::{Value, json};
 
 /// A folder that goes with this.
@@ -114,13 +114,15 @@ impl Server {
             store: Some(folder.path().join("history.db")),
             program: "/bin/false".into(),
             temporary: folder.path().to_owned(),
-            run_flags: Vec::new(),
-            find_flags: Vec::new(),
-            cluster_flags: Vec::new(),
+            run_flags: CommandFlags::default(),
+            find_flags: CommandFlags::default(),
+            cluster_flags: CommandFlags::default(),
+            closest: |_, _| None,
             clusters: true,
             forms: json!({"commands": []}),
             schema: |name| (name == "plan").then(|| json!({"title": "A plan"})),
             lives: |_, _| true,
+            process: |_| None,
             given: Vec::new(),
             version: "1.2.3",
         };
