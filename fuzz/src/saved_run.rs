@@ -98,7 +98,7 @@ fn check(run: &SavedRun) {
     assert!(SavedRun::is_saved(&bytes));
     let again = SavedRun::from_bytes(&bytes).expect("a run that was written can be read");
     assert_eq!(again.to_bytes().expect("it can be written"), bytes);
-    let style = Style { color: true, unicode: true, width: 100 };
+    let style = Style { color: true, unicode: true, width: 100, fits: true };
     for format in Format::ALL {
         let mut out = Vec::new();
         let rendered = render_saved(run, format, &style, &mut out);

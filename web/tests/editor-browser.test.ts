@@ -99,8 +99,8 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       await tab.locator(".note", { hasText: "data/users.csv was put into the folder" }).waitFor();
       await badge(tab, "no errors");
       expect(ui.read("data/users.csv")).toContain("user,password");
+      // What was not touched is made again, and nothing is asked.
       await tab.goBack();
-      await button(tab, "Leave").click();
       await tab.getByLabel("Search in examples").fill("thresholds step");
       await button(tab, "Edit as new file: thresholds").click();
       await badge(tab, "new, not saved");
@@ -419,6 +419,114 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       await button(tab, "Reload the file").click();
       await expectText(tab, other);
       await badge(tab, "saved");
+    });
+  });
+
+  test("the text that is seen is run, and that of a file which something else has changed is taken", async () => {
+    const visit = plain(`http://${server.address}`);
+    ui.write("seen.yaml", visit.replace("rate: 20/s", "rate: 44/s"));
+    await on("#/plan/seen.yaml", async (tab) => {
+      await badge(tab, "no errors");
+      ui.write("seen.yaml", visit.replace("rate: 20/s", "rate: 55/s"));
+      await tool(tab, "Run");
+      await button(tab, "Start the run").click();
+      await tab.waitForURL(/#\/live\//, { timeout: 30_000 });
+      await tab.getByText("(44 iterations/s of 2 requests)").first().waitFor({ timeout: 30_000 });
+      await tab.goBack();
+      await poll(() => textOf(tab)).toContain("55/s");
+      // A page that comes to the front looks again.
+      const focus = () => tab.evaluate(() => void dispatchEvent(new Event("focus")));
+      ui.write("seen.yaml", visit.replace("rate: 20/s", "rate: 66/s"));
+      await focus();
+      await poll(() => textOf(tab)).toContain("66/s");
+      await tab.locator(".note", { hasText: "seen.yaml was changed elsewhere" }).waitFor();
+      await badge(tab, "saved");
+      // Text of one's own stays, and is known to be behind.
+      await write(tab, `${visit}# mine\n`);
+      ui.write("seen.yaml", visit.replace("rate: 20/s", "rate: 77/s"));
+      await focus();
+      await badge(tab, "the file was changed elsewhere");
+      await expectText(tab, `${visit}# mine\n`);
+      await tab.keyboard.press("Control+s");
+      await button(tab, "Reload the file").click();
+      await poll(() => textOf(tab)).toContain("77/s");
+      await tab.locator(".plan-state .badge", { hasText: "elsewhere" }).waitFor({ state: "detached" });
+    });
+  });
+
+  test("a start with the same token keeps session and text; with another one the text waits", async () => {
+    const token = "0123456789abcdef0123456789abcdef";
+    const files = { "a.yaml": PHASES };
+    const first = await startUi(files, { token });
+    const { tab, context } = await open(browser, first, { place: "#/plan/a.yaml", refusals: true, still: true });
+    await badge(tab, "no errors");
+    await write(tab, `${PHASES}# first\n`);
+    await badge(tab, "not saved");
+    await first.kill();
+    const second = await startUi({}, { after: first, token });
+    // The page asks something, and is known.
+    await tab.keyboard.press("Control+s");
+    await badge(tab, "saved");
+    expect(second.read("a.yaml")).toBe(`${PHASES}# first\n`);
+    await write(tab, `${PHASES}# second\n`);
+    await second.kill();
+    const third = await startUi({}, { after: first });
+    await tab.keyboard.press("Control+s");
+    await tab.getByRole("heading", { name: "Open the address that plimsoll ui printed" }).waitFor();
+    await tab.goto(third.address);
+    await expectText(tab, `${PHASES}# second\n`);
+    await badge(tab, "not saved");
+    await tab.locator(".note", { hasText: "The text of a.yaml that was not saved is here again." }).waitFor();
+    await context.close();
+    await third.end();
+  });
+
+  test("a form that is left and opened again has its input, and what it made asks nothing", async () => {
+    await on("#/new?form=run", async (tab) => {
+      const form = tab.getByRole("form", { name: "Load on a URL" });
+      await form.getByRole("textbox", { name: "Address", exact: true }).fill("http://127.0.0.1:9/kept");
+      await button(tab, "Make plan").click();
+      await badge(tab, "new, not saved");
+      await tab.goBack();
+      const address = form.getByRole("textbox", { name: "Address", exact: true });
+      await poll(() => address.inputValue()).toBe("http://127.0.0.1:9/kept");
+      await tab.getByRole("link", { name: "Find", exact: true }).click();
+      await tab.getByLabel("First rate").fill("77/s");
+      await tab.getByRole("link", { name: "Runs", exact: true }).click();
+      await tab.getByRole("heading", { name: "Runs", level: 1 }).waitFor();
+      await tab.goBack();
+      await poll(() => tab.getByLabel("First rate").inputValue()).toBe("77/s");
+    });
+  });
+
+  for (const url of ["htp://127.0.0.1/", "ftp://127.0.0.1/", "http://127.0.0.1/a b", "http://127.0.0.1:99999/"]) {
+    test(`an address such as ${url} is marked at its field`, async () => {
+      await on("#/new?form=run", async (tab) => {
+        const form = tab.getByRole("form", { name: "Load on a URL" });
+        const address = form.getByRole("textbox", { name: "Address", exact: true });
+        await address.fill(url);
+        await button(tab, "Make plan").click();
+        await poll(() => address.getAttribute("aria-invalid")).toBe("true");
+        expect(await form.getByRole("alert").count()).toBe(0);
+        expect(await address.evaluate((field) => field === document.activeElement)).toBe(true);
+      });
+    });
+  }
+
+  test("a flag that was mistyped is one that is not there, at its field", async () => {
+    await on("#/plan/phases.yaml", async (tab) => {
+      await badge(tab, "no errors");
+      await tool(tab, "Run");
+      const more = tab.getByRole("textbox", { name: "Other flags" });
+      for (const [typed, said] of [
+        ["--tmeout 2s", "there is no flag `--tmeout`: did you mean `--timeout`?"],
+        ["--out json=x", "`--out` cannot be used from the page: flags that write files"],
+      ] as const) {
+        await more.fill(typed);
+        await button(tab, "Start the run").click();
+        await tab.locator(".field-error", { hasText: said }).waitFor();
+        expect(await more.getAttribute("aria-invalid")).toBe("true");
+      }
     });
   });
 

@@ -276,7 +276,10 @@ describe("forms of commands", () => {
     expect(at("--rate RATE is missing")).toBe("rate");
     expect(at("--rate and --users exclude each other")).toBe("rate");
     expect(at("`a b` is not a host")).toBe("urls");
-    expect([at("--other: no"), at("`c` is not a host"), at("no")]).toEqual([undefined, undefined, undefined]);
+    // Of an address a part is told, or none of it.
+    for (const message of ["`c` is not a host", "unknown scheme `htp`", "` ` is not allowed in a URL"])
+      expect([message, at(message)]).toEqual([message, "urls"]);
+    expect([at("--other: no"), at("no")]).toEqual([undefined, undefined]);
   });
 });
 

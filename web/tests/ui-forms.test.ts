@@ -311,6 +311,13 @@ describe.skipIf(!hasBrowser())("forms for every workload", () => {
     expect(await tab.locator("#levels tbody tr").count()).toBe(3);
     await tab.getByRole("heading", { name: "Throughput by connections" }).waitFor();
     expect(await violations(tab)).toEqual([]);
+    // It is kept, with its downloads.
+    await tab.getByRole("link", { name: "Open the saved sweep" }).click();
+    await tab.waitForURL(/#\/runs\//);
+    await tab.getByRole("heading", { name: "Sweep of connections" }).waitFor();
+    await tab.locator("summary", { hasText: "Download" }).waitFor();
+    await tab.getByRole("link", { name: "Runs", exact: true }).click();
+    await tab.getByRole("row").filter({ hasText: "sweep" }).getByRole("link", { name: served.sink }).waitFor();
     await opened.end();
   });
 });

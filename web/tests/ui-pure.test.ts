@@ -3,6 +3,7 @@ import { ApiError, errorOf, errorOfResponse, exportAddress, type RunRow } from "
 import type {
   ErrorExample,
   RateChange,
+  Result,
   SlowRequest,
   Step,
   Summary,
@@ -17,12 +18,16 @@ import {
   intervalText,
   type Metric,
   scaleOf,
+  shares,
   valueText,
 } from "../ui/compare/contract.ts";
-import { findFlags } from "../ui/find/plan.ts";
+import { fieldError, inForm } from "../ui/editor/argument-words.tsx";
+import { fieldsOf, findFlags, LABELS, searchName } from "../ui/find/plan.ts";
 import { levelsOf, limitsOf, lineOf, nanosOf, trialOf } from "../ui/live/capacity.ts";
+import { paceUnit, rateOf, requestsText } from "../ui/live/pace.ts";
+import { levelAxis } from "../ui/live/sweep.tsx";
 import { heardAfter, MOST_MESSAGES, NOTHING_HEARD } from "../ui/live/stream.ts";
-import { loadFlags, planPath } from "../ui/runs/again.tsx";
+import { loadFlags, planPath, searchOf } from "../ui/runs/again.tsx";
 import { dataOfReport, extremes, planOfReport } from "../ui/runs/chart-data.ts";
 import { groupsOf, tagWords } from "../ui/runs/list.tsx";
 import { quoted } from "../ui/runs/parts.tsx";
@@ -32,8 +37,10 @@ import {
   exampleSaid,
   figureOf,
   intervalOf,
+  paceOf,
   plural,
   slowestOf,
+  steeredBy,
   thresholdHeading,
   thresholdSeen,
   thresholdWord,
@@ -513,4 +520,139 @@ test("objectives that are limits of times are lines on the load line", () => {
     { text: "p99.9 <= 1.5s", ns: 1.5e9 },
     { text: "max<500us", ns: 500e3 },
   ]);
+});
+
+describe("rates of runs of several requests", () => {
+  const result = (started: number | null, description = ["open: 80 requests/s (40 iterations/s of 2 requests)"]) => {
+    const step = { scenario: "browse" };
+    const rate = { achieved_per_s: 80, iterations_started_per_s: started, target_per_s: 40 };
+    return { by_step: [step, step], rate, model: { description } } as unknown as Result;
+  };
+
+  test("iterations that are not known yet are not zero", () => {
+    expect(paceOf(result(40))).toEqual({ label: "iterations started", achieved: 40, asked: 40, unit: "iterations" });
+    expect(paceOf(result(null))).toEqual({ label: "achieved rate", achieved: 80, asked: null, unit: "requests" });
+  });
+
+  test("a typed rate is of iterations, and said in requests, too", () => {
+    expect(paceUnit(result(40))).toEqual({ name: "iterations", requests: 2 });
+    expect(paceUnit(result(40, ["open: 40 iterations/s"]))).toEqual({ name: "iterations", requests: null });
+    expect(paceUnit(null)).toEqual({ name: "requests", requests: null });
+    expect(["500", "5k/s", "300/m", "50/10s", "0.5", "fast", ""].map(rateOf)).toEqual([
+      500,
+      5_000,
+      5,
+      5,
+      0.5,
+      null,
+      null,
+    ]);
+    expect([requestsText("80", 2), requestsText("", 2), requestsText("80", null)]).toEqual([
+      "= 160/s requests",
+      "an iteration has 2 requests",
+      undefined,
+    ]);
+  });
+});
+
+test("a broken threshold without a figure says why", () => {
+  const threshold = { observed: null, unreached: "not reached: 100.0 % failed", reason: null, windows: null };
+  expect(thresholdSeen(threshold as unknown as ThresholdOutcome)).toBe("not reached: 100.0 % failed");
+  expect([steeredBy("http"), steeredBy("agent_left")]).toEqual([
+    "the page, or another request to the control port",
+    "agent left",
+  ]);
+});
+
+test("as many runs of each side are drawn", () => {
+  const of = (a: number, b: number) => Object.values(shares(a, b, 6));
+  expect([of(5, 5), of(1, 9), of(9, 1), of(2, 2), of(4, 1), of(0, 3), of(2, 7)]).toEqual([
+    [3, 3],
+    [1, 5],
+    [5, 1],
+    [2, 2],
+    [4, 1],
+    [0, 3],
+    [2, 4],
+  ]);
+});
+
+test("a median that is a lower bound says so in a comparison", () => {
+  const metric = { unit: "ns" } as Metric;
+  expect([valueText(metric, 5e8, true), valueText(metric, 5e8), valueText(metric, null, true)]).toEqual([
+    "≥ 500 ms",
+    "500 ms",
+    "-",
+  ]);
+});
+
+test("the ticks of a sweep are its levels", () => {
+  const labels = (levels: number[]) => {
+    const { splits, label } = levelAxis(levels);
+    return splits?.(0, 5).map(label);
+  };
+  expect(labels([1, 2, 4])).toEqual(["1", "2", "4"]);
+  expect(labels([1, 2, 4, 100, 1000])).toEqual(["4", "100", "1,000"]);
+});
+
+describe("refusals of a search", () => {
+  const error = (message: string, hint: string | null = null) => new ApiError(422, { error: message, hint });
+  const at = (message: string, hint: string | null = null, values = {}) => {
+    const found = fieldError(error(message, hint), fieldsOf({ plan: "", sweep: "" }), values, LABELS);
+    return found === null ? null : [found.id, texts(found.said).join("")];
+  };
+  /** The texts of what is drawn. */
+  const texts = (node: unknown): string[] => {
+    if (typeof node === "string") return [node];
+    if (Array.isArray(node)) return node.flatMap(texts);
+    const { props } = (node ?? {}) as { props?: { children?: unknown } };
+    return props === undefined ? [] : texts(props.children);
+  };
+
+  test("are at their fields, in the words of the form", () => {
+    expect(at("--slo: the limit is missing", "write one, such as p99<10ms")).toEqual([
+      "objectives",
+      "the limit is missing: write one, such as p99<10ms",
+    ]);
+    expect(at("--max-time: 1 s leave no room for 3 trials of 2 s", "write --max-time 6s or more")).toEqual([
+      "maxTime",
+      "1 s leave no room for 3 trials of 2 s: write “Longest search” 6s or more",
+    ]);
+    expect(at("`often` is not a rate", null, { from: "often" })).toEqual(["from", "often is not a rate"]);
+    expect(at("the plan has no steps")).toBeNull();
+    // Fields that are not there mark nothing.
+    const sweep = fieldsOf({ plan: "a.yaml", sweep: "threads" });
+    const marked = (message: string) => fieldError(error(message), sweep, {}, LABELS)?.id;
+    expect([marked("--from: no"), marked("`x` is not a host"), marked("--sweep: no")]).toEqual([
+      undefined,
+      undefined,
+      "levels",
+    ]);
+  });
+
+  test("have no advice for a terminal", () => {
+    const said = inForm(error("`plimsoll ws` opens WebSockets at one URL", "write it as in `plimsoll ws ws://a`"));
+    expect([said.message, said.hint]).toEqual(["this load opens WebSockets at one URL", null]);
+    const forced = inForm(error("they differ", "make the runs alike; --force compares them anyway"));
+    expect(forced.hint).toBe("make the runs alike");
+  });
+
+  test("a name that no saved run may have is none", () => {
+    expect(["a.yaml", "http://a/", "http://a/?b=1", "latest"].map(searchName)).toEqual([
+      "a.yaml",
+      "http://a/",
+      null,
+      null,
+    ]);
+  });
+});
+
+test("a search once more has its plan or its address, and its flags", () => {
+  const args = ["plimsoll", "find", "-", "--slo=p99<10ms", "--from=5", "-o", "json", "--save", "--name=a.yaml"];
+  const flags = ["--slo=p99<10ms", "--from=5"];
+  expect(searchOf({ args, name: "a.yaml" }, ["a.yaml"])).toEqual({ path: "a.yaml", url: null, flags });
+  expect(searchOf({ args, name: "http://a/" }, ["a.yaml"])).toEqual({ path: null, url: "http://a/", flags });
+  expect(searchOf({ args, name: "b.yaml" }, ["a.yaml"])).toBeNull();
+  const terminal = ["plimsoll", "find", "http://b/", ...flags];
+  expect(searchOf({ args: terminal }, [])).toEqual({ path: null, url: "http://b/", flags });
 });

@@ -17,6 +17,7 @@ import {
   overflow,
   serve,
   type Served,
+  startUi,
   violations,
 } from "./ui.ts";
 
@@ -267,10 +268,13 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await tab.getByText("Responses by status").waitFor({ timeout: 20_000 });
     expect(tab.url()).toContain(`#/live/${id}`);
     await tab.locator("#outcome .word", { hasText: "so far" }).waitFor();
-    const field = tab.getByRole("textbox", { name: "Rate" });
+    const field = tab.getByRole("textbox", { name: "Rate (iterations/s)" });
     await field.fill("nonsense");
     await field.press("Enter");
     await expect.poll(() => field.getAttribute("aria-invalid")).toBe("true");
+    expect(((await tab.locator(".field-error").textContent()) ?? "").split("write").length).toBe(2);
+    await field.fill("240/s");
+    await tab.getByText("= 480/s requests").waitFor();
     // A refusal is none on the console.
     expect(opened.trouble).toEqual([]);
     await field.fill("240/s");
@@ -341,6 +345,96 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await tab.getByRole("link", { name: "Open the saved run" }).click({ timeout: 20_000 });
     await tab.getByRole("heading", { name: "Heat map" }).waitFor();
     await removeRun(tab, new URL(tab.url()).hash.split("/").at(-1) ?? "");
+    await close(opened);
+  });
+
+  test("a run of a terminal ends on its page with the outcome of the saved run", async () => {
+    // The reloaded page asks for a run that goes on no more.
+    const opened = await open(browser, served, { refusals: true });
+    const { tab } = opened;
+    const over = served.save("shop.yaml", "--name", "failterm", "-d", "8s", "--threshold", "p99<1us");
+    await tab.getByRole("list", { name: "Runs that go on" }).getByRole("link").click({ timeout: 20_000 });
+    const word = tab.locator("#outcome .word");
+    await word.filter({ hasText: "so far" }).waitFor({ timeout: 20_000 });
+    // Iterations are not known before its end, and none would be wrong.
+    expect(await tab.locator(".tile").first().textContent()).toMatch(/^achieved rate[1-9]/);
+    await over;
+    await tab.getByRole("link", { name: "Open the saved run" }).waitFor({ timeout: 20_000 });
+    const id = await idOf(tab, "failterm");
+    const result = await resultOf(tab, id);
+    // A busy machine judges nothing; so far it was DONE, whatever comes of it.
+    expect(["fail", "no_verdict"]).toContain(result.verdict.outcome);
+    expect(await word.textContent()).toBe(result.verdict.outcome.replaceAll("_", " ").toUpperCase());
+    expect(await tab.locator("#outcome .summary").textContent()).toBe(result.verdict.summary);
+    expect(await tab.locator("#outcome tbody tr").count()).toBe(result.thresholds.length);
+    expect(await tab.locator(".tile").first().textContent()).toContain(
+      perSecond(result.rate.iterations_started_per_s ?? 0),
+    );
+    // The page of a run that is over is that of the saved one.
+    await tab.reload();
+    await tab.waitForURL(new RegExp(`#/runs/${id}`), { timeout: 20_000 });
+    await removeRun(tab, id);
+    await close(opened);
+  });
+
+  test("a run of the page can be stopped after another start", async () => {
+    const first = await startUi({ "shop.yaml": PLAN });
+    const earlier = await open(browser, first);
+    await start(earlier.tab, { text: PLAN, flags: ["--duration=120s"], name: "orphan" });
+    await earlier.context.close();
+    await first.kill();
+    const second = await startUi({}, { after: first });
+    const opened = await open(browser, second);
+    const { tab } = opened;
+    const going = tab.getByRole("region", { name: "Going on" });
+    await going.getByText("from another start of plimsoll ui").waitFor({ timeout: 20_000 });
+    await going.getByRole("link", { name: "orphan" }).click();
+    await tab.getByText("it can be stopped here").waitFor({ timeout: 20_000 });
+    await tab.getByRole("button", { name: "Stop" }).click();
+    await tab.getByRole("link", { name: "Open the saved run" }).click({ timeout: 30_000 });
+    await tab.getByRole("heading", { name: "orphan", level: 1 }).waitFor();
+    await close(opened);
+    await second.end();
+  });
+
+  test("where every request times out, every sentence is true", async () => {
+    // It answers the first request, with which a run looks if somebody is there, and no other.
+    let asked = 0;
+    const silent = createServer((_, response) => void (asked++ === 0 && response.end("here")));
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port } = silent.address() as AddressInfo;
+    const limits = ["--timeout", "200ms", "--threshold", "p99<50ms"];
+    await served.save(`http://127.0.0.1:${port}/`, "-R", "40", "-d", "3s", ...limits, "--name", "silent");
+    silent.close();
+    silent.closeAllConnections();
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    // What may be more says so in the list as on the page.
+    const row = tab.getByRole("row").filter({ has: tab.getByRole("link", { name: "silent", exact: true }) });
+    const id = await idOf(tab, "silent");
+    const { response_time, thresholds } = await resultOf(tab, id);
+    expect(response_time.at_least).toContain("50");
+    expect(await row.textContent()).toContain(`≥ ${nanos(response_time.p["50"] ?? 0)}`);
+    const table = read(program, ["runs", "--store", served.store]);
+    expect(table.split("\n").find((line) => line.includes("silent"))).toContain("≥ ");
+    await row.getByRole("link").click();
+    await tab.getByRole("heading", { name: "silent", level: 1 }).waitFor();
+    const page = (await tab.locator("main").textContent()) ?? "";
+    expect(page).toContain("No errors beside timeouts: 120 requests timed out.");
+    expect(page).not.toContain("No request failed.");
+    expect(thresholds.length).toBe(1);
+    expect(((await tab.locator("#outcome tbody td").last().textContent()) ?? "").length).toBeGreaterThan(0);
+    await removeRun(tab, id);
+    await close(opened);
+  });
+
+  test("where no request is answered well, there is nothing to draw, and nothing hidden", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    await tab.getByRole("link", { name: HOSTILE_NAME }).click();
+    await tab.getByRole("heading", { name: "Response time", exact: true }).waitFor();
+    await tab.getByText("Nothing to draw: no values.").first().waitFor();
+    expect(await tab.getByText("All lines are hidden.").count()).toBe(0);
     await close(opened);
   });
 
@@ -514,6 +608,16 @@ scenarios: [{steps: [{get: ${path}}]}]
     expect(await line.getByRole("slider").getAttribute("aria-valuetext")).toMatch(/^[\d.]+\/s · \w+/);
     // The end has the result of the search itself.
     await tab.getByText("objective: ").waitFor();
+    // It is kept, with its outcome, its downloads and its load once more.
+    await tab.getByRole("link", { name: "Open the saved search" }).click();
+    await tab.waitForURL(/#\/runs\//);
+    await tab.getByRole("heading", { name: "Load line", exact: true }).waitFor();
+    await tab.locator(".target .badge").waitFor();
+    await tab.locator("summary", { hasText: "Download" }).waitFor();
+    await tab.getByRole("button", { name: "Run again" }).click();
+    await tab.waitForURL(/#\/live\//, { timeout: 30_000 });
+    await tab.getByRole("button", { name: /^Stop/ }).click();
+    await tab.getByText(/^exit code/).waitFor({ timeout: 30_000 });
     await close(opened);
   });
 

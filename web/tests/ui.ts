@@ -28,22 +28,34 @@ export interface Ui {
   store: string;
   /** Its process. */
   pid: number;
+  /** Kills it, without a word to its runs; what it has written stays. */
+  kill: () => Promise<void>;
   write: (path: string, text: string) => void;
   read: (path: string) => string;
   end: () => Promise<void>;
 }
 
+/** What one start of the program has of another. */
+export interface Start {
+  /** The folder, the history and the address are those of this one, which has ended. */
+  after?: Ui;
+  /** The token that it is given. */
+  token?: string;
+}
+
 /** Starts the program; `files` are put into its folder. */
-export async function startUi(files: Record<string, string> = {}): Promise<Ui> {
-  const place = mkdtempSync(join(tmpdir(), "plimsoll-ui-test-"));
+export async function startUi(files: Record<string, string> = {}, { after, token }: Start = {}): Promise<Ui> {
+  const place = after === undefined ? mkdtempSync(join(tmpdir(), "plimsoll-ui-test-")) : dirname(after.folder);
   const [folder, store] = [join(place, "plans"), join(place, "runs.db")];
-  mkdirSync(folder);
+  mkdirSync(folder, { recursive: true });
   const write = (path: string, text: string) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);
   };
   Object.entries(files).forEach(([path, text]) => write(path, text));
-  const args = ["ui", "--listen", "127.0.0.1:0", "--store", store, folder];
+  const listen = after === undefined ? "127.0.0.1:0" : new URL(after.origin).host;
+  const given = token === undefined ? [] : ["--token", token];
+  const args = ["ui", "--listen", listen, ...given, "--store", store, folder];
   const listens = await listening(args, /(https?:\/\/\S+#token=[0-9a-zA-Z]+)\s/, place);
   const { address } = listens;
   return {
@@ -52,6 +64,11 @@ export async function startUi(files: Record<string, string> = {}): Promise<Ui> {
     folder,
     store,
     pid: listens.child.pid ?? 0,
+    kill: async () => {
+      const over = new Promise((resolve) => listens.child.once("exit", resolve));
+      listens.child.kill("SIGKILL");
+      await over;
+    },
     write,
     read: (path) => readFileSync(join(folder, path), "utf8"),
     end: async () => {

@@ -188,8 +188,12 @@ export interface LiveRun {
   exit_code: number | null;
   /** Identity of the saved run. */
   run: string | null;
-  from: "ui" | "terminal";
+  /** Of another server of the page, also of the one before a restart: "page". */
+  from: "ui" | "terminal" | "page";
 }
+
+/** True of a search or a sweep, which make many runs. */
+export const isSearching = ({ command }: LiveRun) => command === "find" || command === "sweep";
 
 /** Progress of a run, beside its figures. */
 export interface LiveStat {
@@ -235,6 +239,8 @@ export interface RunRow {
   rate_per_s: number | null;
   p50_s: number | null;
   p99_s: number | null;
+  /** Percentiles that are only lower bounds: `50`, `99`. */
+  at_least?: string[];
   error_share: number | null;
   duration_s: number | null;
   sparkline: number[] | null;

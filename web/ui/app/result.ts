@@ -78,11 +78,11 @@ export interface ThresholdOutcome {
   passed: boolean;
   observed: { value: number; unit: string; at_least: boolean; text: string } | null;
   reason: string | null;
-  /** Of a percentile that lies among requests that were not answered well: their shares, in words. */
-  unreached?: string;
+  /** The reason why there is no figure: too few requests were answered well, or shares of those that were not. */
+  unreached?: string | null;
   /** The series that decided, of a query that a Prometheus server answered. */
   series?: { labels: Record<string, string>; value: string; count: number };
-  windows: { judged: number; failed: number; first_failed_at_s: number | null } | null;
+  windows: { judged: number; failed: number; open?: number; first_failed_at_s: number | null } | null;
   ended_run: boolean;
   proven: boolean;
 }

@@ -135,7 +135,8 @@ export function Shell() {
         {!connected.value && isOpen && (
           <p class="notice" role="status">
             The program does not answer at the moment; the page tries again. If it has ended, start{" "}
-            <code>plimsoll ui</code> again, and open the address that it prints: it is another one.
+            <code>plimsoll ui</code> again, and open the address that it prints: without <code>--token</code> it is
+            another one.
           </p>
         )}
         {isOpen ? <Part route={now} key={place} /> : <NoSession />}
@@ -172,6 +173,7 @@ function Chips({ runs }: { runs: LiveRun[] }) {
             <Badge kind="live">{run.state}</Badge>
             {run.name ?? run.command}
             {run.from === "terminal" && <small> from a terminal</small>}
+            {run.from === "page" && <small> from another start</small>}
           </a>
         </li>
       ))}
@@ -203,7 +205,10 @@ function NoSession() {
         token, which lets a browser in; it looks like this:
       </p>
       <pre>http://127.0.0.1:7450/#token=…</pre>
-      <p class="hint">The token is another one each time the program is started.</p>
+      <p class="hint">
+        The token is another one each time the program is started, unless <code>--token</code> gives it. Text that
+        was not saved is there again afterwards.
+      </p>
     </section>
   );
 }

@@ -11,7 +11,7 @@ import {
 } from "./api.ts";
 import { listen } from "./events.ts";
 import { notifyError } from "./notify.tsx";
-import { go, link, tokenOf } from "./router.ts";
+import { go, link, route, tokenOf } from "./router.ts";
 
 export type Session = "unknown" | "open" | "none" | "unreachable";
 
@@ -37,7 +37,10 @@ export async function openSession(): Promise<void> {
   try {
     if (token !== null) {
       // The token must not stay in the history or in the address bar.
-      go(link("runs"), { replace: true });
+      // In a page that was open, back to its place.
+      const { name, of, query } = route.peek();
+      const here = name === "unknown" ? link("runs") : link(name, of, Object.fromEntries(query));
+      go(here, { replace: true });
       await exchange(token);
     }
     about.value = await fetchAbout();

@@ -24,6 +24,9 @@ export interface Metric {
   b: (number | null)[];
   a_median: number | null;
   b_median: number | null;
+  /** True where the median is only a lower bound; missing in results of before. */
+  a_at_least?: boolean;
+  b_at_least?: boolean;
   change: Change | null;
   verdict: Word | null;
   reason: string | null;
@@ -53,12 +56,20 @@ export const WORDS: Record<Word, { kind: BadgeKind; sign: string }> = {
   undecided: { kind: "doubtful", sign: "?" },
 };
 
+/** Numbers of runs of both groups to draw, of which there is room for so many: as many of each, and where one
+ * has fewer, more of the other. */
+export function shares(a: number, b: number, room: number): { a: number; b: number } {
+  const half = Math.floor(room / 2);
+  const ofA = Math.min(a, Math.max(half, room - b));
+  return { a: ofA, b: Math.min(b, room - ofA, Math.max(half, room - a)) };
+}
+
 /** The name without the usual kind of time. */
 export function shortName({ metric }: Metric): string {
   return metric.replace(/^(response_time|service_time)\./, "");
 }
 
-export function valueText({ unit }: Metric, value: number | null): string {
+export function valueText({ unit }: Metric, value: number | null, atLeast = false): string {
   if (value === null) return "-";
   const write: Record<string, (value: number) => string> = {
     ns: nanos,
@@ -66,7 +77,7 @@ export function valueText({ unit }: Metric, value: number | null): string {
     share,
     us: (value) => nanos(value * 1e3),
   };
-  return write[unit]?.(value) ?? String(value);
+  return `${atLeast ? "≥ " : ""}${write[unit]?.(value) ?? String(value)}`;
 }
 
 /** One end of a change, with its sign. */

@@ -10,6 +10,7 @@ import * as api from "../app/api.ts";
 import { Badge, Button, ErrorBox, Loading, OutcomeBadge, PageHead, Table } from "../app/controls.tsx";
 import type { Result } from "../app/result.ts";
 import { go, link, type Route } from "../app/router.ts";
+import { inForm } from "../editor/argument-words.tsx";
 import { dataOfReport, runDataOf } from "../runs/chart-data.ts";
 import { mainSummary, Part } from "../runs/parts.tsx";
 import { badShare, figureOf, paceOf, rateText, shareText, titleOf, whenText } from "../runs/words.ts";
@@ -23,6 +24,7 @@ import {
   question,
   reasonsOf,
   scaleOf,
+  shares,
   shortName,
   valueText,
   type Word,
@@ -74,7 +76,7 @@ export function ComparePage({ route }: { route: Route }) {
       {lacks && <p class="empty">Each group needs a run: choose two or more in the list of runs.</p>}
       {!lacks && refusal !== null && (
         <>
-          <ErrorBox error={refusal} />
+          <ErrorBox error={inForm(refusal)} />
           <p class="hint">The figures are below.</p>
         </>
       )}
@@ -246,11 +248,17 @@ function Figures({ comparison }: { comparison: Comparison }) {
       rows={metrics}
       rowKey={({ metric }) => metric}
       columns={[
-        { key: "name", title: "figure", cell: shortName, heads: true },
+        {
+          key: "name",
+          title: "figure",
+          // Below are rates in iterations, where these are asked for.
+          cell: (metric) => (metric.metric === "rate" ? "rate (requests)" : shortName(metric)),
+          heads: true,
+        },
         // The word early, so that it is in sight on a narrow screen.
         { key: "word", title: "judgement", cell: ({ verdict }) => <WordBadge word={verdict} />, text: true },
-        { key: "a", title: "A", cell: (metric) => valueText(metric, metric.a_median) },
-        { key: "b", title: "B", cell: (metric) => valueText(metric, metric.b_median) },
+        { key: "a", title: "A", cell: (metric) => valueText(metric, metric.a_median, metric.a_at_least) },
+        { key: "b", title: "B", cell: (metric) => valueText(metric, metric.b_median, metric.b_at_least) },
         {
           key: "change",
           title: "change",
@@ -330,7 +338,16 @@ function ChangeDrawn({ metric, scale, effect }: { metric: Metric; scale: number;
 
 /** The runs over each other. */
 function Beside({ members }: { members: Member[] }) {
-  const seen = useMemo(() => members.slice(0, MOST_DRAWN), [members]);
+  const [a, b] = useMemo(
+    () => (["A", "B"] as const).map((letter) => members.filter(({ group }) => group === letter)),
+    [members],
+  ) as [Member[], Member[]];
+  const seen = useMemo(() => {
+    const drawn = shares(a.length, b.length, MOST_DRAWN);
+    return [...a.slice(0, drawn.a), ...b.slice(0, drawn.b)];
+  }, [a, b]);
+  const units = new Set(members.map(({ result }) => paceOf(result).unit));
+  const ofA = seen.filter(({ group }) => group === "A").length;
   const runs = useReports(seen);
   return (
     <>
@@ -345,7 +362,7 @@ function Beside({ members }: { members: Member[] }) {
         </div>
         {members.length > seen.length && (
           <p class="hint">
-            Of {members.length} runs the first {seen.length} are drawn; all of them are judged.
+            Of {members.length} runs {ofA} of A and {seen.length - ofA} of B are drawn; all of them are judged.
           </p>
         )}
       </Part>
@@ -373,7 +390,14 @@ function Beside({ members }: { members: Member[] }) {
               cell: ({ result }) => <OutcomeBadge outcome={result.verdict.outcome} />,
               text: true,
             },
-            { key: "rate", title: "rate", cell: ({ result }) => rateText(paceOf(result).achieved) },
+            {
+              key: "rate",
+              title: units.size === 1 ? `rate (${[...units][0]})` : "rate",
+              cell: ({ result }) => {
+                const { achieved, unit } = paceOf(result);
+                return units.size === 1 || achieved === null ? rateText(achieved) : `${rateText(achieved)} ${unit}`;
+              },
+            },
             { key: "asked", title: "asked for", cell: ({ result }) => rateText(paceOf(result).asked) },
             ...["50", "99", "max"].map((p) => ({
               key: p,

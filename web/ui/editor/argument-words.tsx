@@ -128,36 +128,79 @@ export interface FieldError {
   said: ComponentChildren;
 }
 
+/** The parts of a field that a refusal may name. */
+export type Named = Pick<FormArgument, "id" | "flag">;
+
+/** Words about an address, of which a form has one field. */
+const OF_ADDRESS = /\b(URLs?|scheme|port|host|server|address)\b/;
+const ADDRESSES = ["urls", "url", "server"];
+/** Advice for a terminal. */
+const OF_TERMINAL = /command line|plimsoll |`-|--force/;
+
+/** The parts of a piece of advice that are none for a terminal; null if there is none. */
+export function adviceOf(hint: string | null): string | null {
+  const parts = (hint ?? "").split("; ").filter((part) => part !== "" && !OF_TERMINAL.test(part));
+  return parts.length === 0 ? null : parts.join("; ");
+}
+
+/** A text of the command line for a form: the command is the load, and flags are fields, by their labels. */
+export function textInForm(text: string, labels: Readonly<Record<string, string>> = {}): string {
+  const flag = (word: string) => `“${labels[word] ?? word.slice(2).replaceAll("-", " ")}”`;
+  const named = text.replace(/`plimsoll \w+`/g, "this load").replace(/`(--[a-z][\w-]*)`/g, "$1");
+  return named.replace(/--[a-z][\w-]*\w/g, flag);
+}
+
+/** A refusal in the words of a form. */
+export function inForm(error: ApiError, labels: Readonly<Record<string, string>> = {}): ApiError {
+  const advice = adviceOf(error.hint);
+  return new ApiError(error.status, {
+    ...error.body,
+    error: textInForm(error.message, labels),
+    hint: advice === null ? null : textInForm(advice, labels),
+  });
+}
+
 /** The field that a refusal is about; null if it is about none, or about several. */
 export function fieldError(
   { message, hint }: ApiError,
-  all: readonly FormArgument[],
+  all: readonly Named[],
   values: Readonly<Record<string, string | string[] | true>>,
+  labels: Readonly<Record<string, string>> = {},
 ): FieldError | null {
   // As it is written by the reader of flags.
   const unread = /^invalid value '(.*)' for '(--[a-z][\w.-]*\w)[^']*': (.*)$/s.exec(message);
   if (unread !== null) {
     const [, value = "", flag = "", why = ""] = unread;
-    return fieldError(new ApiError(422, { error: `${flag}: \`${value}\` is not taken: ${why}` }), all, values);
+    const error = `${flag}: \`${value}\` is not taken: ${why}`;
+    return fieldError(new ApiError(422, { error }), all, values, labels);
   }
   const flag = /^(--[a-z][\w.-]*\w)(: )?/.exec(message);
-  const typed = /`([^`]+)`/.exec(message)?.[1];
-  const isTyped = ({ id }: FormArgument) => {
-    const value = values[id];
-    return typed !== undefined && (Array.isArray(value) ? value : [value]).some((one) => one === typed);
-  };
-  const argument = flag === null ? all.find(isTyped) : all.find((argument) => argument.flag === flag[1]);
+  const argument = flag === null ? argumentOf(message, all, values) : all.find((one) => one.flag === flag[1]);
   if (argument === undefined) return null;
   const rest = flag?.[2] === undefined ? message : message.slice(flag[0].length);
-  // Advice for a terminal is none here.
-  const advice = hint === null || /command line|plimsoll |`-/.test(hint) ? null : hint;
+  const advice = adviceOf(hint);
   return {
     id: argument.id,
-    said: (
-      <>
-        {inWords(rest)}
-        {advice !== null && <>: {inWords(advice)}</>}
-      </>
-    ),
+    said: inWords([rest, advice].filter((part) => part !== null).map((part) => textInForm(part, labels)).join(": ")),
   };
+}
+
+/** The field whose value a message quotes, or a part of it alone; else the address, if the message is about one. */
+function argumentOf(
+  message: string,
+  all: readonly Named[],
+  values: Readonly<Record<string, string | string[] | true>>,
+): Named | undefined {
+  const typed = /`([^`]+)`/.exec(message)?.[1];
+  const having = (is: (value: string) => boolean) =>
+    all.filter(({ id }) => {
+      const value = values[id];
+      return (Array.isArray(value) ? value : [value]).some((one) => typeof one === "string" && is(one));
+    });
+  const [exact] = typed === undefined ? [] : having((value) => value === typed);
+  if (exact !== undefined) return exact;
+  const address = all.find(({ id }) => ADDRESSES.includes(id));
+  if (address !== undefined && OF_ADDRESS.test(message)) return address;
+  const parts = typed === undefined ? [] : having((value) => value.includes(typed));
+  return parts.length === 1 ? parts[0] : undefined;
 }

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Button, ErrorBox, Field } from "../app/controls.tsx";
+import { useKept } from "../app/kept.ts";
 import { notify } from "../app/notify.tsx";
 import {
   argumentsOf,
@@ -16,15 +17,23 @@ import {
   type FieldError,
   fieldError,
   hintOf,
+  inForm,
   labelOf,
   moreOf,
 } from "./argument-words.tsx";
 import { openAsNew } from "./drafts.ts";
 
+/** Addresses as they may be written, by the command. */
+const ADDRESSES: Record<string, string> = {
+  ws: "ws://127.0.0.1:9000/chat",
+  grpc: "http://127.0.0.1:50051/package.Service/Method",
+};
+const ADDRESS = "http://127.0.0.1:8080/";
+
 /** A form for a command, that makes a plan of its values. */
 export function CommandForm(props: { command: api.FormCommand; title: string; settings: readonly string[] }) {
   const { command, title, settings } = props;
-  const values = useSignal<Values>({});
+  const values = useKept<Values>(`command ${command.name}`, {});
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
   const wrong = useSignal<FieldError | null>(null);
@@ -33,8 +42,8 @@ export function CommandForm(props: { command: api.FormCommand; title: string; se
   const make = async () => {
     failed.value = null;
     wrong.value = null;
-    if (command.name === "run" && filled(values.peek())["urls"] === undefined) {
-      wrong.value = { id: "urls", said: "an address is needed, such as http://127.0.0.1:8080/" };
+    if (known.some(({ id }) => id === "urls") && filled(values.peek())["urls"] === undefined) {
+      wrong.value = { id: "urls", said: `an address is needed, such as ${ADDRESSES[command.name] ?? ADDRESS}` };
       return;
     }
     busy.value = true;
@@ -45,14 +54,16 @@ export function CommandForm(props: { command: api.FormCommand; title: string; se
     } catch (error) {
       const refusal = api.errorOf(error);
       wrong.value = fieldError(refusal, known, values.peek());
-      failed.value = wrong.value === null ? refusal : null;
+      failed.value = wrong.value === null ? inForm(refusal) : null;
     } finally {
       busy.value = false;
     }
   };
   useEffect(() => {
     if (wrong.value !== null) form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
-  }, [wrong.value]);
+    // The form may be longer than the window.
+    else if (failed.value !== null) form.current?.querySelector(".error-box")?.scrollIntoView({ block: "center" });
+  }, [wrong.value, failed.value]);
   const set = (id: string, value: string | string[] | true | undefined) => {
     const { [id]: _, ...others } = values.peek();
     values.value = value === undefined ? others : { ...others, [id]: value };

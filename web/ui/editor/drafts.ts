@@ -6,6 +6,8 @@ export interface Draft {
   text: string;
   /** The mark of the file that it was made of; null: there is none yet. */
   etag: string | null;
+  /** Of a new file the text that it began with, where that is another one. */
+  begun?: string;
 }
 
 const drafts = new Map<string, Draft>();

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Button, ErrorBox, Field, Loading, SelectField } from "../app/controls.tsx";
+import { useKept } from "../app/kept.ts";
 import { notifyError } from "../app/notify.tsx";
 import { openAsNew, planNameFor } from "./drafts.ts";
 
@@ -22,8 +23,8 @@ const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
 
 /** Plans from files of other tools. */
 export function ImportPage() {
-  const kind = useSignal<api.ImportKind | "auto">("auto");
-  const pasted = useSignal("");
+  const kind = useKept<api.ImportKind | "auto">("import kind", "auto");
+  const pasted = useKept("import pasted", "");
   const over = useSignal(false);
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Button, ErrorBox, Field, SelectField, TextField } from "../app/controls.tsx";
+import { useKept } from "../app/kept.ts";
 import { about } from "../app/state.ts";
 import { isPlanName, openAsNew } from "./drafts.ts";
 import {
@@ -47,11 +48,12 @@ function LinesField(props: {
 
 /** A form whose fields are checked when it is sent, and that opens what it makes in the editor. */
 function useForm<T extends object>(
+  kind: string,
   usual: T,
   problemsOf: (form: T) => Partial<Record<keyof T, string>>,
   make: (form: T) => { name: string; text: string },
 ) {
-  const form = useSignal<T>(usual);
+  const form = useKept<T>(`made ${kind}`, usual);
   const wasTried = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
   const problems = wasTried.value ? problemsOf(form.value) : {};
@@ -84,6 +86,7 @@ function useForm<T extends object>(
 /** A form for a scenario: requests one after the other. */
 export function ScenarioForm({ title }: { title: string }) {
   const { form, problems, failed, set, send, field } = useForm<Scenario>(
+    "scenario",
     { ...USUAL_SCENARIO, server: about.peek()?.sink ?? USUAL_SCENARIO.server },
     scenarioProblems,
     (form) => ({ name: "scenario.yaml", text: scenarioPlan(form) }),
@@ -131,6 +134,7 @@ export function ScenarioForm({ title }: { title: string }) {
 /** A form for a cluster: its nodes, its load, the faults, and what has to hold. */
 export function ClusterForm({ title }: { title: string }) {
   const { form, problems, failed, set, send, field } = useForm<Cluster>(
+    "cluster",
     USUAL_CLUSTER,
     clusterProblems,
     (form) => ({ name: `${form.name.trim()}.yaml`, text: clusterSpec(form) }),

@@ -3,6 +3,7 @@ import type { EditorView } from "@codemirror/view";
 import { computed, signal } from "@preact/signals";
 import * as api from "../app/api.ts";
 import { notifyError } from "../app/notify.tsx";
+import type { Draft } from "./drafts.ts";
 import { changesFor, type Edit, EditError, pathAfter } from "./edit.ts";
 import { Latest } from "./latest.ts";
 import { namesIn } from "./names.ts";
@@ -47,6 +48,14 @@ export class PlanModel {
   );
   readonly outline = computed(() => outlineOf(this.tree.value, this.kind.value));
   readonly isChanged = computed(() => this.text.value !== this.saved.value);
+  /** The text that a file which does not exist yet began with. */
+  private begun: string | null = null;
+  /** True if leaving loses something: a text that was made for a new file, and not touched, is made again. */
+  readonly isAtRisk = computed(
+    () => this.isChanged.value && !(this.saved.value === null && this.text.value === this.begun),
+  );
+  /** True if something else has changed the file, and the text here is another one. */
+  readonly isBehind = signal(false);
   /** The path of the value at the cursor. */
   readonly cursorPath = computed(() => pathAt(this.tree.value, this.cursor.value).path);
 
@@ -90,6 +99,8 @@ export class PlanModel {
   load(text: string, etag: string | null): void {
     this.hasReturns = text.includes("\r\n");
     const plain = text.replaceAll("\r\n", "\n");
+    this.begun = etag === null ? plain : null;
+    this.isBehind.value = false;
     this.saved.value = etag === null ? null : plain;
     this.etag.value = etag;
     this.read.value = plain;
@@ -120,6 +131,11 @@ export class PlanModel {
     else this.explains.end();
   }
 
+  /** The text as it is kept until it is saved. */
+  draft(): Draft {
+    return { text: this.text.peek(), etag: this.etag.peek(), ...(this.begun !== null && { begun: this.begun }) };
+  }
+
   /** The text as the file has it. */
   forFile(): string {
     const text = this.text.peek();
@@ -132,6 +148,27 @@ export class PlanModel {
     const answer = await api.saveFile(this.path, this.forFile(), etag);
     this.etag.value = answer.etag;
     this.saved.value = text;
+    this.isBehind.value = false;
+  }
+
+  /**
+   * Looks whether the file is still the one that was opened: without changes here its new text is taken. True if it
+   * was.
+   */
+  async follow(): Promise<boolean> {
+    if (this.etag.peek() === null) return false;
+    const { text, etag } = await api.file(this.path);
+    const known = this.etag.peek();
+    if (known === null || known === etag) {
+      this.isBehind.value = false;
+      return false;
+    }
+    if (this.isChanged.peek()) {
+      this.isBehind.value = true;
+      return false;
+    }
+    this.load(text, etag);
+    return true;
   }
 
   /** Carries out an edit of a form as one change of the text, which one "undo" takes back. */

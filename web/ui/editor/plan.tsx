@@ -29,7 +29,7 @@ export function PlanPage({ route }: { route: Route }) {
   const open = async () => {
     state.value = "loading";
     try {
-      await load(model);
+      if (await load(model)) notify(`The text of ${path} that was not saved is here again.`);
       if (model.isPlan) schema.value = await schemaOf(model.kind.peek());
       state.value = "open";
     } catch (error) {
@@ -48,6 +48,32 @@ export function PlanPage({ route }: { route: Route }) {
     schemaOf(kind).then((found) => (schema.value = found), notifyError);
     model.changed(model.text.peek());
   }, [model, kind]);
+
+  // A session or a page that ends takes nothing with it.
+  const text = model.text.value;
+  useEffect(() => {
+    if (state.peek() !== "open" || text !== model.text.peek()) return;
+    if (model.isChanged.peek()) keepDraft(path, model.draft());
+    else dropDraft(path);
+  }, [text, model.saved.value]);
+
+  // Another page or an editor may have written the file meanwhile.
+  useEffect(() => {
+    const look = async () => {
+      if (document.visibilityState === "hidden" || state.peek() !== "open" || saving.peek()) return;
+      try {
+        if (await model.follow()) notify(`${path} was changed elsewhere: this is its text now.`);
+      } catch {
+        // Without an answer the text here stays, and saving says what is wrong.
+      }
+    };
+    addEventListener("focus", look);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      removeEventListener("focus", look);
+      document.removeEventListener("visibilitychange", look);
+    };
+  }, [model]);
 
   const save = async (etag?: string | null) => {
     if (saving.peek()) return;
@@ -73,7 +99,7 @@ export function PlanPage({ route }: { route: Route }) {
       void save();
     };
     const onUnload = (event: BeforeUnloadEvent) => {
-      if (model.isChanged.peek() && state.peek() === "open") event.preventDefault();
+      if (model.isAtRisk.peek() && state.peek() === "open") event.preventDefault();
     };
     let isLeaving = false;
     addEventListener("keydown", onKeyDown);
@@ -89,12 +115,11 @@ export function PlanPage({ route }: { route: Route }) {
       return isSure;
     };
     guardLeaving(() => {
-      const isLost = model.isChanged.peek() && state.peek() === "open" && !isLeaving;
+      const isLost = model.isAtRisk.peek() && state.peek() === "open" && !isLeaving;
       return isLost ? askToLeave() : true;
     });
     leaves.current = () => {
       // The text is there again after a return from the run.
-      if (model.isChanged.peek()) keepDraft(path, { text: model.text.peek(), etag: model.etag.peek() });
       isLeaving = true;
     };
     return () => {
@@ -169,18 +194,21 @@ export function PlanPage({ route }: { route: Route }) {
   );
 }
 
-/** Reads the file, or the draft that was left of it. */
-async function load(model: PlanModel): Promise<void> {
+/** Reads the file, or the draft that was left of it. True if there was one of a file. */
+async function load(model: PlanModel): Promise<boolean> {
   const draft = draftOf(model.path);
   if (draft !== null && draft.etag === null) {
-    model.load(draft.text, null);
-    return;
+    model.load(draft.begun ?? draft.text, null);
+    if (draft.text !== (draft.begun ?? draft.text)) model.changed(draft.text);
+    return false;
   }
   const { text, etag } = await api.file(model.path);
   model.load(text, etag);
-  if (draft === null) return;
+  if (draft === null || draft.text === model.text.peek()) return false;
   model.changed(draft.text);
   model.etag.value = draft.etag;
+  model.isBehind.value = draft.etag !== etag;
+  return true;
 }
 
 function PlanBar({ model, save, saving }: { model: PlanModel; save: () => void; saving: boolean }) {
@@ -199,6 +227,13 @@ function PlanBar({ model, save, saving }: { model: PlanModel; save: () => void; 
         ) : (
           <Badge kind="plain">saved</Badge>
         )}{" "}
+        {model.isBehind.value && (
+          <>
+            <Badge kind="doubtful" title="Saving asks which text is to stay">
+              the file was changed elsewhere
+            </Badge>{" "}
+          </>
+        )}
         {model.isPlan &&
           (model.unchecked.value !== null ? (
             <Badge kind="doubtful">not checked</Badge>

@@ -4,7 +4,8 @@ import { Button, ErrorBox, SelectField, TextField } from "../app/controls.tsx";
 import { go, link } from "../app/router.ts";
 import { fleetOf, type Machines, thisMachine } from "../fleet/broker.ts";
 import { MachineFields } from "../fleet/machines.tsx";
-import { CLUSTER_OVERRIDES, flagsOf, OVERRIDES } from "./flags.ts";
+import { useKept } from "../app/kept.ts";
+import { CLUSTER_OVERRIDES, flagsOf, OVERRIDES, words } from "./flags.ts";
 import type { PlanModel } from "./model.ts";
 import { keysIn } from "./tree.ts";
 
@@ -13,9 +14,9 @@ const ONE_RUN = "";
 
 /** Starts a run of the plan as it is in the editor, with flags over its settings. */
 export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }) {
-  const values = useSignal<Record<string, string>>({});
-  const more = useSignal("");
-  const name = useSignal("");
+  const values = useKept<Record<string, string>>(`run ${model.path} values`, {});
+  const more = useKept(`run ${model.path} more`, "");
+  const name = useKept(`run ${model.path} name`, "");
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
   const suite = useSignal(ONE_RUN);
@@ -27,9 +28,10 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
     busy.value = true;
     failed.value = null;
     try {
+      // The text that is seen is run, also if the file has another one by now.
       const { id } = await api.start({
         path: model.path,
-        text: model.isChanged.peek() ? model.forFile() : null,
+        text: model.forFile(),
         command: isCluster ? "cluster" : "run",
         flags: [
           ...(suites.includes(suite.peek()) ? [`--suite=${suite.peek()}`] : []),
@@ -46,6 +48,11 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
       busy.value = false;
     }
   };
+  // What was typed there is named as it was typed; other fields have flags of their own.
+  const flag = failed.value === null ? undefined : /^`([^`]+)`|`(-[^`]*)`|^(--[a-z-]+)/.exec(failed.value.message);
+  const named = flag?.slice(1).find((part) => part !== undefined);
+  const isTyped = named !== undefined && words(more.value).some((word) => word.split("=", 1)[0] === named);
+  const wrong = isTyped ? [failed.value?.message, failed.value?.hint].filter(Boolean).join(": ") : undefined;
   return (
     <form
       class="plan-run"
@@ -55,9 +62,7 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
       }}
     >
       <p>
-        {model.isChanged.value
-          ? "Runs the text as it is in the editor; it need not be saved."
-          : "Runs the file as it is."}{" "}
+        Runs the text as it is in the editor; it need not be saved.{" "}
         {isCluster && "The nodes are started, broken as the spec says, checked and ended. "}
         Values here override those of the plan, for this run alone.
       </p>
@@ -96,10 +101,11 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
           value={more.value}
           onInput={(value) => (more.value = value)}
           placeholder="--http2 --tag evening"
+          error={wrong}
           hint={`As on the command line of plimsoll ${isCluster ? "cluster run" : "run"}`}
         />
       </div>
-      {failed.value !== null && <ErrorBox error={failed.value} />}
+      {failed.value !== null && wrong === undefined && <ErrorBox error={failed.value} />}
       <Button kind="primary" submit busy={busy.value}>
         Start the run
       </Button>

@@ -1,11 +1,13 @@
 /** A search for the highest rate at which a server holds the conditions. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import * as api from "../app/api.ts";
-import { Button, ErrorBox, PageHead, SelectField, TextField } from "../app/controls.tsx";
+import { Button, ErrorBox, Field, PageHead, SelectField, TextField } from "../app/controls.tsx";
+import { useKept } from "../app/kept.ts";
 import { go, link, type Route } from "../app/router.ts";
 import { about } from "../app/state.ts";
-import { findFlags, isPlan, type Search, SWEEPS } from "./plan.ts";
+import { type FieldError, fieldError, inForm } from "../editor/argument-words.tsx";
+import { fieldsOf, findFlags, isPlan, LABELS, type Search, searchName, SWEEPS } from "./plan.ts";
 
 /** Stands for an address rather than a plan among the choices. */
 const ADDRESS = "";
@@ -32,8 +34,8 @@ export function FindPage({ route }: { route: Route }) {
 /** The form of a search, which starts it. `plan` is chosen at first. */
 export function SearchForm({ plan }: { plan: string | null }) {
   const [plans, setPlans] = useState<string[]>([]);
-  const [search, setSearch] = useState<Search>({
-    plan: plan ?? ADDRESS,
+  const kept = useKept<Search>("search", {
+    plan: ADDRESS,
     url: about.value?.sink ?? "",
     objectives: "p99<10ms\nerror_rate<1%",
     from: "",
@@ -44,23 +46,34 @@ export function SearchForm({ plan }: { plan: string | null }) {
     sweep: "",
     levels: "1,2,4,8,16,32",
   });
+  // A link that names a plan means that one.
+  useMemo(() => {
+    if (plan !== null) kept.value = { ...kept.peek(), plan };
+  }, [plan]);
+  const search = kept.value;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<api.ApiError | null>(null);
-  const [lack, setLack] = useState<string | null>(null);
+  const [wrong, setWrong] = useState<FieldError | null>(null);
+  const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
     api.files().then(
       ({ files }) => setPlans(files.map(({ path }) => path).filter(isPlan)),
       (thrown: unknown) => setError(api.errorOf(thrown)),
     );
   }, []);
-  const set = (part: Partial<Search>) => setSearch((before) => ({ ...before, ...part }));
+  useEffect(() => {
+    if (wrong !== null) form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+    else if (error !== null) document.querySelector(".error-box")?.scrollIntoView({ block: "center" });
+  }, [wrong, error]);
+  const set = (part: Partial<Search>) => void (kept.value = { ...kept.peek(), ...part });
+  const wrongAt = (id: keyof Search) => (wrong?.id === id ? wrong.said : undefined);
   const byAddress = search.plan === ADDRESS;
 
   const begin = async () => {
     setError(null);
-    setLack(null);
+    setWrong(null);
     if (byAddress && !/^https?:\/\/./.test(search.url.trim())) {
-      setLack("write an address, such as http://127.0.0.1:8080/");
+      setWrong({ id: "url", said: "write an address, such as http://127.0.0.1:8080/" });
       return;
     }
     setBusy(true);
@@ -70,11 +83,15 @@ export function SearchForm({ plan }: { plan: string | null }) {
         text: byAddress ? (await api.planOf("run", { urls: [search.url.trim()] })).text : null,
         command: "find",
         flags: findFlags(search),
-        name: byAddress ? search.url.trim() : search.plan,
+        name: searchName(byAddress ? search.url.trim() : search.plan),
       });
       go(link("live", id));
     } catch (thrown) {
-      setError(api.errorOf(thrown));
+      const refusal = api.errorOf(thrown);
+      const shown = fieldsOf(search);
+      const found = refusal.problems.length > 1 ? null : fieldError(refusal, shown, { ...search }, LABELS);
+      setWrong(found);
+      setError(found === null ? inForm(refusal, LABELS) : null);
     } finally {
       setBusy(false);
     }
@@ -83,6 +100,7 @@ export function SearchForm({ plan }: { plan: string | null }) {
   return (
     <>
         <form
+          ref={form}
           class="form"
           onSubmit={(event) => {
             event.preventDefault();
@@ -104,26 +122,30 @@ export function SearchForm({ plan }: { plan: string | null }) {
               label="Address"
               value={search.url}
               onInput={(url) => set({ url })}
-              error={lack}
+              error={wrongAt("url")}
               placeholder="http://127.0.0.1:8080/"
               type="url"
             />
           )}
-          <div class="field whole">
-            <label for="objectives">Objectives</label>
-            <textarea
-              id="objectives"
-              rows={3}
-              value={search.objectives}
-              onInput={(event) => set({ objectives: event.currentTarget.value })}
-              aria-describedby="objectives-hint"
-              spellcheck={false}
-            />
-            <p id="objectives-hint" class="hint">
-              One a line: limits of percentiles, of the error rate and of the timeout rate. Without any, the
-              thresholds of the plan.
-            </p>
-          </div>
+          <Field
+            label="Objectives"
+            class="whole"
+            error={wrongAt("objectives")}
+            hint={
+              "One a line: limits of percentiles, of the error rate and of the timeout rate. Without any, the " +
+              "thresholds of the plan. Without one about errors, error_rate<1% is added."
+            }
+          >
+            {(control) => (
+              <textarea
+                {...control}
+                rows={3}
+                value={search.objectives}
+                onInput={(event) => set({ objectives: event.currentTarget.value })}
+                spellcheck={false}
+              />
+            )}
+          </Field>
           <SelectField
             label="What is tried"
             value={search.sweep}
@@ -136,6 +158,7 @@ export function SearchForm({ plan }: { plan: string | null }) {
           {search.sweep !== "" && (
             <TextField
               label="Levels"
+              error={wrongAt("levels")}
               value={search.levels}
               onInput={(levels) => set({ levels })}
               placeholder="1,2,4,8,16,32"
@@ -146,12 +169,14 @@ export function SearchForm({ plan }: { plan: string | null }) {
             <>
               <TextField
                 label="First rate"
+                error={wrongAt("from")}
                 value={search.from}
                 onInput={(from) => set({ from })}
                 placeholder="100/s"
               />
               <TextField
                 label="Highest rate"
+                error={wrongAt("to")}
                 value={search.to}
                 onInput={(to) => set({ to })}
                 placeholder="none"
@@ -161,6 +186,7 @@ export function SearchForm({ plan }: { plan: string | null }) {
           )}
           <TextField
             label="Shortest trial"
+            error={wrongAt("duration")}
             value={search.duration}
             onInput={(duration) => set({ duration })}
             placeholder="2s"
@@ -169,12 +195,14 @@ export function SearchForm({ plan }: { plan: string | null }) {
             <>
               <TextField
                 label="Longest search"
+                error={wrongAt("maxTime")}
                 value={search.maxTime}
                 onInput={(maxTime) => set({ maxTime })}
                 placeholder="2m"
               />
               <TextField
                 label="Precision"
+                error={wrongAt("precision")}
                 value={search.precision}
                 onInput={(precision) => set({ precision })}
                 placeholder="5%"

@@ -45,3 +45,36 @@ export function findFlags(search: Search): string[] {
     ...flag("--max-time", search.maxTime),
   ];
 }
+
+/** The fields that the form of a search has, with their flags: those of a sweep are others. */
+export function fieldsOf({ plan, sweep }: Pick<Search, "plan" | "sweep">): {
+  id: keyof Search;
+  flag: string | null;
+}[] {
+  const ofSearch = [
+    { id: "from", flag: "--from" },
+    { id: "to", flag: "--to" },
+    { id: "precision", flag: "--precision" },
+    { id: "maxTime", flag: "--max-time" },
+  ] as const;
+  return [
+    ...(plan === "" ? [{ id: "url", flag: null } as const] : []),
+    { id: "objectives", flag: "--slo" },
+    { id: "duration", flag: "--duration" },
+    ...(sweep === "" ? ofSearch : [{ id: "levels", flag: "--sweep" } as const]),
+  ];
+}
+
+/** The labels of the fields, by their flags. */
+export const LABELS: Readonly<Record<string, string>> = {
+  "--slo": "Objectives",
+  "--sweep": "Levels",
+  "--from": "First rate",
+  "--to": "Highest rate",
+  "--duration": "Shortest trial",
+  "--precision": "Precision",
+  "--max-time": "Longest search",
+};
+
+/** The name of a search of this plan or address; null if it would be none that a saved run may have. */
+export const searchName = (of: string): string | null => (/[=,]|^latest/.test(of) || of.length > 200 ? null : of);

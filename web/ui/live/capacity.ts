@@ -6,6 +6,8 @@ export interface Circumstances {
   name?: string;
   targets: string[];
   started_at: string;
+  /** Its command line. */
+  args: string[];
   slo: string[];
   load: string;
   duration_s: number;

@@ -19,7 +19,8 @@ import { link, type Route } from "../app/router.ts";
 import { liveRuns } from "../app/state.ts";
 import { ResultParts } from "../runs/page.tsx";
 import { titleOf } from "../runs/words.ts";
-import { trialOf } from "./capacity.ts";
+import { paceUnit, requestsText } from "./pace.ts";
+import { isSweep, trialOf } from "./capacity.ts";
 import { SearchParts } from "./search.tsx";
 import { SeriesParts } from "./series.tsx";
 import { type End, type Heard, useStream } from "./stream.ts";
@@ -30,7 +31,8 @@ export function LivePage({ route }: { route: Route }) {
   const known = liveRuns.value.find((run) => run.id === id);
   const { result, end, error, entries } = heard;
   const isSeries = entries !== null || end?.suite !== undefined;
-  const isSearch = known?.command === "find" || end?.capacity != null;
+  const isSearch = (known !== undefined && api.isSearching(known)) || end?.capacity != null;
+  const isSweeping = known?.command === "sweep" || (end?.capacity != null && isSweep(end.capacity));
   const name = known?.name ?? (result === null ? (known?.command ?? "Run") : titleOf(result));
   const state =
     end !== null ? "ended" : heard.stat?.paused ? "paused" : heard.stat?.stopping ? "stopping" : "running";
@@ -62,15 +64,17 @@ export function LivePage({ route }: { route: Route }) {
             {result !== null
               ? result.model.description.join(" · ")
               : isSearch
-                ? "a search for the capacity"
+                ? isSweeping
+                  ? "a sweep over the levels of a setting"
+                  : "a search for the capacity"
                 : ""}
           </p>
         }
       />
       {end !== null ? (
         <Ended heard={heard} />
-      ) : known?.from === "terminal" || heard.stat?.read_only === true ? (
-        <Watched heard={heard} />
+      ) : (known !== undefined && known.from !== "ui") || heard.stat?.read_only === true ? (
+        <Watched id={id} heard={heard} from={known?.from ?? "terminal"} />
       ) : (
         <Steering id={id} heard={heard} state={state} isSearch={isSearch} />
       )}
@@ -96,6 +100,7 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
   const { id, heard, state, isSearch } = props;
   const { stat, result } = heard;
   const [rate, setRate] = useState("");
+  const unit = paceUnit(result);
   const [error, setError] = useState<string | null>(null);
   const [busy, setBusy] = useState<string | null>(null);
   const field = useRef<HTMLInputElement>(null);
@@ -154,10 +159,11 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
             }}
           >
             <TextField
-              label="Rate"
+              label={`Rate (${unit.name}/s)`}
               value={rate}
               onInput={setRate}
               error={error}
+              hint={requestsText(rate, unit.requests)}
               placeholder={stat?.target_per_s == null ? "5k/s" : perSecond(stat.target_per_s)}
               inputRef={field}
               class="inline"
@@ -199,14 +205,39 @@ function Silence({ heard }: { heard: Heard }) {
   );
 }
 
-/** Progress of a run that is steered in the terminal that it was started in. */
-function Watched({ heard }: { heard: Heard }) {
+/** Progress of a run that this start of the page has not made: one of a terminal is steered there, and one of
+ * another start can be stopped. */
+function Watched({ id, heard, from }: { id: string; heard: Heard; from: api.LiveRun["from"] }) {
+  const [busy, setBusy] = useState(false);
+  const [isStopping, setStopping] = useState(false);
+  const stop = async () => {
+    setBusy(true);
+    try {
+      notify((await api.stop(id)).told);
+      setStopping(true);
+    } catch (thrown) {
+      notifyError(thrown);
+    } finally {
+      setBusy(false);
+    }
+  };
   return (
     <section aria-label="Progress" class="steering-card">
       <div class="steering">
-        <Badge kind="live">running</Badge>
+        <Badge kind={isStopping ? "doubtful" : "live"}>{isStopping ? "stopping" : "running"}</Badge>
         <Progress heard={heard} isSearch={false} />
-        <span class="hint">Started in a terminal, and steered there.</span>
+        <span class="hint">
+          {from === "page"
+            ? "Started by another plimsoll ui, or before this one was started again: it can be stopped here."
+            : "Started in a terminal, and steered there."}
+        </span>
+        {from === "page" && (
+          <div class="actions">
+            <Button kind="danger" onClick={() => void stop()} busy={busy} disabled={isStopping}>
+              Stop
+            </Button>
+          </div>
+        )}
       </div>
       <Silence heard={heard} />
     </section>
@@ -244,7 +275,7 @@ function Ended({ heard }: { heard: Heard }) {
         <div class="actions">
           {end.run !== null && !isSeries && (
             <ButtonLink kind="primary" href={link("run", end.run)}>
-              Open the saved run
+              Open the saved {end.capacity == null ? "run" : isSweep(end.capacity) ? "sweep" : "search"}
             </ButtonLink>
           )}
           <ButtonLink href={link("runs")}>To the runs</ButtonLink>
@@ -256,6 +287,7 @@ function Ended({ heard }: { heard: Heard }) {
 
 function exitText({ exit_code, from }: End): string {
   if (exit_code !== null) return `exit code ${exit_code}`;
+  if (from === "page") return "its exit code is not known";
   return from === "terminal" ? "its terminal has the exit code" : "ended by a signal";
 }
 

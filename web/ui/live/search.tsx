@@ -7,6 +7,8 @@ import { type Axis, Chart, type Line } from "../../src/chart.tsx";
 import { count, nanos, perSecond, seconds, short } from "../../src/figure.ts";
 import { color } from "../../src/theme.tsx";
 import { Badge, type BadgeKind, Table } from "../app/controls.tsx";
+import { textInForm } from "../editor/argument-words.tsx";
+import { LABELS } from "../find/plan.ts";
 import { Part } from "../runs/parts.tsx";
 import { nanosText, plural, rateText } from "../runs/words.ts";
 import {
@@ -103,13 +105,13 @@ function CapacityParts({ messages, capacity }: { messages: string[]; capacity: C
         {capacity !== null && (
           <>
             <p>
-              <strong>{capacity.capacity.statement}</strong>
+              <strong>{textInForm(capacity.capacity.statement, LABELS)}</strong>
             </p>
             <ul class="notes">
               <li>objective: {capacity.search.slo.join(", ")}</li>
               <li>{capacity.search.load}</li>
               {capacity.capacity.notes.map((note) => (
-                <li>{note}</li>
+                <li>{textInForm(note, LABELS)}</li>
               ))}
             </ul>
           </>

@@ -5,6 +5,7 @@ import * as api from "../app/api.ts";
 import type { LiveStat } from "../app/api.ts";
 import { listen } from "../app/events.ts";
 import type { Result } from "../app/result.ts";
+import { go, link } from "../app/router.ts";
 import type { Capacity, Sweep } from "./capacity.ts";
 import type { Suite } from "./series.tsx";
 
@@ -17,7 +18,7 @@ export interface End {
   /** Identity of the saved run. */
   run: string | null;
   /** A terminal knows the exit code of what was started there. */
-  from?: "terminal";
+  from?: "terminal" | "page";
   /** The result of a search or of a sweep. */
   capacity?: Capacity | Sweep | null;
   /** The result of a series of runs. */
@@ -98,6 +99,16 @@ export function useStream(id: string): Heard {
         const found = runs.find((run) => run.id === id);
         if (over || found !== undefined) return;
         close();
+        // It has ended meanwhile, and is in the history.
+        const isSaved = await api.saved(id).then(
+          () => true,
+          () => false,
+        );
+        if (over) return;
+        if (isSaved) {
+          go(link("run", id), { replace: true });
+          return;
+        }
         const error = { error: "this page knows no such run", hint: "it may be in the list of saved runs" };
         setHeard((before) => ({ ...before, error: new api.ApiError(404, error) }));
       } catch {

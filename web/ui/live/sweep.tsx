@@ -8,12 +8,25 @@ import { Part } from "../runs/parts.tsx";
 import { nanosText, rateText, spaced } from "../runs/words.ts";
 import type { Sweep } from "./capacity.ts";
 
-const LEVELS: Axis = { ...COUNT, label: (value) => short(count(value)) };
+/** Part of the axis that two of its labels are apart at least. */
+const APART = 0.05;
+
+/** The axis of these ascending levels: its ticks are the levels, as far as their labels have room. */
+export function levelAxis(levels: number[]): Axis {
+  const least = (levels.at(-1) ?? 0) * APART;
+  // From the end, so that the highest is there.
+  const ticks = levels.reduceRight<number[]>(
+    (ticks, level) => (ticks[0] === undefined || ticks[0] - level >= least ? [level, ...ticks] : ticks),
+    [],
+  );
+  return { ...COUNT, splits: () => ticks, label: (value) => short(count(value)) };
+}
 const RATES = fromZero((value: number) => short(perSecond(value)));
 
 export function SweepParts({ sweep }: { sweep: Sweep }) {
   const { setting, levels, usl, usl_missing } = sweep;
   const sorted = [...levels].sort((a, b) => a.value - b.value);
+  const axis = levelAxis(sorted.map(({ value }) => value));
   const lines: Line[] = [
     {
       label: "answered",
@@ -50,7 +63,7 @@ export function SweepParts({ sweep }: { sweep: Sweep }) {
           title={`Throughput by ${setting}`}
           x={sorted.map(({ value }) => value)}
           lines={lines}
-          xAxis={LEVELS}
+          xAxis={axis}
           yAxis={RATES}
           height={280}
           at={(index) => `${count(sorted[index]?.value ?? 0)} ${setting}`}

@@ -9,6 +9,7 @@ import { go, link } from "../app/router.ts";
 import { about } from "../app/state.ts";
 import { planOfReport } from "./chart-data.ts";
 import { openAsNew } from "../editor/drafts.ts";
+import type { Circumstances } from "../live/capacity.ts";
 import { FLEET_FLAGS, fleetIn } from "../fleet/broker.ts";
 
 /** Flags for results rather than for the load, with the number of their values. */
@@ -143,5 +144,54 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
         </Button>
       )}
     </>
+  );
+}
+
+const isAddress = (text: string) => /^https?:\/\//.test(text);
+
+/** The plan, or else the address, of a search or a sweep, and the flags to repeat; null if neither is there. */
+export function searchOf(
+  { args, name }: Pick<Circumstances, "args" | "name">,
+  files: string[],
+): { path: string | null; url: string | null; flags: string[] } | null {
+  const given = args.slice(2);
+  const path = planPath(args.slice(1), files) ?? files.find((path) => path === name) ?? null;
+  const url = path !== null ? null : (given.find(isAddress) ?? (isAddress(name ?? "") ? (name ?? null) : null));
+  if (path === null && url === null) return null;
+  const argument = given.find((one) => one === url || one.replace(/^\.\//, "") === path) ?? null;
+  return { path, url, flags: loadFlags(given, argument) };
+}
+
+/** The same search or sweep once more, if its plan or its address is known. */
+export function SearchAgain({ of }: { of: Circumstances }) {
+  const [search, setSearch] = useState<ReturnType<typeof searchOf>>(null);
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    let over = false;
+    api.files().then(
+      ({ files }) => over || setSearch(searchOf(of, files.map(({ path }) => path))),
+      // Without the list there is no plan, which needs no message.
+      () => {},
+    );
+    return () => void (over = true);
+  }, [of]);
+  if (search === null) return null;
+  const again = async () => {
+    setBusy(true);
+    try {
+      const { path, url, flags } = search;
+      const text = url === null ? null : (await api.planOf("run", { urls: [url] })).text;
+      const { id } = await api.start({ path, text, command: "find", flags, name: of.name ?? null });
+      go(link("live", id));
+    } catch (error) {
+      notifyError(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Button kind="primary" busy={busy} onClick={() => void again()}>
+      Run again
+    </Button>
   );
 }

@@ -11,7 +11,7 @@ import { ask, notify, notifyError } from "../app/notify.tsx";
 import { go, link, type Route } from "../app/router.ts";
 import { liveRuns, savedVersion } from "../app/state.ts";
 import { Sparkline } from "./sparkline.tsx";
-import { plural, rateText, secondsText, shareText, whenFull, whenText } from "./words.ts";
+import { boundText, plural, rateText, secondsText, shareText, whenFull, whenText } from "./words.ts";
 
 /** Rows of a page. */
 const ROWS = 100;
@@ -168,6 +168,7 @@ function GoingOn({ runs }: { runs: LiveRun[] }) {
             <span class="hint">
               {run.command}, since {whenText(run.started_unix_s)}
               {run.from === "terminal" && ", from a terminal"}
+              {run.from === "page" && ", from another start of plimsoll ui"}
             </span>
           </li>
         ))}
@@ -248,7 +249,8 @@ function Row(props: { row: RunRow; hasTargets: boolean; hasSparklines: boolean }
     if (!next.delete(id)) next.set(id, row);
     chosen.value = next;
   };
-  const time = (seconds: number | null) => (seconds === null ? "-" : nanos(seconds * 1e9));
+  const time = (seconds: number | null, percentile: string) =>
+    boundText(seconds, row.at_least?.includes(percentile), (seconds) => nanos(seconds * 1e9));
   return (
     <tr class={isChosen ? "chosen" : ""}>
       <td class="pick">
@@ -275,14 +277,14 @@ function Row(props: { row: RunRow; hasTargets: boolean; hasSparklines: boolean }
           {row.answer !== null && ` · ${row.answer}`}
         </small>
       </th>
-      {hasTargets && <td class="text wide">{row.name === null ? "" : row.target}</td>}
+      {hasTargets && <td class="text wide">{row.name === null || row.name === row.target ? "" : row.target}</td>}
       <td class="text">
         {row.unfinished ? <Badge kind="doubtful">unfinished</Badge> : <OutcomeBadge outcome={row.outcome} />}
         {row.valid === false && row.outcome !== "no_verdict" && <small class="invalid"> invalid</small>}
       </td>
       <td class="rate">{row.answer ?? rateText(row.rate_per_s)}</td>
-      <td class="far">{time(row.p50_s)}</td>
-      <td>{time(row.p99_s)}</td>
+      <td class="far">{time(row.p50_s, "50")}</td>
+      <td>{time(row.p99_s, "99")}</td>
       <td class="far">{shareText(row.error_share)}</td>
       <td class="far">{secondsText(row.duration_s)}</td>
       {hasSparklines && <td class="far">{row.sparkline !== null && <Sparkline values={row.sparkline} />}</td>}

@@ -7,7 +7,7 @@ import { HeatMaps } from "../../src/heat.tsx";
 import { HistogramChart } from "../../src/histogram.tsx";
 import { SpectrumChart } from "../../src/spectrum.tsx";
 import * as api from "../app/api.ts";
-import { Button, ErrorBox, Loading, Menu, PageHead } from "../app/controls.tsx";
+import { Button, ErrorBox, Loading, Menu, OutcomeBadge, PageHead } from "../app/controls.tsx";
 import { useShortcuts } from "../app/keys.tsx";
 import type { Result } from "../app/result.ts";
 import { go, link, type Route } from "../app/router.ts";
@@ -32,7 +32,7 @@ import {
 } from "./parts.tsx";
 import { SlowestTable } from "./slowest.tsx";
 import { StreamsPart } from "./streams.tsx";
-import { RunAgain } from "./again.tsx";
+import { RunAgain, SearchAgain } from "./again.tsx";
 import { titleOf } from "./words.ts";
 
 const FORMATS: { format: api.ExportFormat; label: string }[] = [
@@ -135,7 +135,18 @@ export function RunPage({ route }: { route: Route }) {
 
 /** The page of a saved search or sweep, as that of one that has just ended. */
 function FoundPage({ id, found }: { id: string; found: Capacity | Sweep }) {
-  const { name, targets, load, started_at } = circumstancesOf(found);
+  const circumstances = circumstancesOf(found);
+  const { name, targets, load, started_at } = circumstances;
+  const [row, setRow] = useState<api.RunRow | null>(null);
+  useEffect(() => {
+    const stopped = new AbortController();
+    // Its outcome and its answer are those of the list.
+    api.runs(id, 1, 0, stopped.signal).then(
+      ({ runs }) => setRow(runs.find((row) => row.id === id) ?? null),
+      () => {},
+    );
+    return () => stopped.abort();
+  }, [id]);
   const what = isSweep(found) ? "sweep" : "search";
   const title = name ?? targets.join(", ");
   useEffect(() => {
@@ -154,9 +165,16 @@ function FoundPage({ id, found }: { id: string; found: Capacity | Sweep }) {
             {[...(name === undefined ? [] : targets), load].join(" · ")}
             <br />
             {started_at} · {what} {id}
+            {row !== null && (
+              <>
+                <br />
+                <OutcomeBadge outcome={row.outcome} /> {row.answer}
+              </>
+            )}
           </p>
         }
       >
+        <SearchAgain of={circumstances} />
         <Downloads id={id} formats={FORMATS.filter(({ format }) => OF_SEARCHES.includes(format))} />
         <Button kind="danger" onClick={() => void forget()}>
           Delete

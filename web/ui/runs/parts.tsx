@@ -3,9 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { count, nanos, perSecond, seconds, share } from "../../src/figure.ts";
 import { Badge, type BadgeKind, OUTCOMES, Table, type TableColumn } from "../app/controls.tsx";
-import type { Finding, Result, Step, Summary } from "../app/result.ts";
+import type { Finding, Phase, Result, Step, Summary } from "../app/result.ts";
 import {
   badShare,
+  boundText,
   bytesText,
   changeText,
   countsIterations,
@@ -14,13 +15,14 @@ import {
   figureOf,
   intervalOf,
   listed,
-  nanosText,
   paceOf,
+  plural,
   rateText,
   secondsText,
   shareText,
   spaced,
   steadyText,
+  steeredBy,
   thresholdHeading,
   thresholdSeen,
   thresholdWord,
@@ -161,7 +163,7 @@ function Tiles({ result }: { result: Result }) {
   const asked = pace.asked === null ? [] : [`of ${perSecond(pace.asked)} asked for`];
   const { achieved_per_s } = result.rate;
   const requests =
-    countsIterations(result) && achieved_per_s !== null ? [`${perSecond(achieved_per_s)} requests`] : [];
+    pace.unit === "iterations" && achieved_per_s !== null ? [`${perSecond(achieved_per_s)} requests`] : [];
   const [name, summary] = mainSummary(result);
   const { bad, ended, share: badOf } = badShare(result);
   const interval = (p: string) => {
@@ -365,8 +367,12 @@ export function PhasesTable({ result }: { result: Result }) {
         { key: "ok", title: "ok", cell: ({ ok }) => count(ok) },
         { key: "failed", title: "failed", cell: ({ failed }) => count(failed) },
         { key: "timed", title: "timed out", cell: ({ timed_out }) => count(timed_out) },
-        { key: "p50", title: "p50", cell: ({ response_time }) => nanosText(response_time.p["50"]) },
-        { key: "p99", title: "p99", cell: ({ response_time }) => nanosText(response_time.p["99"]) },
+        ...["50", "99"].map((p) => ({
+          key: `p${p}`,
+          title: `p${p}`,
+          cell: ({ response_time: { p: values, at_least } }: Phase) =>
+            boundText(values[p], at_least?.includes(p), nanos),
+        })),
       ]}
     />
   );
@@ -384,7 +390,7 @@ export function ChangesTable({ result }: { result: Result }) {
       columns={[
         { key: "at", title: "at", cell: ({ at_s }) => seconds(at_s), heads: true },
         { key: "what", title: "what", cell: changeText, text: true },
-        { key: "by", title: "by", cell: ({ by }) => by, text: true },
+        { key: "by", title: "by", cell: ({ by }) => steeredBy(by), text: true },
       ]}
     />
   );
@@ -424,6 +430,7 @@ export function Accounts({ result }: { result: Result }) {
           [
             "iterations",
             countsIterations(result) &&
+              result.rate.iterations_started_per_s !== null &&
               `${count(iterations.started)} started, ${count(iterations.completed)} completed, ` +
                 `${count(iterations.failed)} failed, ${count(iterations.unfinished)} unfinished`,
           ],
@@ -513,7 +520,11 @@ export function ErrorsTable({ result, ended }: { result: Result; ended: number }
       caption="Failed requests by class"
       rows={errors}
       rowKey={([name]) => name}
-      empty="No request failed."
+      empty={
+        result.accounting.timed_out === 0
+          ? "No request failed."
+          : `No errors beside timeouts: ${plural(result.accounting.timed_out, "request")} timed out.`
+      }
       columns={[
         { key: "class", title: "error", cell: ([name]) => <span class="bad">{name}</span>, heads: true },
         { key: "count", title: "requests", cell: ([, number]) => count(number) },

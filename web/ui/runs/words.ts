@@ -43,10 +43,19 @@ export function endedEarly({ run }: Result): string | null {
       : run.interrupted_by_signal !== null
         ? `Interrupted by signal ${run.interrupted_by_signal}`
         : run.stopped_by !== null
-          ? `Stopped by ${run.stopped_by}`
+          ? `Stopped by ${steeredBy(run.stopped_by)}`
           : null;
   return by === null ? null : `${by}: the figures are of the part before it.`;
 }
+
+const STEERED_BY: Record<string, string> = {
+  http: "the page, or another request to the control port",
+  file: "the watched file",
+  key: "a key",
+};
+
+/** Who steered a run, in words. */
+export const steeredBy = (by: string): string => STEERED_BY[by] ?? spaced(by);
 
 /** The instant from which a run was steady. */
 export function steadyText({ steady, warmup_s }: Result): string {
@@ -63,7 +72,16 @@ export function titleOf({ run }: Result): string {
 export function figureOf(summary: Summary, name: string): string {
   const value =
     name === "max" || name === "mean" || name === "stdev" || name === "min" ? summary[name] : summary.p[name];
-  return value == null ? "-" : `${summary.at_least?.includes(name) ? "≥ " : ""}${nanos(value)}`;
+  return boundText(value, summary.at_least?.includes(name), nanos);
+}
+
+/** A value, with the sign of a lower bound if it is one. */
+export function boundText(
+  value: number | null | undefined,
+  atLeast: boolean | undefined,
+  write: (value: number) => string,
+): string {
+  return value == null ? "-" : `${atLeast === true ? "≥ " : ""}${write(value)}`;
 }
 
 /** The interval of a percentile: `[1.02 ms, 1.10 ms]`. */
@@ -81,12 +99,23 @@ export function countsIterations({ by_step, rate }: Result): boolean {
 }
 
 /** The achieved rate beside the one that was asked for. */
-export function paceOf(result: Result): { label: string; achieved: number | null; asked: number | null } {
+export function paceOf(result: Result): {
+  label: string;
+  achieved: number | null;
+  asked: number | null;
+  unit: "iterations" | "requests";
+} {
+  const { achieved_per_s, iterations_started_per_s, target_per_s } = result.rate;
   const iterations = countsIterations(result);
+  // Of a run that is followed by what it saves, iterations are known at its end.
+  if (iterations && iterations_started_per_s === null) {
+    return { label: "achieved rate", achieved: achieved_per_s, asked: null, unit: "requests" };
+  }
   return {
     label: iterations ? "iterations started" : "achieved rate",
-    achieved: iterations ? result.rate.iterations_started_per_s : result.rate.achieved_per_s,
-    asked: result.rate.target_per_s,
+    achieved: iterations ? iterations_started_per_s : achieved_per_s,
+    asked: target_per_s,
+    unit: iterations ? "iterations" : "requests",
   };
 }
 
@@ -124,7 +153,9 @@ export function thresholdSeen({ observed, unreached, reason, series, windows }: 
     const of = count(windows.judged);
     said +=
       windows.first_failed_at_s === null
-        ? ` at worst in ${of} windows`
+        ? (windows.open ?? 0) > 0
+          ? `; open in ${count(windows.open ?? 0)} of ${of} windows`
+          : ` at worst in ${of} windows`
         : `; in ${count(windows.failed)} of ${of} windows, ` +
           `first in the one that ended at ${seconds(windows.first_failed_at_s)}`;
   }

@@ -28,8 +28,8 @@ pub(super) enum Elsewhere {
 }
 
 impl Elsewhere {
-    /// The origin of a run of the history that goes on, by the command line of its process: that of the history
-    /// has no secrets.
+    /// The origin of a run of the history that goes on, by the command line of its process: the history keeps
+    /// no names of files with secrets.
     pub(super) fn of(outline: &Outline, process: Process) -> Self {
         let found = outline.process.as_deref().and_then(process);
         if found.is_some_and(|(_, args)| is_page(&args)) { Self::Page } else { Self::Terminal }
