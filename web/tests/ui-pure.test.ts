@@ -22,6 +22,7 @@ import {
   valueText,
 } from "../ui/compare/contract.ts";
 import { fieldError, inForm } from "../ui/editor/argument-words.tsx";
+import { hasMethod } from "../ui/editor/command.tsx";
 import { fieldsOf, findFlags, LABELS, searchName } from "../ui/find/plan.ts";
 import { levelsOf, limitsOf, lineOf, nanosOf, trialOf } from "../ui/live/capacity.ts";
 import { paceUnit, rateOf, requestsText } from "../ui/live/pace.ts";
@@ -614,9 +615,11 @@ describe("refusals of a search", () => {
       "objectives",
       "the limit is missing: write one, such as p99<10ms",
     ]);
-    expect(at("--max-time: 1 s leave no room for 3 trials of 2 s", "write --max-time 6s or more")).toEqual([
+    const advice = "write --max-time 6s or more, or shorter trials with -d";
+    expect(at("--max-time: 1 s leave no room for 3 trials of 2 s", advice)).toEqual([
       "maxTime",
-      "1 s leave no room for 3 trials of 2 s: write “Longest search” 6s or more",
+      "1 s leave no room for 3 trials of 2 s: " +
+        "write “Longest search” 6s or more, or shorter trials with “Shortest trial”",
     ]);
     expect(at("`often` is not a rate", null, { from: "often" })).toEqual(["from", "often is not a rate"]);
     expect(at("the plan has no steps")).toBeNull();
@@ -655,4 +658,12 @@ test("a search once more has its plan or its address, and its flags", () => {
   expect(searchOf({ args, name: "b.yaml" }, ["a.yaml"])).toBeNull();
   const terminal = ["plimsoll", "find", "http://b/", ...flags];
   expect(searchOf({ args: terminal }, [])).toEqual({ path: null, url: "http://b/", flags });
+});
+
+test("a call of gRPC without a method is known before it is sent", () => {
+  expect(hasMethod({ urls: ["http://127.0.0.1:1/"] })).toBe(false);
+  expect(hasMethod({ urls: ["127.0.0.1:1"] })).toBe(false);
+  expect(hasMethod({ urls: ["http://127.0.0.1:1/a.B/C"] })).toBe(true);
+  expect(hasMethod({ urls: ["127.0.0.1:1", "a.B/C"] })).toBe(true);
+  expect(hasMethod({ urls: ["http://127.0.0.1:1/"], call: "a.B/C" })).toBe(true);
 });

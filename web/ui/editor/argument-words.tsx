@@ -143,11 +143,23 @@ export function adviceOf(hint: string | null): string | null {
   return parts.length === 0 ? null : parts.join("; ");
 }
 
+/** The labels of fields whose flags have a letter. */
+const SHORT: Readonly<Record<string, string>> = {
+  "-c": "Connections",
+  "-d": "Duration",
+  "-n": "Iterations",
+  "-R": "Rate",
+};
+
 /** A text of the command line for a form: the command is the load, and flags are fields, by their labels. */
 export function textInForm(text: string, labels: Readonly<Record<string, string>> = {}): string {
   const flag = (word: string) => `“${labels[word] ?? word.slice(2).replaceAll("-", " ")}”`;
   const named = text.replace(/`plimsoll \w+`/g, "this load").replace(/`(--[a-z][\w-]*)`/g, "$1");
-  return named.replace(/--[a-z][\w-]*\w/g, flag);
+  const short = (all: string, word: string) => {
+    const label = labels[word] ?? SHORT[word];
+    return label === undefined ? all : all.replace(word, `“${label}”`);
+  };
+  return named.replace(/--[a-z][\w-]*\w/g, flag).replace(/(?<=^|\s)(-[A-Za-z])(?=\W|$)/g, short);
 }
 
 /** A refusal in the words of a form. */

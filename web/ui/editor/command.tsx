@@ -30,6 +30,12 @@ const ADDRESSES: Record<string, string> = {
 };
 const ADDRESS = "http://127.0.0.1:8080/";
 
+/** True if a call of gRPC has its method: in its own field, or as the path or the second word of the address. */
+export function hasMethod({ call, urls }: Values): boolean {
+  const words = Array.isArray(urls) ? urls : [urls];
+  return call !== undefined || words.length > 1 || words.some((url) => /[^/:]\/[^/]/.test(String(url)));
+}
+
 /** A form for a command, that makes a plan of its values. */
 export function CommandForm(props: { command: api.FormCommand; title: string; settings: readonly string[] }) {
   const { command, title, settings } = props;
@@ -44,6 +50,10 @@ export function CommandForm(props: { command: api.FormCommand; title: string; se
     wrong.value = null;
     if (known.some(({ id }) => id === "urls") && filled(values.peek())["urls"] === undefined) {
       wrong.value = { id: "urls", said: `an address is needed, such as ${ADDRESSES[command.name] ?? ADDRESS}` };
+      return;
+    }
+    if (command.name === "grpc" && !hasMethod(filled(values.peek()))) {
+      wrong.value = { id: "call", said: "a method is needed, such as package.Service/Method" };
       return;
     }
     busy.value = true;

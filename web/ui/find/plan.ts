@@ -72,6 +72,7 @@ export const LABELS: Readonly<Record<string, string>> = {
   "--from": "First rate",
   "--to": "Highest rate",
   "--duration": "Shortest trial",
+  "-d": "Shortest trial",
   "--precision": "Precision",
   "--max-time": "Longest search",
 };
