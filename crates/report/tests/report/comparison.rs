@@ -238,7 +238,7 @@ fn text_of_a_history() {
     late[0].result.response_time.at_least = vec!["99".to_owned()];
     let late = History::new(tool(), late, measure, 0.05, false);
     assert_eq!(late.runs.iter().filter(|point| point.at_least).count(), 1);
-    assert_eq!(rendered(&late, TableFormat::Text).matches("≥ ").count(), 2, "the newest, and its row");
+    assert_eq!(rendered(&late, TableFormat::Text).matches(">= ").count(), 2, "the newest, and its row");
     assert!(rendered(&late, TableFormat::Csv).trim_end().ends_with(",true"));
     let calm = History::new(tool(), members, measure, 0.2, true);
     assert!(calm.changes.is_empty() && rendered(&calm, TableFormat::Text).contains("none of 20 % and more"));
