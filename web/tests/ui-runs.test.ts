@@ -618,6 +618,10 @@ scenarios: [{steps: [{get: ${path}}]}]
     await tab.waitForURL(/#\/live\//, { timeout: 30_000 });
     await tab.getByRole("button", { name: /^Stop/ }).click();
     await tab.getByText(/^exit code/).waitFor({ timeout: 30_000 });
+    for (const { id } of await saved(tab, served.sink)) {
+      const found = (await resultOf(tab, id)) as unknown as { search?: object };
+      if (found.search !== undefined) await removeRun(tab, id);
+    }
     await close(opened);
   });
 

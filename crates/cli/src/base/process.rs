@@ -81,6 +81,9 @@ mod tests {
         let this = this_process();
         assert!(lives(&this, Nanos::ZERO), "{this}");
         assert!(!lives(&format!("{this}0"), clock::unix()));
+        let (number, arguments) = number_and_arguments(&this).expect("it lives");
+        assert!(number == std::process::id() && !arguments.is_empty(), "{arguments:?}");
+        assert_eq!(number_and_arguments("elsewhere pid:[1] 7 8"), None);
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let of_child = |begun: &str| format!("{} {} {begun}", world(), child.id());
         let of_child = of_child("1");

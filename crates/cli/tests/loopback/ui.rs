@@ -641,7 +641,10 @@ fn a_run_of_a_terminal_appears_and_news_are_told() {
     assert_eq!(figures["result"]["run"]["id"], id);
     ui.post_for(404, &format!("/api/live/{id}/stop"), &json!({}));
     assert!(terminal.finish().code.is_some());
+    // Symptom: the page ended with what was known so far, which is DONE whatever comes of it.
+    let judged = seen.wait_for(|name, data| name == "result" && data["stat"]["running"] == false);
     assert_eq!(seen.end(), json!({"exit_code": null, "run": id, "capacity": null, "from": "terminal"}));
+    assert_eq!(judged["result"]["verdict"], ui.get(&format!("/api/runs/{id}"))["verdict"]);
     let (status, ..) = ui.exchange("GET", &format!("/api/live/{id}/events"), "");
     assert_eq!(status, 404, "it is over");
     events.wait_for(|name, data| name == "live" && *data == json!({"runs": []}));
