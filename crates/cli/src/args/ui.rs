@@ -27,8 +27,8 @@ pub(crate) struct UiArgs {
     tls_key: Option<PathBuf>,
     /// Token of the address to open, or @file, instead of a random one
     ///
-    /// 32 letters and digits at least. With it the address is the same after the next start, and open pages stay
-    /// signed in.
+    /// 32 letters and digits at least. With it the address is the same after the next start, and open pages
+    /// stay signed in.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// Another name by which browsers may ask for the page; repeatable
