@@ -391,8 +391,8 @@ impl Search {
             && (matches!(trial.purpose, Purpose::Ramp | Purpose::Bisection) || self.breaks_down(portions))
     }
 
-    /// The next trial of a search that has this much time left of `most`, both in units; `None` if it is over,
-    /// or there is no time for another one.
+    /// The next trial of a search that has this much time left of `most`, both in units; `None` if it is
+    /// over, or there is no time for another one.
     ///
     /// Time is kept for the confirmation, but no more than a part of `most`. Trials of the estimation and
     /// after it are shorter where less is left than they would take. Where the estimation has to end without
@@ -458,8 +458,8 @@ impl Search {
         self.shortened(trial, left - kept, 1)
     }
 
-    /// The time that the first trial would have taken for which there was none, and the time that was kept for
-    /// the confirmation, in units; `None` if there was time for all.
+    /// The time that the first trial would have taken for which there was none, and the time that was kept
+    /// for the confirmation, in units; `None` if there was time for all.
     pub const fn unfitting(&self) -> Option<[f64; 2]> {
         self.unfitting
     }

@@ -231,8 +231,8 @@ fn the_capacity_of_a_queue_is_found() {
 }
 
 /// Symptoms: 5 to 14 minutes for the capacity of a queue of 1,000/s. In two minutes 157 of 200 intervals held
-/// that of a queue of 300/s: rates that held in short trials, between two bursts of slow responses, were ends,
-/// and half of the time was kept for the confirmation.
+/// that of a queue of 300/s: rates that held in short trials, between two bursts of slow responses, were
+/// ends, and half of the time was kept for the confirmation.
 #[test]
 fn two_minutes_are_enough_for_a_wider_answer() {
     for (mu, poisson, right, width) in [
@@ -313,8 +313,8 @@ fn a_limit_that_is_never_reached_is_a_lower_bound() {
     assert!(answer.confirmed);
 }
 
-/// Symptom: a search for whether a server of 300/s carries 100/s ended after 3 of its 60 seconds: five trials at
-/// once did not fit.
+/// Symptom: a search for whether a server of 300/s carries 100/s ended after 3 of its 60 seconds: five trials
+/// at once did not fit.
 #[test]
 fn the_highest_rate_is_tried_for_as_long_as_there_is_time() {
     for seconds in [40.0, 60.0, 120.0] {

@@ -38,8 +38,8 @@ pub struct Outline {
     pub state: State,
     /// When it began: Unix time in nanoseconds.
     pub started_unix_ns: u64,
-    /// The words that identify the process which makes it, as [`Store::begin`] was given them, as long as it goes
-    /// on.
+    /// The words that identify the process which makes it, as [`Store::begin`] was given them, as long as it
+    /// goes on.
     pub process: Option<String>,
 }
 

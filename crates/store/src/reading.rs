@@ -136,7 +136,8 @@ pub(crate) const COLUMNS: &str = "number, id, kind, name, state, started_at, sta
     target_per_s, achieved_per_s, started, failed + timed_out AS errors, \
     iif(model = 'open', response_time_p50_ns, service_time_p50_ns) AS p50_ns, \
     iif(model = 'open', response_time_p99_ns, service_time_p99_ns) AS p99_ns, \
-    iif(model = 'open', result -> '$.response_time.at_least', result -> '$.service_time.at_least') AS at_least, valid, invalid_reasons, \
+    iif(model = 'open', result -> '$.response_time.at_least', result -> '$.service_time.at_least') \
+    AS at_least, valid, invalid_reasons, \
     thresholds, coalesce(result ->> '$.verdict.outcome', outcome) AS outcome, answer";
 
 /// Which of several runs is the latest: two may have begun within one nanosecond.

@@ -122,8 +122,8 @@ fn bench_script(typed: &[String]) -> String {
     }
     format!(
         "with SINGLE_NODE=1 it is `{}`, which has flags for its variables (--create-pct, --read-path, \
-         --preseed); of its three nodes each has a generator, so that --total, --concurrency and --preseed are \
-         three times its numbers; `plimsoll cluster run` has its cluster and suites",
+         --preseed); of its three nodes each has a generator, so that --total, --concurrency and --preseed \
+         are three times its numbers; `plimsoll cluster run` has its cluster and suites",
         bench_variables::crud_command(total.unwrap_or("10000"))
     )
 }

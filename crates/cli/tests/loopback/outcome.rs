@@ -162,5 +162,5 @@ fn repeated_runs_that_all_fail_are_a_failure() {
     let sink = Sink::start("--status 404");
     let repeated = run(&format!("{} -n 50 -c 2 --repeat 2", sink.url()));
     assert_eq!(repeated.code, Some(1), "{}", repeated.stdout);
-    assert!(repeated.stdout.starts_with("FAIL  both runs: none of 50 requests"), "{}", repeated.stdout);
+    assert!(repeated.stdout.starts_with("FAIL  both runs: none of 100 requests"), "{}", repeated.stdout);
 }

@@ -1,5 +1,7 @@
 //! The slowest requests of a step, each with what finds it in the logs and traces of its server.
 
+use std::cmp::Reverse;
+
 use plimsoll_core::Nanos;
 
 use super::ServerTiming;
@@ -32,6 +34,14 @@ pub struct SlowRequest {
     pub server_timing: Vec<ServerTiming>,
 }
 
+impl SlowRequest {
+    /// The place among others: the longest one first.
+    fn place(&self) -> impl Ord + use<> {
+        let Self { at, response_time, service_time, status, worker, .. } = *self;
+        (Reverse(response_time), at, worker, service_time, status)
+    }
+}
+
 /// The slowest requests, the slowest one first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -53,9 +63,10 @@ impl Slowest {
         self.0.get(KEPT - 1).map(|last| last.response_time)
     }
 
-    /// Takes a request in, if it is one of the slowest. Of requests that took as long the earlier ones stay.
+    /// Takes a request in, if it is one of the slowest. Of requests that took as long the earlier ones stay,
+    /// in whatever order the lists of workers are merged.
     pub fn note(&mut self, request: SlowRequest) {
-        let place = self.0.partition_point(|known| known.response_time >= request.response_time);
+        let place = self.0.partition_point(|known| known.place() <= request.place());
         if place < KEPT {
             self.0.truncate(KEPT - 1);
             self.0.insert(place, request);
@@ -93,6 +104,20 @@ mod tests {
         [7, 2].into_iter().for_each(|time| other.note(took(time, 2)));
         other.merge(&slowest);
         assert_eq!(times(&other), [9, 9, 7, 5, 4]);
+        // Of requests that took as long the same ones are kept in any order.
+        let list = |requests: &[(u64, u64, u32)]| {
+            let mut list = Slowest::default();
+            requests.iter().for_each(|(time, at, worker)| {
+                list.note(SlowRequest { at: Nanos(*at), ..took(*time, *worker) });
+            });
+            list
+        };
+        let (one, two) = (list(&[(5, 3, 0), (5, 9, 0), (7, 4, 0)]), list(&[(5, 2, 1), (5, 3, 1), (5, 8, 1)]));
+        let [mut forth, mut back] = [one.clone(), two.clone()];
+        forth.merge(&two);
+        back.merge(&one);
+        assert_eq!(forth, back);
+        assert_eq!(forth.all().iter().map(|one| one.at.0).collect::<Vec<_>>(), [4, 2, 3, 3, 8]);
         assert_eq!(other.all().iter().map(|one| one.worker).collect::<Vec<_>>(), [0, 0, 2, 1, 0]);
     }
 }

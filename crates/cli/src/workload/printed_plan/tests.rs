@@ -94,6 +94,7 @@ const SETTINGS: [(&str, &str); 78] = [
     ("seed", "--seed 8"),
     ("follow_redirects", "--follow-redirects=3"),
     ("trace_context", "--trace-context=5%"),
+    ("prom_url", "--prom-url http://127.0.0.1:9090 --threshold prom(up)>0"),
     ("trace_link", "--trace-context --trace-link https://traces.test/${trace_id}"),
     ("basic", "--basic me:topsecret"),
     ("bearer", "--bearer topsecret"),
