@@ -172,12 +172,6 @@ impl Tally {
             let from = 60.0 + 60.0 * Random::new(seed, u64::MAX).unit();
             let (answer, took) = search_within(longest, seed, settings(from), server);
             let (low, high) = (answer.low.unwrap_or(0.0), answer.high.unwrap_or(f64::INFINITY));
-            if !(low <= capacity && capacity <= high) && std::env::var("W").is_ok() {
-                println!(
-                    "open {low} {high} {:?} took {took} truth {capacity} conf {}",
-                    answer.end, answer.confirmed
-                );
-            }
             above += usize::from(low > capacity);
             below += usize::from(high < capacity);
             right += usize::from(low <= capacity && capacity <= high);

@@ -34,7 +34,7 @@ use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::time::{interval, timeout};
 
-use self::elsewhere::{Elsewhere, Process};
+use self::elsewhere::Elsewhere;
 use self::run::{Cursor, LiveRun, SWEEP, Stage, Told};
 use crate::answer::{Json, Posted};
 use crate::child_starter::ChildStarter;
@@ -42,6 +42,7 @@ use crate::examples::Example;
 use crate::fleet::FleetChoice;
 use crate::forms::permitted;
 use crate::line_tail::LineTail;
+use crate::options::Process;
 use crate::plans::DraftKind;
 use crate::program::{USAGE, Variables, said};
 use crate::refusal::Refusal;

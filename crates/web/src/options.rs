@@ -16,6 +16,9 @@ pub enum Listen {
     Unix(PathBuf),
 }
 
+/// Returns the number and the command line of a process in the words of the history.
+pub type Process = fn(&str) -> Option<(u32, Vec<String>)>;
+
 /// Certificate and key of the server, as PEM.
 #[derive(Clone)]
 pub struct Identity {
@@ -99,7 +102,7 @@ pub struct Options {
     /// is when it was last heard of.
     pub lives: fn(&str, Nanos) -> bool,
     /// Returns the number and the command line of that process, if it still exists on this machine.
-    pub process: fn(&str) -> Option<(u32, Vec<String>)>,
+    pub process: Process,
     /// Variables that are set in the environment, of those that [examples](crate::EXAMPLE_VARIABLES) read.
     pub given: Vec<&'static str>,
     /// Version of the program.

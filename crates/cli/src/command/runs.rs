@@ -267,7 +267,7 @@ fn widths(cells: &[Vec<String>]) -> Vec<usize> {
 }
 
 /// Makes the list as narrow as a terminal is, or as narrow as it can be.
-fn fit(cells: &mut Vec<Vec<String>>, most: usize) {
+fn fit(cells: &mut [Vec<String>], most: usize) {
     for (name, length) in NARROWER {
         let widths = widths(cells);
         if widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) <= most {

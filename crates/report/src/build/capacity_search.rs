@@ -488,7 +488,7 @@ mod tests {
             while let Some(next) = search.next(at) {
                 let (run, counts) = trial(ended, next.rate);
                 search.note(&next, at, &run, &counts);
-                at = at + Nanos::from_secs(3);
+                at += Nanos::from_secs(3);
             }
             let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
             let result = search.result(SearchResult::default(), tool, at, false);

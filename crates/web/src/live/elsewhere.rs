@@ -9,14 +9,12 @@ use serde_json::Value;
 
 use super::{FOLDER, over, stopping};
 use crate::answer::Json;
+use crate::options::Process;
 use crate::refusal::Refusal;
 use crate::router::{Ui, blocking};
 
 /// Flag of a run of a page, whose value names a file in the folder of its server.
 const TOKEN_FLAG: &str = "--control-token=@";
-
-/// Returns the number and the command line of a process in the words of the history.
-pub(crate) type Process = fn(&str) -> Option<(u32, Vec<String>)>;
 
 /// Origin of a run that this server has not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
