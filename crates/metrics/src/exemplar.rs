@@ -69,7 +69,7 @@ impl Exemplars {
         new.for_each(|(mine, new)| *mine = *new);
     }
 
-    /// The same requests by a clock that shows this at the start of the run.
+    /// Exemplars with times of a clock that shows `start` when the run starts.
     #[must_use]
     pub fn shifted(&self, start: Nanos) -> Self {
         Self(self.0.map(|one| one.map(|one| Exemplar { done: start + one.done, ..one })))

@@ -315,7 +315,7 @@ impl Tried {
             || self.exchanges.iter().any(|exchange| exchange.error.is_some())
     }
 
-    /// What did not come to its end.
+    /// Iterations that did not finish or were not tried, in words.
     fn rest(&self) -> String {
         match self.untried {
             0 => format!("{} of {} did not finish", self.unfinished, iterations(self.scenarios as u64)),

@@ -30,7 +30,7 @@ pub(super) struct Facts {
     pub(super) may_take_long: bool,
     /// It may change something at the target.
     pub(super) writes: bool,
-    /// Its requests name their traces: of responses the server's own times are kept.
+    /// Requests of the step name their traces, so that `Server-Timing` of their responses is read.
     pub(super) traced: bool,
 }
 

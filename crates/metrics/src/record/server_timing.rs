@@ -21,11 +21,11 @@ const LONGEST_MS: f64 = 86_400_000.0;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ServerTimingResult")]
 pub struct ServerTiming {
-    /// Its name; at most 64 characters are kept.
+    /// Name of the part; at most 64 characters are kept.
     pub name: String,
-    /// Its length in nanoseconds; null if the server gave none.
+    /// Duration in nanoseconds; null if the server gave none.
     pub duration: Option<u64>,
-    /// Its description; null without one, at most 64 characters.
+    /// Description of the part, at most 64 characters; null without one.
     pub description: Option<String>,
 }
 

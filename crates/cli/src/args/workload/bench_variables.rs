@@ -11,12 +11,12 @@ struct Variable {
     of_cluster: fn(&str, Suite) -> ClusterFlags,
 }
 
-/// What takes the place of a variable in a run of a cluster.
+/// Flags of `plimsoll cluster run` for a variable.
 enum ClusterFlags {
     Write(String),
     /// The variable has no effect there, in the script neither.
     Idle,
-    /// The script would make another load of it: what it is here.
+    /// There is no flag, and the load of the script differs: a note that says how.
     Missing(String),
 }
 
@@ -253,8 +253,8 @@ pub(crate) fn unread_by_cluster(parameters: &[&str], suite: Option<&str>) -> Opt
     })
 }
 
-/// What has the suite that the variables ask for, with the argument of the script if there is one; `None` if
-/// they ask for none.
+/// Hint with the command for the suite that the variables ask for, and with the script's argument if there is
+/// one; `None` if they ask for no suite.
 pub(crate) fn suite_command(total: Option<&str>) -> Option<String> {
     let set = set_ones();
     let (_, name) =
