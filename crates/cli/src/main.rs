@@ -17,8 +17,8 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
-use plimsoll_driver::inherited;
 use plimsoll_plan::{Disk, Problem};
+use plimsoll_system::inherited;
 
 use crate::args::cli::{Cli, Command};
 use crate::args::fleet_command::FleetCommand;
@@ -39,7 +39,7 @@ use crate::workload::printed_plan;
 
 fn main() -> ExitCode {
     // A file that may not grow is an error that is told, and no end without figures.
-    plimsoll_driver::child::survive_file_limits();
+    plimsoll_system::child::survive_file_limits();
     let mut color = ColorChoice::Auto;
     match parse().and_then(|cli| {
         let Some(cli) = cli else { return Ok(Exit::Success) };

@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use plimsoll_driver::ports::free_ports;
+use plimsoll_system::ports::free_ports;
 
 use crate::error::{ClusterError, of_file};
 use crate::network::{Network, Ports};

@@ -7,8 +7,8 @@ mod writable;
 use std::cell::Cell;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_report::reconciliation::ConsistencyFinding;
+use plimsoll_system::clock;
 
 use crate::cluster::Cluster;
 use crate::spec::{Check, CheckKind};

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::ports::is_free;
-use plimsoll_driver::{child, clock};
+use plimsoll_system::{child, clock, ports::is_free};
 use rustix::process::Signal;
 
 use crate::address_book::{AddressBook, Surroundings};

@@ -6,7 +6,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::resolve::can_connect;
+use plimsoll_system::resolve::can_connect;
 
 use crate::ask;
 use crate::spec::{Condition, Probe};

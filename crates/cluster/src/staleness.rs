@@ -12,8 +12,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_report::reconciliation::ConsistencyFinding;
+use plimsoll_system::clock;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;

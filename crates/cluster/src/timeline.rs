@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_core::{Nanos, Random};
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 
 use crate::cluster::Cluster;
 use crate::fault::{Action, Calendar, Choice, FaultPlan, Impairment, Occurrence};

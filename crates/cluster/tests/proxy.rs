@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_cluster::fault::Impairment;
 use plimsoll_cluster::proxy::{LinkName, Proxy};
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 
 /// Time limit of a test: one that waits longer hangs.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -15,12 +15,14 @@ compile_error!(
 pub mod arrival;
 pub mod calendar;
 pub mod characters;
+pub mod figure;
 pub mod nanos;
 pub mod outcome;
 pub mod random;
 pub mod rate;
 pub mod scripts;
 pub mod sequence;
+pub mod suggest;
 
 pub use arrival::{Arrival, Shard};
 pub use characters::disguises;

@@ -17,16 +17,17 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_system::{clock, thread, usage};
 
 use self::pacing::Pace;
-use crate::clock::{self, RealtimeMap};
 use crate::linger::Lingering;
 use crate::outbox::{BufferPool, Outbox};
+use crate::receive_stamps::RealtimeMap;
 use crate::slots::{Slots, Token};
 use crate::socket::{self, Listener, Style, errno};
 use crate::{
     Backend, BackendOptions, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, Open, SocketOptions,
-    SystemError, Wait, thread, usage,
+    SystemError, Wait,
 };
 
 /// Opens [`Epoll`] backends.

@@ -1,4 +1,4 @@
-//! The only code that touches sockets, clocks and `unsafe`.
+//! The only code that moves the bytes of connections.
 //!
 //! One completion-shaped interface, [`Backend`], stands over io_uring ([`uring`]) and epoll ([`epoll`]); a
 //! third, simulated one lives in `testkit`. Work goes in as calls that never block (`connect`, `outbox`,
@@ -13,22 +13,13 @@
 //!
 //! A backend belongs to one thread. It must not know a protocol: bytes in, bytes out.
 
-pub mod child;
-pub mod clock;
 pub mod epoll;
-pub mod inherited;
-pub mod last_words;
-pub mod limits;
-pub mod namespace;
-pub mod ports;
-pub mod resolve;
 pub mod sock_diag;
-pub mod thread;
 pub mod uring;
-pub mod usage;
 
 mod linger;
 mod outbox;
+mod receive_stamps;
 mod slots;
 mod socket;
 
@@ -38,6 +29,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos, Shard};
+use plimsoll_system::clock;
 
 /// A connection of one backend. Slots are small numbers and are reused; the generation
 /// distinguishes connections that had the same slot, so that a stale id does no harm.

@@ -30,15 +30,16 @@ use std::sync::Arc;
 use io_uring::types::{CancelBuilder, RecvMsgOut};
 use io_uring::{cqueue, opcode};
 use plimsoll_core::Nanos;
+use plimsoll_system::{clock, thread, usage};
 
-use crate::clock::{self, RealtimeMap};
 use crate::linger::Lingering;
 use crate::outbox::BufferPool;
+use crate::receive_stamps::RealtimeMap;
 use crate::slots::{Slots, Token};
 use crate::socket::{self, Listener, STAMP_SPACE, Style};
 use crate::{
     Backend, BackendOptions, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, Open, SocketOptions,
-    SystemError, Wait, thread, usage,
+    SystemError, Wait,
 };
 use buffers::Buffers;
 use connection::{Closing, Connection};

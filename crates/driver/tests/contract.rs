@@ -12,8 +12,9 @@ use std::time::Duration;
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{
     Backend, BackendOptions, Close, ConnId, Endpoint, Event, ListenerId, Open, OpenEpoll, OpenUring,
-    SocketOptions, SystemError, Wait, clock, uring_available, usage,
+    SocketOptions, SystemError, Wait, uring_available,
 };
+use plimsoll_system::{clock, usage};
 
 /// Far beyond the time of any step here; reaching it is a failure.
 const PATIENCE: Nanos = Nanos::from_secs(20);

@@ -6,8 +6,9 @@ use std::net::TcpStream;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{
-    Backend, Close, Endpoint, Event, Open, OpenEpoll, OpenUring, SocketOptions, Wait, limits, uring_available,
+    Backend, Close, Endpoint, Event, Open, OpenEpoll, OpenUring, SocketOptions, Wait, uring_available,
 };
+use plimsoll_system::limits;
 
 const LIMIT: u64 = 64;
 

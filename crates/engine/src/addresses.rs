@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
-use plimsoll_driver::resolve::Family;
 use plimsoll_plan::Target;
+use plimsoll_system::resolve::Family;
 use plimsoll_wire::tunnel::TunnelRequest;
 
 /// Interval at which a connection to a lost server of a pool is attempted again.

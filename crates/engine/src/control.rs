@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_driver::clock;
 use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, Pace, RateChange, SteeredBy};
 use plimsoll_monitor::Named;
 use plimsoll_plan::Plan;
 use plimsoll_schedule::Profile;
+use plimsoll_system::clock;
 
 use crate::addresses::TargetAddress;
 use crate::error::RunError;

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_driver::SystemError;
-use plimsoll_metrics::figure;
 
 use crate::once::OnceFailure;
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_metrics::AddressChange;
 use plimsoll_plan::{Address, Plan, Target};
+use plimsoll_system::clock;
 
 use crate::addresses::TargetAddress;
 use crate::control::Control;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 
 use plimsoll_core::{Nanos, Shard};
-use plimsoll_driver::resolve::{self, Family};
-use plimsoll_driver::{Endpoint, clock, usage};
+use plimsoll_driver::Endpoint;
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, MachineInterval, MachineRecord,
@@ -16,6 +15,11 @@ use plimsoll_metrics::{
 };
 use plimsoll_plan::{Address, Plan, Proxy, StartTime, Target};
 use plimsoll_scenario::{Feeds, Per};
+use plimsoll_system::{
+    clock,
+    resolve::{self, Family},
+    usage,
+};
 use plimsoll_wire::tunnel::Destination;
 
 use crate::addresses::TargetAddress;

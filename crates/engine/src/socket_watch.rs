@@ -10,9 +10,10 @@ use std::io;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_driver::Endpoint;
 use plimsoll_driver::sock_diag::{ConnectedSocket, SegmentCounts, SocketList, is_own, own_inodes};
-use plimsoll_driver::{Endpoint, clock};
 use plimsoll_metrics::{AcceptQueue, OwnSegments};
+use plimsoll_system::clock;
 
 use crate::addresses::TargetAddress;
 

@@ -12,11 +12,13 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use plimsoll_core::{Nanos, SequenceAllocator, Shard};
-use plimsoll_driver::clock;
-use plimsoll_driver::usage::{self, Cpu};
 use plimsoll_metrics::HelperCpu;
 use plimsoll_plan::{Load, Plan};
 use plimsoll_scenario::{ALWAYS, Bodies, BodyMaker, BodySource, Supplied, SuppliedBody};
+use plimsoll_system::{
+    clock,
+    usage::{self, Cpu},
+};
 
 use crate::error::RunError;
 use crate::session::Sessions;

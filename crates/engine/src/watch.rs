@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Endpoint, clock};
+use plimsoll_driver::Endpoint;
 use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, MachineRecord};
 use plimsoll_monitor::{Sampler, Watch};
+use plimsoll_system::clock;
 
 use crate::addresses::TargetAddress;
 use crate::control::Watched;

@@ -46,13 +46,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random, Shard};
-use plimsoll_driver::{Backend, Wait, usage};
+use plimsoll_driver::{Backend, Wait};
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Snapshot, StepRecord,
     WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan};
 use plimsoll_scenario::{Feeds, Scripts, TraceKey};
+use plimsoll_system::usage;
 
 use crate::addresses::TargetAddress;
 use crate::connection::Conn;

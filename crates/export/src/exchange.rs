@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::resolve::{Family, resolve};
 use plimsoll_driver::{Backend, Close, ConnId, Endpoint, Event, Open, SocketOptions, Wait};
+use plimsoll_system::resolve::{Family, resolve};
 use plimsoll_wire::http1::{Capture, HeadMemo, Limits, PendingRequest, Response, ResponseClient};
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, Session, TlsConfigError};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
+use plimsoll_histogram::Delta;
 use plimsoll_metrics::exemplar::BOUNDS;
-use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::{Exemplar, Exemplars};
 
 /// log2 of the number of exponential buckets in each power of two: the *scale* of OpenTelemetry, the *schema*

@@ -1,11 +1,11 @@
 //! Cumulative totals of a run so far, as monitoring systems count.
 
 use plimsoll_core::{ErrorCounts, Nanos};
-use plimsoll_driver::usage;
 use plimsoll_metrics::{
     FileUse, FoundBy, Interval, MachineFacts, MachineInterval, Outline, ProcessUse, Tally, WatchedProcess,
     WatchedUse,
 };
+use plimsoll_system::usage;
 
 use crate::times::Times;
 

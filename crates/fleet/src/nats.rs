@@ -21,7 +21,7 @@ use async_nats::connection::State;
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
 use futures_util::StreamExt as _;
 use plimsoll_core::Nanos;
-use plimsoll_driver::{clock, usage};
+use plimsoll_system::{clock, usage};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{interval, timeout};
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, channel};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 
 use crate::agent::{Agent, AgentAction, AgentIdentity, HostEvent};
 use crate::fabric::{Fabric as _, Now};

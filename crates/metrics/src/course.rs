@@ -1,9 +1,9 @@
 //! The course of a run over time: its steady state, and requests that pile up.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_statistics::{FEWEST_STEADY_SLICES, Growth, Little, Steady, SteadyPoint, Unsteady, steady};
 
-use crate::{Interval, Model, RunRecord, figure};
+use crate::{Interval, Model, RunRecord};
 
 /// Standard deviations of a number of arrivals from which the load was changed.
 const CHANCE: f64 = 5.0;

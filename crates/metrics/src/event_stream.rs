@@ -6,10 +6,10 @@
 use std::fmt;
 
 use plimsoll_core::{Nanos, Outcome};
+use plimsoll_histogram::{Censored, Histogram};
 use serde::{Deserialize, Serialize};
 
 use crate::threshold::{Operator, parse_time, time_text};
-use crate::{Censored, Histogram};
 
 /// Error of an event's time up to which it counts as certain: gaps of tokens are some tens of milliseconds,
 /// and the error of a gap is to stay below this at the 99th percentile.

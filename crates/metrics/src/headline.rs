@@ -28,12 +28,12 @@
 //! A threshold on response times that would hold without the generator's own start lag
 //! ([`OwnLag`](crate::OwnLag)) has not been shown to fail, however valid the rest is.
 
-use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
+use plimsoll_core::{ErrorClass, ErrorCounts, Nanos, figure};
 
 use crate::threshold::observed_words;
 use crate::{
     Interval, LimitedBy, MachineInterval, ReasonCode, RunRecord, Standstill, StepRecord, ThresholdResult,
-    Verdict, figure, standstill,
+    Verdict, standstill,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

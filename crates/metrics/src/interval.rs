@@ -9,8 +9,8 @@ use plimsoll_core::Nanos;
 
 pub use self::downsampler::{IntervalDownsampler, MOST_INTERVALS, MOST_PIECES};
 pub use self::processes::ProcessMerger;
-use crate::histogram::Delta;
 use crate::{AnswerTimes, Exemplars, Interval, Outline, ScenarioInterval, Tally, WorkerStatus};
+use plimsoll_histogram::Delta;
 
 /// Length of an interval where the plan does not say another; the last one of a run may be shorter.
 const SECOND: Nanos = Nanos::from_secs(1);

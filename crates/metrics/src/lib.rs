@@ -9,11 +9,8 @@
 pub mod course;
 pub mod event_stream;
 pub mod exemplar;
-pub mod figure;
 pub mod growing;
-pub mod hdr;
 pub mod headline;
-pub mod histogram;
 pub mod interval;
 pub mod log;
 mod never_good;
@@ -34,17 +31,15 @@ pub use event_stream::{EVENT_TIME_LIMIT, EventStreamRecord, EventStreamSample, G
 pub use exemplar::{Exemplar, Exemplars};
 pub use growing::{Basis, GrowingRecord};
 pub use headline::{Cause, Headline, RunFacts, RunOutcome, ThresholdFacts};
-pub use histogram::Histogram;
 pub use interval::{IntervalDownsampler, IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
 pub use never_good::NeverGood;
 pub use objective::Objective;
 pub use outline::{Awaited, Outline, PhaseOutline, ScenarioOutline};
 pub use pace::{Pace, RateUnit};
-pub use plimsoll_statistics::samples_needed;
 pub use record::{
-    AcceptQueue, Accounting, AddressChange, AnswerPause, AnswerTimes, Cell, Censored, ConnectionRecord,
-    CoreUse, ErrorExample, FileUse, FoundBy, GroupLimits, HelperCpu, Http2Record, Http2Traffic, Interval,
+    AcceptQueue, Accounting, AddressChange, AnswerPause, AnswerTimes, Cell, ConnectionRecord, CoreUse,
+    ErrorExample, FileUse, FoundBy, GroupLimits, HelperCpu, Http2Record, Http2Traffic, Interval,
     IterationRecord, LogRecord, LongCalls, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model,
     NetworkUse, OtherUse, OwnSegments, Peer, PhaseMerger, PhaseRecord, ProcessEvent, ProcessUse, RATE_UNITS,
     RateChange, RunRecord, SERVER_TIMING, Sample, ScenarioInterval, ServerTiming, SlowRequest, Slowest,

@@ -1,7 +1,7 @@
 //! Requests that were due and not answered well: why a percentile of what was due may not be reached.
 
-use crate::figure;
-use crate::histogram::rank_of;
+use plimsoll_core::figure;
+use plimsoll_histogram::rank_of;
 
 /// Requests that were due and were not answered well, however late: they lie beyond every time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

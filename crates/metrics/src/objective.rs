@@ -4,13 +4,13 @@
 //! a share anyway. As shares they can be counted in every interval of a run, and be judged with an interval
 //! of confidence (`plimsoll_statistics::share_interval`).
 
+use plimsoll_histogram::{Delta, Histogram};
 use plimsoll_statistics::SliceCount;
 
-use crate::histogram::Delta;
 use crate::threshold::{
     Among, Counted, Figure, Limit, Metric, Operator, Threshold, ThresholdSpec, TimeKind, Total,
 };
-use crate::{Histogram, Outline, Tally};
+use crate::{Outline, Tally};
 
 /// Part of a limit from which a start lag may decide whether it is kept.
 const BORNE: u64 = 10;

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Interval, Outline, figure};
+use plimsoll_core::figure;
+
+use crate::{Interval, Outline};
 
 /// Unit in which the rate of a load is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

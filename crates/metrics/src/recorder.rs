@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
+use plimsoll_histogram::{Censored, Cursor, Delta, Histogram};
 
-use crate::histogram::{Cursor, Delta};
-use crate::{
-    AnswerTimes, Censored, ConnectionRecord, EventStreamRecord, Histogram, Sample, Snapshot, StepRecord,
-    Tally,
-};
+use crate::{AnswerTimes, ConnectionRecord, EventStreamRecord, Sample, Snapshot, StepRecord, Tally};
 
 /// Three-digit statuses have a slot of their own; anything else that calls itself a status is counted aside.
 const STATUSES: usize = 1000;
@@ -442,7 +439,7 @@ mod tests {
         Recorder::new(&["first".to_owned(), "second".to_owned()])
     }
 
-    fn only(histogram: &crate::Histogram) -> Option<u64> {
+    fn only(histogram: &plimsoll_histogram::Histogram) -> Option<u64> {
         assert!(histogram.count() <= 1, "{} values", histogram.count());
         histogram.max()
     }
@@ -526,9 +523,9 @@ mod tests {
         let step = recorder.finish().swap_remove(0);
         assert_eq!(step.timed_out, 2);
         assert_eq!(step.response_time.count(), 2);
-        assert_eq!(step.censored_response, crate::Censored { count: 2, from: Nanos(900) });
+        assert_eq!(step.censored_response, plimsoll_histogram::Censored { count: 2, from: Nanos(900) });
         assert_eq!(only(&step.service_time), Some(700));
-        assert_eq!(step.censored_service, crate::Censored { count: 1, from: Nanos(700) });
+        assert_eq!(step.censored_service, plimsoll_histogram::Censored { count: 1, from: Nanos(700) });
         assert!(step.first_byte_time.is_empty());
     }
 
@@ -570,7 +567,7 @@ mod tests {
         // One bucket for both steps' 1,000 ns, in ascending order after the 500 ns of the second step.
         assert_eq!(both.response_time.values().collect::<Vec<_>>(), [(500, 1), (1_000, 2)]);
         assert_eq!((both.limits, both.response_time_sum), (Some((500, 1_000)), 2_500));
-        assert_eq!(both.censored, crate::Censored { count: 1, from: Nanos(500) });
+        assert_eq!(both.censored, plimsoll_histogram::Censored { count: 1, from: Nanos(500) });
         assert_eq!((both.completed, both.bytes_received), (2, 480));
         recorder.record(&Sample { outcome: Outcome::Failed(ErrorClass::Io), ..OK });
         recorder.record(&Sample { outcome: Outcome::Failed(ErrorClass::Status4xx), status: 404, ..OK });
@@ -580,6 +577,6 @@ mod tests {
         assert_eq!((second.statuses, second.started), ([1, 1, 0], 0));
         assert_eq!(second.errors[ErrorClass::Io as usize], 1);
         assert_eq!(second.response_time.values().collect::<Vec<_>>(), [(1_000, 1)]);
-        assert_eq!(second.censored, crate::Censored::default());
+        assert_eq!(second.censored, plimsoll_histogram::Censored::default());
     }
 }

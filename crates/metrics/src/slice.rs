@@ -1,10 +1,10 @@
 //! A run cut into slices of time, from which the precision of its percentiles is found.
 
 use plimsoll_core::Nanos;
+use plimsoll_histogram::{Delta, Histogram};
 use plimsoll_statistics::{FEWEST_SLICES, Join, NoInterval, PercentileInterval, SliceCount, SliceKeeper};
 
-use crate::histogram::Delta;
-use crate::{Histogram, Interval, Tally};
+use crate::{Interval, Tally};
 use serde::{Deserialize, Serialize};
 
 /// Steps up to which slices know each of them. A slice of one step is as large as its histogram has buckets
@@ -152,7 +152,7 @@ pub fn percentile_interval<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::histogram::Cursor;
+    use plimsoll_histogram::Cursor;
 
     /// The values of a second, as a histogram's delta and in the histogram of the run.
     fn part(run: &mut Histogram, seen: &mut Cursor, values: impl Iterator<Item = u64>) -> Delta {

@@ -1,9 +1,9 @@
 //! Standstills of a target: times in which it owed answers and gave none.
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, Nanos, figure};
 
 use crate::course::longest_answer;
-use crate::{AnswerPause, AnswerTimes, Interval, Model, RunRecord, figure};
+use crate::{AnswerPause, AnswerTimes, Interval, Model, RunRecord};
 
 /// The shortest silence that is a standstill.
 const SHORTEST: Nanos = Nanos::from_secs(1);

@@ -4,8 +4,7 @@ use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Censored;
-use crate::histogram::{Delta, floor_of};
+use plimsoll_histogram::{Censored, Delta, floor_of};
 
 /// Outcomes of the requests of one step, or of several, within a time.
 ///

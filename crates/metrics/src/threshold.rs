@@ -27,7 +27,8 @@ pub use self::text::{
 };
 pub(crate) use self::text::{Shown, parse_time, time_text};
 pub use self::watch::ThresholdWatch;
-use crate::{Censored, Outline, RunRecord, StepRecord};
+use crate::{Outline, RunRecord, StepRecord};
+use plimsoll_histogram::Censored;
 use serde::{Deserialize, Serialize};
 
 /// A threshold, its subject, and the time from which it counts.
@@ -158,7 +159,7 @@ impl ThresholdSpec {
             parts.push(format!("in phase \"{phase}\""));
         }
         if let Some(window) = self.window {
-            parts.push(format!("in every {}", crate::figure::nanos(window)));
+            parts.push(format!("in every {}", plimsoll_core::figure::nanos(window)));
         }
         parts.join(", ")
     }
@@ -225,7 +226,7 @@ impl ThresholdSpec {
         }
         match self.window {
             Some(window) if window == Nanos::ZERO || !window.0.is_multiple_of(interval.0.max(1)) => {
-                let shown = crate::figure::nanos;
+                let shown = plimsoll_core::figure::nanos;
                 let message =
                     format!("a window of {} is not made of intervals of {}", shown(window), shown(interval));
                 error(message, "use a multiple of the interval, or another --interval".to_owned())

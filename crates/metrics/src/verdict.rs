@@ -6,7 +6,7 @@ mod causes;
 mod connections;
 mod reason;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, Nanos, figure};
 
 use self::connections::Blocking;
 pub use self::reason::{Claim, Limitation, LimitedBy, Reason, ReasonCode, Verdict};
@@ -14,7 +14,7 @@ use crate::course::{self, Steadiness};
 use crate::threshold::Shown;
 use crate::{
     EVENT_TIME_LIMIT, LongCalls, MachineInterval, Model, RunRecord, Stall, Standstill, ThresholdResult,
-    WorkerRecord, figure,
+    WorkerRecord,
 };
 
 /// Share of the service time's median up to which a start lag is taken as harmless.

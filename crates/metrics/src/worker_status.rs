@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_histogram::Delta;
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::Delta;
 use crate::{Accounting, ConnectionRecord, ErrorExample, IterationRecord, Peer, Slowest, WorkerRecord};
 
 /// Status of one worker at the end of an interval of the measured part, or at the end of the load if that

@@ -1,7 +1,7 @@
 //! The headline of a run: every combination of its inputs, and every wording.
 
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
-use plimsoll_metrics::record::Censored;
+use plimsoll_histogram::Censored;
 use plimsoll_metrics::{
     Cause, Headline, Interval, LimitedBy, MachineInterval, Model, RunFacts, RunOutcome, RunRecord, Stall,
     StepRecord, ThreadUse, ThresholdFacts, WorkerRecord,

@@ -1,8 +1,8 @@
 //! The recorder against the definition of its figures, although it counts some of them together.
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
-use plimsoll_metrics::histogram::Delta;
-use plimsoll_metrics::{Gauges, Histogram, Recorder, Sample, StepRecord};
+use plimsoll_histogram::{Delta, Histogram};
+use plimsoll_metrics::{Gauges, Recorder, Sample, StepRecord};
 use proptest::prelude::*;
 
 /// Records the samples one value at a time, as the documentation of [`StepRecord`] defines it.

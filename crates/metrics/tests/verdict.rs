@@ -5,10 +5,11 @@ mod causes;
 mod own_lag;
 
 use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_histogram::Histogram;
 use plimsoll_metrics::course::{Steadiness, little, steadiness};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Histogram, Http2Record, Interval, IterationRecord, LimitedBy, Model, Peer,
-    RunRecord, Stall, StepRecord, Verdict, WorkerRecord, judge,
+    Accounting, ConnectionRecord, Http2Record, Interval, IterationRecord, LimitedBy, Model, Peer, RunRecord,
+    Stall, StepRecord, Verdict, WorkerRecord, judge,
 };
 
 const fn us(micros: u64) -> Nanos {

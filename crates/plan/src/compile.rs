@@ -42,8 +42,9 @@ mod websocket;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use plimsoll_core::suggest;
 use plimsoll_scenario::token::Signer;
-use plimsoll_scenario::{BodySupply, Constants, Fingerprint, Judge, Scope, TemplateError, suggest};
+use plimsoll_scenario::{BodySupply, Constants, Fingerprint, Judge, Scope, TemplateError};
 
 use crate::bodies::BodyContext;
 use crate::document::{Document, Field, LoadedDocument, Text};

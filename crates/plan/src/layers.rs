@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::suggest;
+use plimsoll_core::suggest;
 
 use crate::document::{Field, LoadedDocument, Text};
 use crate::settings::{Setting, SettingKind, SettingLayers, VARIABLE_PREFIX};

@@ -5,8 +5,9 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use plimsoll_core::suggest;
+
 use crate::document::{Document, LARGEST_TEXT, LoadedDocument, Source, too_large};
-use plimsoll_scenario::suggest;
 
 use crate::{FileKind, Files, Layered, Plan, PlanPatch, Problem, Problems};
 

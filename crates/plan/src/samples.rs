@@ -1,8 +1,9 @@
 //! Samples that the requests of a plan make, and those that its thresholds need.
 
-use plimsoll_core::{Nanos, Shard};
+use plimsoll_core::{Nanos, Shard, figure};
+use plimsoll_histogram::samples_needed;
+use plimsoll_metrics::ThresholdSpec;
 use plimsoll_metrics::threshold::{Figure, Metric, TimeKind};
-use plimsoll_metrics::{ThresholdSpec, figure, samples_needed};
 use plimsoll_scenario::Op;
 use plimsoll_schedule::{Arrivals, Process};
 

@@ -97,7 +97,7 @@ fn scheme(text: &str) -> Result<(&'static ProtocolRow, &str), Problem> {
         // A `://` further on belongs to a query: `host/?to=http://other`.
         _ if scheme.contains(['/', '?', '#']) => Ok((&HTTP, text)),
         other => {
-            let near = plimsoll_scenario::suggest::closest(other, ROWS.map(|known| known.scheme));
+            let near = plimsoll_core::suggest::closest(other, ROWS.map(|known| known.scheme));
             let hint = match near {
                 Some(near) => format!("did you mean `{near}://`?"),
                 None => "use http:// or https://".to_owned(),

@@ -19,7 +19,7 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 use plimsoll_wire::tls::{ClientConfig, ClientOptions};
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};

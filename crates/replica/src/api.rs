@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use core::net::SocketAddr;
 use plimsoll_core::calendar;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 

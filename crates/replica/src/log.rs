@@ -13,7 +13,7 @@ use std::time::Duration;
 use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{LogState, RaftLogReader, StorageIOError};
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 use tokio::sync::oneshot;
 
 use crate::consensus::{Entry, LogId, StorageError, Types, Vote};

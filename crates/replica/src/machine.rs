@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use openraft::storage::RaftStateMachine;
 use openraft::{EntryPayload, RaftSnapshotBuilder, StorageIOError};
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 
 use crate::consensus::{Entry, LogId, Membership, Replies, Snapshot, SnapshotMeta, StorageError, Types};
 use crate::snapshot::{self, Snapshots};

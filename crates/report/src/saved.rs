@@ -10,7 +10,8 @@ mod unfinished;
 use std::io;
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{Histogram, PhaseRecord, RunRecord, Slice, StepRecord, Tally};
+use plimsoll_histogram::Histogram;
+use plimsoll_metrics::{PhaseRecord, RunRecord, Slice, StepRecord, Tally};
 use serde::{Deserialize, Serialize};
 
 pub use self::encoding::{

@@ -44,7 +44,6 @@ mod session;
 mod shared_text;
 pub mod slot;
 mod spec;
-pub mod suggest;
 mod supply;
 pub mod template;
 pub mod token;

@@ -29,7 +29,7 @@ pub mod usl;
 
 pub use crossing::{Crossing, RatedBatches, crossing};
 pub use little::{Growth, Little, growth, little};
-pub use percentile::{FEWEST_SLICES, NoInterval, PercentileInterval, samples_needed};
+pub use percentile::{FEWEST_SLICES, NoInterval, PercentileInterval};
 pub use repeats::{BetweenRuns, FEWEST_RUNS, RunEstimate};
 pub use search::{Answer, End, Finding, Level, Outcome, Purpose, Search, Settings, Trial};
 pub use share::{ShareInterval, share_interval};

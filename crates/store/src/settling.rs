@@ -129,9 +129,10 @@ struct Running {
 mod tests {
     use std::path::PathBuf;
 
-    use plimsoll_metrics::histogram::{Cursor, Delta};
+    use plimsoll_histogram::Histogram;
+    use plimsoll_histogram::{Cursor, Delta};
     use plimsoll_metrics::interval::MOST_INTERVALS;
-    use plimsoll_metrics::{Histogram, Interval, IntervalDownsampler, Outline, Tally};
+    use plimsoll_metrics::{Interval, IntervalDownsampler, Outline, Tally};
     use plimsoll_report::RunContext;
     use plimsoll_report::agent::TakenOver;
     use plimsoll_report::result::ModelKind;

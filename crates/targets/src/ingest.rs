@@ -34,7 +34,8 @@ mod worker;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Endpoint, KernelBackend, ListenerId, Open, OpenEpoll, OpenUring, clock};
+use plimsoll_driver::{Backend, Endpoint, KernelBackend, ListenerId, Open, OpenEpoll, OpenUring};
+use plimsoll_system::clock;
 
 use crate::start_error::StartError;
 pub use body::{BodyContent, BodyForm};

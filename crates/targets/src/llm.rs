@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Endpoint, KernelBackend, Open, OpenEpoll, OpenUring};
-use plimsoll_metrics::Histogram;
+use plimsoll_histogram::Histogram;
 
 pub use options::{LlmOptions, StreamFaults};
 pub use truth::{LlmTruthRow, StreamEnd};

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{Builder, JoinHandle};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 
 /// The task of each thread of a server.
 pub(crate) trait ThreadTask: Send + Sync + 'static {

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use clap::CommandFactory as _;
+use plimsoll_core::suggest;
 use plimsoll_plan::{Problem, Problems};
-use plimsoll_scenario::suggest;
 
 use crate::args::cli::Cli;
 use crate::args::{other_programs, workload};

@@ -3,9 +3,9 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use plimsoll_driver::clock;
 use plimsoll_plan::{Confinement, Problem};
 use plimsoll_report::Style;
+use plimsoll_system::clock;
 
 use crate::base::color::{ColorChoice, Theme};
 use crate::base::terminal::width_of_stdout;

@@ -1,7 +1,7 @@
 //! Processes that make the unfinished runs of the history, and whether they still exist.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 /// After this silence a process that cannot be inspected (on another machine, in another container)

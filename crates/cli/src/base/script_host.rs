@@ -1,9 +1,11 @@
 //! Host functions for scripts: clocks, names and output.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
-use plimsoll_driver::resolve::{Family, can_connect, resolve};
 use plimsoll_script::Host;
+use plimsoll_system::{
+    clock,
+    resolve::{Family, can_connect, resolve},
+};
 
 use crate::base::{messages, streams};
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use std::{io, thread};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{clock, last_words};
 use plimsoll_engine::{Control, Stop};
+use plimsoll_system::{clock, last_words};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::{Handle, Signals};

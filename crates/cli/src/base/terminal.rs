@@ -10,7 +10,7 @@ use std::os::fd::AsFd as _;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{clock, last_words};
+use plimsoll_system::{clock, last_words};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, Winsize};

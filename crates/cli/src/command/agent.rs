@@ -4,13 +4,13 @@ use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 use std::thread;
 
-use plimsoll_driver::usage;
 use plimsoll_engine::{Control, Stop};
 use plimsoll_fleet::{
     AgentIdentity, AgentLimits, Departure, HostOptions, ServiceError, check_name, serve_agent,
 };
 use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_rate;
+use plimsoll_system::usage;
 
 use crate::args::fleet_command::AgentArgs;
 use crate::base::exit::Exit;

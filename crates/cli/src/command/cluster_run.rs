@@ -11,10 +11,8 @@ use plimsoll_cluster::spec::{self, Check, CheckKind, PlanPlace, Suite};
 use plimsoll_cluster::template;
 use plimsoll_cluster::timeline::{self, CancelSignal, Event};
 use plimsoll_cluster::{Cluster, Spec, Staleness};
-use plimsoll_core::{Nanos, Random};
-use plimsoll_driver::clock;
+use plimsoll_core::{Nanos, Random, figure};
 use plimsoll_engine::Control;
-use plimsoll_metrics::figure;
 use plimsoll_monitor::Named;
 use plimsoll_plan::plan::Step;
 use plimsoll_plan::{Plan, PlanPatch, Problem};
@@ -25,6 +23,7 @@ use plimsoll_report::{
     RunResult, SUITE_SCHEMA_VERSION, SavedRun, Style, SuiteResult, SuiteRun, TableFormat, render_suite,
 };
 use plimsoll_scenario::Context;
+use plimsoll_system::clock;
 use serde_json::json;
 
 use crate::args::output::OutputFormat;

@@ -4,8 +4,7 @@ mod schedule;
 
 use std::fmt::Write as _;
 
-use plimsoll_core::{Nanos, Shard};
-use plimsoll_metrics::figure;
+use plimsoll_core::{Nanos, Shard, figure};
 use plimsoll_plan::document::{Field, StepSpec, Text};
 use plimsoll_plan::{
     Connections, Dealing, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved, SettingLayers,

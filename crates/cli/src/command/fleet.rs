@@ -8,17 +8,16 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_fleet::{
     BrokerOptions, BrokerTls, Collector, Delivery, Fabric as _, LOG_FILE, NatsEvent, PID_FILE, now,
     write_broker_files,
 };
-use plimsoll_metrics::figure;
 use plimsoll_plan::Problem;
 use plimsoll_report::agent::{AgentResult, AgentState};
 use plimsoll_report::saved::{FleetShare, shards_of};
 use plimsoll_report::{SavedRun, Style};
+use plimsoll_system::clock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 

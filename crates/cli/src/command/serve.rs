@@ -55,8 +55,8 @@ pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
 /// As many descriptors as this process may have: how many connections will come is not known.
 fn raise_descriptors() {
     let needed = 1 << 20;
-    if let Err(limit) = plimsoll_driver::limits::raise_descriptors(needed) {
-        let _ = plimsoll_driver::limits::raise_descriptors(limit.hard);
+    if let Err(limit) = plimsoll_system::limits::raise_descriptors(needed) {
+        let _ = plimsoll_system::limits::raise_descriptors(limit.hard);
     }
 }
 

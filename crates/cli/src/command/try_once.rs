@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::{Nanos, Outcome};
-use plimsoll_driver::{BackendOptions, KernelBackend, clock};
+use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Control, Once, SetValue, run_once};
 use plimsoll_metrics::log::Message;
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions};
@@ -12,6 +12,7 @@ use plimsoll_scenario::redaction::HIDDEN;
 use plimsoll_scenario::reference::path_of;
 use plimsoll_scenario::{FieldList, Received, SentRequest, Session};
 use plimsoll_schedule::Population;
+use plimsoll_system::clock;
 use serde_json::{Value, json};
 
 use crate::args::document::{DocumentArgs, DocumentFormat};
@@ -415,7 +416,7 @@ impl TriedExchange {
     fn write_text(&self, text: &mut String) {
         let time = self
             .service_time
-            .map_or(String::new(), |time| format!(" in {}", plimsoll_metrics::figure::nanos(time)));
+            .map_or(String::new(), |time| format!(" in {}", plimsoll_core::figure::nanos(time)));
         let status = if self.response.is_some() { format!("  {}", self.status) } else { String::new() };
         let _ = writeln!(text, "{}  {}{status}{time}", self.step, self.url);
         for (sign, message) in [('>', Some(&self.request)), ('<', self.response.as_ref())] {

@@ -2,9 +2,9 @@
 
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction};
+use plimsoll_core::suggest::closest;
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::{Problem, Setting};
-use plimsoll_scenario::suggest::closest;
 use plimsoll_web::{CommandFlags, FlagValue, Identity, Listen, Options, PermittedFlag};
 use serde_json::{Value, json};
 

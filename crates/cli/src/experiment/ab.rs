@@ -1,7 +1,6 @@
 //! `plimsoll ab`: two targets under one load at the same time.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{
@@ -12,6 +11,7 @@ use plimsoll_report::html::render_comparison_page;
 use plimsoll_report::interleaved::{Broken, InterleavedResult, Interleaving, NotInterleaved, brief};
 use plimsoll_report::result::ModelKind;
 use plimsoll_report::{Style, rfc3339};
+use plimsoll_system::clock;
 
 use crate::args::ab::AbArgs;
 use crate::base::environment::{self, RunEnvironment};

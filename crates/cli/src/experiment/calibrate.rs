@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_driver::{Endpoint, clock};
+use plimsoll_driver::Endpoint;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord};
 use plimsoll_plan::{
@@ -12,6 +12,7 @@ use plimsoll_plan::{
 };
 use plimsoll_report::{CALIBRATION_SCHEMA_VERSION, Calibration, CalibrationCell, Style, Summary, rfc3339};
 use plimsoll_schedule::parse_duration;
+use plimsoll_system::clock;
 use plimsoll_targets::{Body, Reply, Service, SinkOptions};
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! `plimsoll find`: the search for a server's capacity.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_engine::Progress;
-use plimsoll_metrics::{Objective, figure};
+use plimsoll_metrics::Objective;
 use plimsoll_plan::{Disk, Files, Plan, Problem};
 use plimsoll_report::capacity::SearchResult;
 use plimsoll_report::capacity_search::CapacitySearch;

@@ -1,8 +1,7 @@
 //! Runs that a fleet does not carry out, and their refusal: by the coordinator, and by an agent.
 
-use plimsoll_core::{Nanos, Rate};
+use plimsoll_core::{Nanos, Rate, figure};
 use plimsoll_fleet::{AgentLimits, AllowedScripts, OnLoss};
-use plimsoll_metrics::figure;
 use plimsoll_plan::{Address, Confinement, Load, Plan, PlanPatch, Problem, Problems, StartTime};
 
 use crate::args::find::{FindArgs, SweptSetting};

@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_engine::Watched;
-use plimsoll_metrics::figure;
 use plimsoll_plan::{Plan, Problem, Problems};
 use plimsoll_report::{RepeatedResult, RunContext, RunResult, SavedRun, Style, TableFormat, render_repeated};
 

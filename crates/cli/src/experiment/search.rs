@@ -1,7 +1,6 @@
 //! Common parts of searches and sweeps: when one began, what it has kept, and what it has found.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_metrics::Objective;
 use plimsoll_plan::{Plan, Problem};
 use plimsoll_report::capacity::SearchResult;
@@ -9,6 +8,7 @@ use plimsoll_report::evidence::{Course, Evidence, SearchEvidence, TrialEvidence}
 use plimsoll_report::result::OutcomeResult;
 use plimsoll_report::trial_run::{TrialCounts, TrialRun};
 use plimsoll_report::{RunResult, Searched};
+use plimsoll_system::clock;
 
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;

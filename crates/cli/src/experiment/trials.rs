@@ -1,10 +1,10 @@
 //! The trials of a search: on this machine, or on the agents of a fleet.
 
-use plimsoll_driver::clock;
 use plimsoll_engine::{Control, Progress, Stop};
 use plimsoll_plan::{Plan, Problem};
 use plimsoll_report::agent::AgentResult;
 use plimsoll_report::trial_run::TrialRun;
+use plimsoll_system::clock;
 
 use crate::args::fleet::FleetSpec;
 use crate::base::exit::Exit;

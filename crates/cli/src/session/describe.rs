@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_driver::usage;
 use plimsoll_engine::FirstContact;
 use plimsoll_metrics::PhaseOutline;
 use plimsoll_plan::{IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Scenario, Target};
@@ -13,6 +12,7 @@ use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::Redaction;
 use plimsoll_scenario::redaction::HIDDEN;
 use plimsoll_schedule::{Population, Process, Stage};
+use plimsoll_system::usage;
 
 /// Stages of a rate that are described one by one, at most.
 const STAGES_TOLD: usize = 3;

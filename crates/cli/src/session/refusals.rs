@@ -1,7 +1,8 @@
 //! Loads that a server refuses from the first request on: nothing is measured by going on.
 
+use plimsoll_core::figure;
 use plimsoll_engine::{Control, Progress, Stop};
-use plimsoll_metrics::{Interval, figure};
+use plimsoll_metrics::Interval;
 
 use crate::base::messages::Notify;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_core::Rate;
-use plimsoll_driver::{BackendOptions, KernelBackend, clock};
+use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{
     Backends, BackgroundRun, Control, FirstContact, Progress, RunError, Stop, Watched, load_checksum,
     preflight, resolve, run_accompanied,
@@ -17,6 +17,7 @@ use plimsoll_report::result::{CauseResult, ModelKind};
 use plimsoll_report::saved::{Beginning, Cut, LiveRecord};
 use plimsoll_report::slow::SlowRecord;
 use plimsoll_report::{CalibrationCell, Host, RunContext, RunResult, SavedRun, Style, render_saved};
+use plimsoll_system::clock;
 
 use crate::args::control::ControlSpec;
 use crate::args::live::LiveArgs;

@@ -6,7 +6,6 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::{Interval, IntervalDownsampler};
@@ -14,6 +13,7 @@ use plimsoll_plan::Problem;
 use plimsoll_report::saved::{Beginning, PartKind};
 use plimsoll_report::{SavedRun, Searched};
 use plimsoll_store::{Ongoing, Store, StoreError};
+use plimsoll_system::clock;
 
 use crate::args::save::Saving;
 use crate::base::failure::Failure;
@@ -243,7 +243,8 @@ fn joined(mut earlier: Interval, later: Interval) -> Interval {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_metrics::{Gauges, Histogram, Recorder, Tally};
+    use plimsoll_histogram::Histogram;
+    use plimsoll_metrics::{Gauges, Recorder, Tally};
 
     use super::*;
 
@@ -251,7 +252,7 @@ mod tests {
         let mut histogram = Histogram::new();
         (0..ok).for_each(|i| histogram.record(1_000 * i));
         let mut delta = Default::default();
-        plimsoll_metrics::histogram::Cursor::new().advance(&histogram, &mut delta);
+        plimsoll_histogram::Cursor::new().advance(&histogram, &mut delta);
         let steps = Recorder::new(&["only".to_owned()]).snapshot(Gauges::default()).steps;
         let steps =
             steps.into_iter().map(|step| Tally { ok, response_time: delta.clone(), ..step }).collect();

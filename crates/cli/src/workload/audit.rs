@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_cluster::pages::{self, Pages};
 use plimsoll_consistency::{Counts, Evidence, Findings, Ledger, Resource, Write};
-use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
-use plimsoll_metrics::{FailedExchange, figure};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_metrics::FailedExchange;
 use plimsoll_plan::{PlanPatch, Problem};
 use plimsoll_report::reconciliation::{ACKNOWLEDGED, ConsistencyFinding};
 use plimsoll_scenario::Needs;
 use plimsoll_scenario::pointer::JsonPointer;
 use plimsoll_scenario::reference::path_of;
+use plimsoll_system::clock;
 use serde_json::{Value, json};
 
 use crate::base::failure::Failure;

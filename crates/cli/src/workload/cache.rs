@@ -1,6 +1,6 @@
 //! `plimsoll cache`: load on a cache, as a plan made from a few flags.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_report::comparison::Question;
 use plimsoll_report::result::Note;

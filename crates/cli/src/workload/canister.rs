@@ -12,16 +12,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_core::{Nanos, figure};
+use plimsoll_histogram::Histogram;
 use plimsoll_ic::answer::ReplicaStatus;
 use plimsoll_ic::{RootKey, Verifier};
-use plimsoll_metrics::{Histogram, figure};
 use plimsoll_plan::{Plan, PlanPatch, Problem};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::result::StepResult;
 use plimsoll_report::{SavedRun, Style};
 use plimsoll_scenario::{Bodies, BodySupply, SuppliedBody};
+use plimsoll_system::clock;
 use plimsoll_workloads::canister::{
     CanisterLoad, CanisterNotes, CertificateSample, FIRST_PRESIGNED, QUERY, SUBMIT, WAIT,
 };

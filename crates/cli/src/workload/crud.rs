@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::{FailedExchange, figure};
+use plimsoll_core::{ErrorClass, Nanos, figure};
+use plimsoll_metrics::FailedExchange;
 use plimsoll_plan::{Plan, PlanPatch, Problem};
 use plimsoll_report::reconciliation::Reconciliation;
 use plimsoll_report::result::{Note, StepResult};

@@ -1,10 +1,9 @@
 //! `plimsoll grpc`: calls of one method, as a plan that a few flags come to.
 
-use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
-use plimsoll_metrics::figure;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_plan::{PlanPatch, Problem, Switch};
 use plimsoll_report::Style;
+use plimsoll_system::clock;
 use plimsoll_wire::grpc::{CODES, read_status, read_status_message};
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::grpc::{Reflection, method_name, origin};

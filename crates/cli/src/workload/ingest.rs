@@ -1,12 +1,11 @@
 //! `plimsoll ingest`: observability data for a store, as a plan made from a few flags.
 
-use plimsoll_core::{SequenceAllocator, Shard};
-use plimsoll_driver::clock;
-use plimsoll_metrics::figure;
+use plimsoll_core::{SequenceAllocator, Shard, figure};
 use plimsoll_plan::{Plan, PlanPatch, Problem, RawValue};
 use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_scenario::{Bodies, SuppliedBody};
 use plimsoll_synth::Compression;
+use plimsoll_system::clock;
 use plimsoll_workloads::ingest::{IngestLoad, advice};
 
 use crate::args::workload::ingest::{IngestArgs, InsteadOfLoad, problem};

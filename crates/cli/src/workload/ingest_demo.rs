@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
-use plimsoll_metrics::{FailedExchange, figure};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_metrics::FailedExchange;
 use plimsoll_plan::{PlanPatch, Problem, Problems};
 use plimsoll_report::{Style, rfc3339};
 use plimsoll_scenario::{Bodies, SuppliedBody};
 use plimsoll_synth::Kind;
 use plimsoll_synth::campaign::{span, story};
+use plimsoll_system::clock;
 use plimsoll_workloads::ingest::Store as Dialect;
 use plimsoll_workloads::ingest::demo::{Demo, Prefix, Question, ask};
 use serde_json::{Value, json};

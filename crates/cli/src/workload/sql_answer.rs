@@ -1,6 +1,6 @@
 //! Answers of a store with Arc's API to queries, and their layout as a table.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 use plimsoll_report::Style;
 use plimsoll_workloads::ingest::UNKNOWN_TABLE;
 use serde_json::Value;

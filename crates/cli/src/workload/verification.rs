@@ -1,10 +1,10 @@
 //! Verification that a store has the records that it acknowledged. The store is asked before the load and
 //! after it.
 
-use plimsoll_driver::clock;
 use plimsoll_plan::{PlanPatch, Problem};
 use plimsoll_report::RunResult;
 use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
+use plimsoll_system::clock;
 use plimsoll_workloads::ingest::{Check, IngestLoad, Interface, Store, TableContents, Window};
 use serde_json::{Value, json};
 

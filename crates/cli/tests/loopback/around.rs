@@ -371,9 +371,9 @@ fn a_refresh_that_is_under_way_does_not_hold_up_the_end() {
     let steps = "  steps: [{post: /silent, extract: {token: {json: /token}}}]\n";
     let plan = refreshed(&folder, &site.url, steps);
     let _turn = machine::load();
-    let begin = plimsoll_driver::clock::monotonic();
+    let begin = plimsoll_system::clock::monotonic();
     let result = run(&format!("run {plan} --rate 20 -d 2s -o json")).result();
-    let took = plimsoll_driver::clock::monotonic().since(begin);
+    let took = plimsoll_system::clock::monotonic().since(begin);
     assert!(took < plimsoll_core::Nanos::from_secs(20), "{took:?}");
     assert_eq!(site.count("POST /silent"), 1);
     assert_eq!(result["run"]["refresh"], serde_json::json!({"times": 0, "failed": 0, "requests": 1}));

@@ -1,7 +1,7 @@
 //! Waiting for what the kernel does a little later.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 
 /// Longest wait for what takes milliseconds: a busy machine has other things to do.
 const LONGEST: Nanos = Nanos::from_secs(60);

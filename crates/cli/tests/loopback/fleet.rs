@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 use plimsoll_testkit::{machine, skip};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 use serde_json::Value;
 
 use crate::loopback::backends::on_each;

@@ -8,7 +8,7 @@ use crate::loopback::truth::{account, assert_balance, delivered};
 
 /// The instant in this many seconds, as `--start-at` takes it.
 pub(crate) fn in_seconds(seconds: u64) -> String {
-    let now = plimsoll_driver::clock::unix();
+    let now = plimsoll_system::clock::unix();
     plimsoll_core::calendar::rfc3339(now + plimsoll_core::Nanos::from_secs(seconds), 0)
 }
 

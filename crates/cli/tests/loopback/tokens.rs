@@ -15,7 +15,7 @@ use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;

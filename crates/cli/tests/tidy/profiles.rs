@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item};
 
 /// Crates that requests pass through: they are optimized in every profile.
-const LOAD_PATH: [&str; 14] = [
+const LOAD_PATH: [&str; 16] = [
     "core",
     "driver",
     "engine",
+    "histogram",
     "ic",
     "metrics",
     "replica",
@@ -17,6 +18,7 @@ const LOAD_PATH: [&str; 14] = [
     "script",
     "statistics",
     "synth",
+    "system",
     "targets",
     "wire",
     "workloads",

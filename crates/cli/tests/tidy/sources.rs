@@ -11,11 +11,12 @@ const COLUMNS_MAX: usize = 110;
 /// Names that say nothing about the contents.
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"];
 
-/// Files that may contain `unsafe`: the driver, one file of scripts with the signal that reaches into a call,
+/// Files that may contain `unsafe`: the driver, the calls of the system, one file of scripts with the signal that reaches into a call,
 /// and one of the benchmarks that asks for a child's CPU time.
-const UNSAFE: &[&str] = &["crates/driver/", "crates/script/src/alarm.rs", "bench/src/child.rs"];
+const UNSAFE: &[&str] =
+    &["crates/driver/", "crates/system/", "crates/script/src/alarm.rs", "bench/src/child.rs"];
 /// Crates that contain one of these files, so that their root cannot forbid it.
-const UNSAFE_CRATES: &[&str] = &["crates/driver/", "crates/script/", "bench/"];
+const UNSAFE_CRATES: &[&str] = &["crates/driver/", "crates/system/", "crates/script/", "bench/"];
 
 /// A rule: a sequence of tokens that is banned outside of some places, and why.
 struct Ban {
@@ -28,11 +29,16 @@ struct Ban {
 /// Hostile servers attack the program as a whole: they are carried out on real sockets, with a limit of time.
 /// The parsing of other people's programs has one, too.
 const DRIVER: &[&str] =
-    &["crates/driver/", "crates/import/src/syntax.rs", "crates/testkit/src/hostile/", "bench/"];
+    &["crates/system/", "crates/import/src/syntax.rs", "crates/testkit/src/hostile/", "bench/"];
 /// The fault proxy blocks on both sides of a connection: a slow side has to hold up the sender, which a
 /// backend that reads all input cannot.
-const SOCKETS: &[&str] =
-    &["crates/driver/", "crates/cluster/src/proxy", "crates/testkit/src/hostile/", "bench/"];
+const SOCKETS: &[&str] = &[
+    "crates/driver/",
+    "crates/system/",
+    "crates/cluster/src/proxy",
+    "crates/testkit/src/hostile/",
+    "bench/",
+];
 const CLI: &[&str] = &["crates/cli/", "bench/"];
 /// The seeds of simulations are asked for from outside of a test, whether a test may be skipped, where exit
 /// codes are noted, and where the lock of the machine is.
@@ -71,7 +77,13 @@ const ASYNC: &[&str] = &[
 /// Modules of the standard library, checked with their `use` trees, see [`names_path`]; where they are
 /// allowed, and whether unit tests may name them (a temporary folder is in the environment).
 const PATH_BANS: &[(&str, &str, &[&str], bool, &str)] = &[
-    ("std", "net", SOCKETS, false, "only the driver touches sockets; plain addresses are in `core::net`"),
+    (
+        "std",
+        "net",
+        SOCKETS,
+        false,
+        "only the driver and `system` touch sockets; plain addresses are in `core::net`",
+    ),
     ("std", "env", ENVIRONMENT, true, "only the command reads its environment"),
 ];
 
@@ -185,7 +197,7 @@ fn code_complaints(source: &Source) -> Vec<String> {
     let is_allowed = |allowed: &[&str]| allowed.iter().any(|prefix| path.starts_with(prefix));
     for token in found.iter().filter(|token| token.text == "unsafe") {
         if !is_allowed(UNSAFE) {
-            complain(token.line, "unsafe".to_owned(), "only the driver may");
+            complain(token.line, "unsafe".to_owned(), "only the driver and `system` may");
         }
     }
     for ban in BANS {

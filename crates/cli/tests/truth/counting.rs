@@ -1,7 +1,7 @@
 //! R7 to R9: nothing is lost, nothing is rounded away, and nothing is said that the samples do not carry.
 
 use plimsoll_core::{ErrorClass, Nanos, Random};
-use plimsoll_metrics::Histogram;
+use plimsoll_histogram::Histogram;
 use plimsoll_testkit::oracle::nearest_rank;
 use plimsoll_testkit::{Action, Answer, Behaviour, Faults, Law};
 

@@ -2,7 +2,8 @@
 //! `attribution`.)
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{Histogram, LimitedBy};
+use plimsoll_histogram::Histogram;
+use plimsoll_metrics::LimitedBy;
 use plimsoll_report::schema_result;
 use plimsoll_testkit::{Behaviour, Concurrency, Faults, Law, Pause, SimOptions, TruthLog};
 use serde_json::Value;

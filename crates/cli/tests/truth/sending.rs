@@ -16,7 +16,7 @@ use crate::truth::world::{
 };
 
 /// The percentiles of R1, in milliseconds.
-fn figures(histogram: &plimsoll_metrics::Histogram) -> [f64; 4] {
+fn figures(histogram: &plimsoll_histogram::Histogram) -> [f64; 4] {
     [50.0, 99.0, 99.9, 100.0].map(|p| ms(histogram, p))
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Backends, Control, TargetAddress, run};
-use plimsoll_metrics::{Histogram, ReasonCode, RunRecord};
+use plimsoll_histogram::Histogram;
+use plimsoll_metrics::{ReasonCode, RunRecord};
 use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Switch};
 use plimsoll_testkit::{Behaviour, Concurrency, Law, SimOpen, SimOptions, TruthLog, machine};
 

@@ -1,7 +1,7 @@
 //! The check that a cluster takes writes: an item is created at the leader, read back and deleted.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 use serde_json::Value;
 
 use super::{Wrong, asked};

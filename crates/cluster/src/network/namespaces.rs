@@ -15,7 +15,7 @@ use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use plimsoll_driver::namespace::NetworkNamespace;
+use plimsoll_system::namespace::NetworkNamespace;
 
 use super::rules::{Packets, Range, Rules, Wrong, device, sockets};
 use super::{Extent, Ports};

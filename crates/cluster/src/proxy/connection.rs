@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 use rustix::net::connect_unspec;
 
 use super::link::{Link, STACK};

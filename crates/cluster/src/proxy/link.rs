@@ -8,7 +8,7 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use plimsoll_core::{Nanos, Random};
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 
 use super::connection::{Connection, reset};
 use crate::fault::Impairment;

@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use plimsoll_core::Nanos;
+use plimsoll_system::clock;
 
 use super::{Epoll, LISTENER, Phase, Timeout};
-use crate::clock;
 use crate::slots::Token;
 use crate::socket::errno;
 

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use plimsoll_core::Nanos;
+use plimsoll_system::clock;
 
 use super::Epoll;
-use crate::clock;
 use crate::slots::Token;
 
 /// Limit on the bytes that each connection moves in each direction, applied slice by slice.

@@ -7,7 +7,7 @@ use io_uring::squeue::Entry;
 use io_uring::{EnterFlags, IoUring, cqueue, opcode};
 use plimsoll_core::Nanos;
 
-use crate::clock;
+use plimsoll_system::clock;
 
 /// Requests that fit between two submissions (64 bytes each). More is a further system call.
 const SUBMISSIONS: u32 = 1024;

@@ -6,13 +6,13 @@ use io_uring::opcode;
 use io_uring::squeue::Entry;
 use io_uring::types::{CancelBuilder, Fd};
 use plimsoll_core::Nanos;
+use plimsoll_system::clock;
 
 use super::connection::Closing;
 use super::{
     ACCEPT, CANCEL, CANCEL_ACCEPT, CONNECT, HANG_UP, POLL_FIRST, RECEIVE, RENEW, SEND, SPINS_PER_POLL,
     SUBMIT_ATTEMPTS, Uring, buffers, is_about_connection,
 };
-use crate::clock;
 use crate::slots::Token;
 
 impl Uring {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_histogram::{Delta, Histogram};
 use plimsoll_metrics::recorder::Gauges;
 use plimsoll_metrics::{
-    ConnectionRecord, Histogram, ResponseFacts, Snapshot, Stall, ThresholdSpec, WorkerRecord, WorkerStatus,
+    ConnectionRecord, ResponseFacts, Snapshot, Stall, ThresholdSpec, WorkerRecord, WorkerStatus,
 };
 use plimsoll_plan::{Load, Overload};
 

@@ -1,6 +1,7 @@
 //! The record that grows with a run equals the record of the whole run, in every simulated run.
 
-use plimsoll_metrics::{GrowingRecord, Histogram, Reason, ReasonCode, RunRecord, Verdict};
+use plimsoll_histogram::Histogram;
+use plimsoll_metrics::{GrowingRecord, Reason, ReasonCode, RunRecord, Verdict};
 use plimsoll_plan::Plan;
 
 pub(crate) fn begin(plan: &Plan) -> GrowingRecord {

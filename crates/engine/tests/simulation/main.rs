@@ -42,8 +42,8 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Backends, Control, Progress, TargetAddress, run};
-use plimsoll_metrics::histogram::Delta;
-use plimsoll_metrics::{Histogram, RunRecord};
+use plimsoll_histogram::{Delta, Histogram};
+use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Disk, Plan, PlanPatch, RawValue, Setting, SettingKind, Switch};
 use plimsoll_testkit::{Behaviour, SimOpen, SimOptions, TruthLog};
 

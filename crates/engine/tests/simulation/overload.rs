@@ -1,7 +1,8 @@
 //! More arrivals than can be started, and connections that grow with need alone.
 
 use plimsoll_core::{Nanos, Random};
-use plimsoll_metrics::{Headline, Histogram, LimitedBy, RunFacts, RunOutcome, RunRecord};
+use plimsoll_histogram::Histogram;
+use plimsoll_metrics::{Headline, LimitedBy, RunFacts, RunOutcome, RunRecord};
 use plimsoll_testkit::{Answer, Behaviour, Law, Pause, SimOptions};
 
 use super::plans::{self, answering};

@@ -2,7 +2,7 @@
 //! what the server and the network took, whatever the generator waited for meanwhile.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::Histogram;
+use plimsoll_histogram::Histogram;
 use plimsoll_testkit::{Answer, Behaviour, Framing, Law, SimOptions};
 
 use super::*;

@@ -1,9 +1,9 @@
 //! The intervals that a record keeps: a bounded number, however long the run is.
 
 use plimsoll_core::Nanos;
+use plimsoll_histogram::Delta;
 
 use super::{Key, times};
-use crate::histogram::Delta;
 use crate::record::Cell;
 use crate::{Interval, MachineInterval, Outline, ScenarioOutline, Tally};
 

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use plimsoll_core::{ErrorCounts, Nanos};
+use plimsoll_histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::WebSocketRecord;
-use crate::Histogram;
 
 /// A change of the addresses to which the name of a target leads, while the run went on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

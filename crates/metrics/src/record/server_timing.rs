@@ -72,7 +72,7 @@ impl fmt::Display for ServerTiming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
         if let Some(duration) = self.duration {
-            write!(f, " {}", crate::figure::nanos(Nanos(duration)))?;
+            write!(f, " {}", plimsoll_core::figure::nanos(Nanos(duration)))?;
         }
         match &self.description {
             Some(description) => write!(f, " ({description})"),

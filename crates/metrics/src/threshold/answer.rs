@@ -66,7 +66,7 @@ impl DecidingSeries {
         };
         match self.count {
             0 | 1 => of,
-            count => format!("{of}, the worst of {} series", crate::figure::count(count)),
+            count => format!("{of}, the worst of {} series", plimsoll_core::figure::count(count)),
         }
     }
 }

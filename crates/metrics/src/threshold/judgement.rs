@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
+use plimsoll_core::{ErrorClass, ErrorCounts, Nanos, figure};
+use plimsoll_histogram::{Bucket, Censored, Histogram, Sliding, floor_of, rank_of, samples_needed};
 
 use super::answer::{NOT_ASKED, write_number};
 use super::decimal::{Decimal, compare};
 use super::text::{Among, Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
 use crate::headline::answered;
-use crate::histogram::{Bucket, Sliding, floor_of, rank_of};
-use crate::{Censored, Histogram, NeverGood, StepRecord, Tally, figure, samples_needed};
+use crate::{NeverGood, StepRecord, Tally};
 use serde::{Deserialize, Serialize};
 
 /// The value of a figure, and its unit.

@@ -1,9 +1,10 @@
 //! Thresholds that only the generator's own start lag breaks.
 
 use plimsoll_core::Nanos;
+use plimsoll_histogram::Histogram;
 
 use super::text::{Figure, Limit, Metric, Operator, Threshold, TimeKind};
-use crate::{Histogram, Model, RunRecord, StepRecord, WorkerRecord};
+use crate::{Model, RunRecord, StepRecord, WorkerRecord};
 use serde::{Deserialize, Serialize};
 
 /// Start lag that is taken as harmless where service times are not known, as the verdict takes it.

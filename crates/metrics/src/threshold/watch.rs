@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use plimsoll_core::Nanos;
+use plimsoll_histogram::{Censored, Delta, Sliding};
 
 use super::judgement::{Judgement, Lacking, View, judge};
 use super::own_lag::own_lag;
 use super::text::{Among, Metric, Operator, TimeKind, time_text};
 use super::{Failure, ThresholdResult, ThresholdSpec, Windows};
-use crate::histogram::{Delta, Sliding};
-use crate::{Censored, Interval, Outline, RunRecord, Tally};
+use crate::{Interval, Outline, RunRecord, Tally};
 
 /// Looks at every complete interval of a run, in order, and judges at its end.
 ///

@@ -11,14 +11,15 @@
 
 use std::borrow::Cow;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, Nanos, figure};
+use plimsoll_histogram::Histogram;
 
 use super::backlog::Backlog;
 use super::connections::Blocking;
 use super::{Claim, Judge, Limitation, Reason, ReasonCode, ratio};
 use crate::course::{answered, fills_up, longest_answer, mean_in_flight};
 use crate::headline::of_them;
-use crate::{Awaited, Histogram, Interval, MachineInterval, Model, Peer, ProcessUse, Standstill, figure};
+use crate::{Awaited, Interval, MachineInterval, Model, Peer, ProcessUse, Standstill};
 
 /// Share of segments sent again from which the network shapes the times: a tenth of it moves the p99.9.
 const LOSS_SHARE: f64 = 0.01;

@@ -1,10 +1,10 @@
 //! Requests in flight of an open run: whether they grew, and whether the run can show that.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 
 use super::Judge;
 use crate::course::{rise, slow_answer};
-use crate::{Interval, Model, figure};
+use crate::{Interval, Model};
 
 /// By how much the time that is owed to requests in flight may grow per time in a run that is stable. At
 /// ρ = 1.05 it is 5 %; at ρ = 0.9 chance makes 0.2 % in 10 s (M/M/1, μ = 1,000/s).

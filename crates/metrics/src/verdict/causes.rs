@@ -1,11 +1,11 @@
 //! One cause, one hint: a finding that follows from another one has no remedy of its own, and the processes
 //! that compete for the processors are named.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 
 use super::connections::Blocking;
 use super::{Judge, Reason, ReasonCode, ratio, worst};
-use crate::{OtherUse, WorkerRecord, figure};
+use crate::{OtherUse, WorkerRecord};
 
 /// Findings that explain others, the surest first.
 const CAUSES: [ReasonCode; 6] = [

@@ -1,11 +1,11 @@
 //! The limit of connections, and of streams on them.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 
 use super::attribution::{SLOW_FACTOR, SLOW_FLOOR};
 use super::{Finding, Judge, LIMIT_SHARE, Reason, ReasonCode, ratio};
+use crate::RunRecord;
 use crate::course::answered;
-use crate::{RunRecord, figure};
 
 /// Connections beyond which more of them do not help: a target that needs this many stood still.
 const MOST_CONNECTIONS: u64 = 10_000;

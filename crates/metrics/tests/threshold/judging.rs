@@ -1,7 +1,7 @@
 //! Results of thresholds over a whole run.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_histogram::Delta;
 use plimsoll_metrics::threshold::{Observed, Unit};
 use plimsoll_metrics::{
     Accounting, Interval, Model, Outline, RunRecord, ScenarioOutline, StepRecord, Tally, Threshold,

@@ -156,7 +156,7 @@ impl Compiler<'_, '_> {
             let is_set = !matches!(part.first.get(number), Some(First::Nothing) | None);
             other != name && (is_set || u16::try_from(number).is_ok_and(|number| part.sets.contains(&number)))
         });
-        let near = plimsoll_scenario::suggest::closest(name, near.map(|(_, other)| other.as_str()));
+        let near = plimsoll_core::suggest::closest(name, near.map(|(_, other)| other.as_str()));
         problem.with_hint(match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => {

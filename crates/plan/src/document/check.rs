@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use plimsoll_scenario::suggest;
+use plimsoll_core::suggest;
 
 use super::{
     DataSpec, Document, ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, PauseSpec, RequestStep,

@@ -7,8 +7,8 @@
 
 use std::cell::RefCell;
 
+use plimsoll_core::suggest;
 use plimsoll_metrics::Threshold;
-use plimsoll_scenario::suggest;
 use serde::de::value::{StrDeserializer, U64Deserializer};
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer as _, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;

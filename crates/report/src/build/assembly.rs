@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
+use plimsoll_core::{ErrorClass, ErrorCounts, Nanos, figure};
+use plimsoll_histogram::{Censored, Delta, Histogram};
 use plimsoll_metrics::course::{self, Steadiness};
-use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::slice::{MOST_STEPS, Slice};
 use plimsoll_metrics::{
-    Accounting, AddressChange, Censored, Headline, HelperCpu, Histogram, Http2Record, Interval, LogRecord,
-    MachineRecord, Peer, RateChange, Reason, RunFacts, RunRecord, ScenarioInterval, Standstill, StepRecord,
-    Tally, ThresholdFacts, ThresholdResult, figure,
+    Accounting, AddressChange, Headline, HelperCpu, Http2Record, Interval, LogRecord, MachineRecord, Peer,
+    RateChange, Reason, RunFacts, RunRecord, ScenarioInterval, Standstill, StepRecord, Tally, ThresholdFacts,
+    ThresholdResult,
 };
 use plimsoll_statistics::Little;
 
@@ -353,9 +353,9 @@ impl ThresholdOutcome {
     pub(crate) fn heading(&self) -> String {
         let name =
             |what: &str, name: &Option<String>| name.as_ref().map(|name| format!("of {what} \"{name}\""));
-        let window = self.window_s.map(|length| {
-            format!("in every {}", plimsoll_metrics::figure::nanos(Nanos::from_secs_f64(length)))
-        });
+        let window = self
+            .window_s
+            .map(|length| format!("in every {}", plimsoll_core::figure::nanos(Nanos::from_secs_f64(length))));
         let phase = self.phase.as_ref().map(|name| format!("in phase \"{name}\""));
         let (step, scenario) = (name("step", &self.step), name("scenario", &self.scenario));
         let parts = [Some(self.text.clone()), step, scenario, phase, window];

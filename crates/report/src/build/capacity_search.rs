@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::{Objective, figure};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_metrics::Objective;
 use plimsoll_statistics::{
     End, Finding, Level, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
 };

@@ -1,6 +1,6 @@
 //! Distributions of values, in ranges that look even on a logarithmic axis and have readable limits.
 
-use plimsoll_metrics::histogram::Bucket;
+use plimsoll_histogram::Bucket;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +122,7 @@ fn inner_end<'a>(mut from_outside: impl Iterator<Item = &'a Bar>, thin: u64) -> 
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_metrics::Histogram;
+    use plimsoll_histogram::Histogram;
 
     use super::*;
 

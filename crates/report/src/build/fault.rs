@@ -1,7 +1,7 @@
 //! Faults that were injected while a run went on, and their effect on requests.
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::{Censored, Histogram, figure};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_histogram::{Censored, Histogram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! The measurements of one of several runs: a trial of a search, or a level of a sweep.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{Histogram, Interval, Objective, ReasonCode, RunRecord};
+use plimsoll_histogram::Histogram;
+use plimsoll_metrics::{Interval, Objective, ReasonCode, RunRecord};
 use plimsoll_statistics::{Finding, Outcome, SliceCount};
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
 //! Two targets in one run: what is known of their difference, at any instant of it.
 
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_core::figure;
+use plimsoll_histogram::Delta;
 use plimsoll_metrics::threshold::TimeKind;
-use plimsoll_metrics::{Interval, RunFacts, RunRecord, Tally, figure};
+use plimsoll_metrics::{Interval, RunFacts, RunRecord, Tally};
 use plimsoll_statistics::judgement::{Judgement, Orientation, judge};
 use plimsoll_statistics::sequential::{Block, Counts, FEWEST_BLOCKS, Figure, SequentialComparison, Side};
 use plimsoll_statistics::shift::Shift;

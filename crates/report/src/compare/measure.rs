@@ -4,9 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
+use plimsoll_histogram::Histogram;
+use plimsoll_metrics::EventStreamRecord;
 use plimsoll_metrics::threshold::TimeKind;
-use plimsoll_metrics::{EventStreamRecord, Histogram, figure};
 use plimsoll_statistics::judgement::Orientation;
 
 use crate::contract::event_streams::EventStreamsResult;

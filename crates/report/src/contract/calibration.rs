@@ -1,5 +1,7 @@
 //! Calibration: the most load that a machine can generate, measured against a server that does nothing.
 
+use plimsoll_core::figure;
+use plimsoll_metrics::{Reason, ReasonCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +9,6 @@ use crate::Style;
 use crate::contract::context::Host;
 use crate::contract::result::Tool;
 use crate::render::layout::{Page, Row};
-use plimsoll_metrics::{Reason, ReasonCode, figure};
 
 /// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
 pub const CALIBRATION_SCHEMA_VERSION: u32 = 1;

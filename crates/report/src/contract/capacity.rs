@@ -1,6 +1,6 @@
 //! The result of a capacity search: an interval, its evidence, and every trial.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

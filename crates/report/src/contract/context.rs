@@ -1,8 +1,8 @@
 //! Facts about a run that its record does not have.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
+use plimsoll_metrics::RunRecord;
 use plimsoll_metrics::verdict::{Reason, ReasonCode};
-use plimsoll_metrics::{RunRecord, figure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! Figures of responses that are streams of events, and of the tokens in them.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{Censored, EventStreamRecord, Histogram};
+use plimsoll_histogram::{Censored, Histogram};
+use plimsoll_metrics::EventStreamRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

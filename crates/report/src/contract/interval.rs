@@ -1,7 +1,7 @@
 //! The interval in which the true value of a percentile lies.
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::{figure, samples_needed};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_histogram::samples_needed;
 use plimsoll_statistics::PercentileInterval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

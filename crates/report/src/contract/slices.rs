@@ -1,6 +1,6 @@
 //! The slices of a run, kept in its result so that single runs can be compared.
 
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_histogram::Delta;
 use plimsoll_metrics::{Model, RunRecord};
 use plimsoll_statistics::bootstrap;
 use schemars::JsonSchema;

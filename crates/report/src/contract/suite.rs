@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_histogram::{Censored, Delta, Histogram, samples_needed};
 use plimsoll_metrics::slice::percentile_interval;
-use plimsoll_metrics::{Censored, Histogram, samples_needed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

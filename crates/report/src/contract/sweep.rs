@@ -1,7 +1,7 @@
 //! The result of a sweep: the figures of a server at several levels of one setting, and the law that fits.
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::{RunRecord, figure};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_metrics::RunRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! Traffic of connections, apart from the bytes of single requests.
 
-use plimsoll_metrics::{Histogram, Http2Traffic, RATE_UNITS};
+use plimsoll_histogram::Histogram;
+use plimsoll_metrics::{Http2Traffic, RATE_UNITS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::figure;
 use plimsoll_metrics::course::mean_occupancy;
-use plimsoll_metrics::{Model, RunRecord, figure};
+use plimsoll_metrics::{Model, RunRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! Servers whose processes were watched beside the load, as results have them.
 
+use plimsoll_core::figure;
 use plimsoll_metrics::{
-    FoundBy, MachineInterval, ProcessEvent, ProcessUse, RunRecord, WatchedProcess, WatchedUse, figure,
+    FoundBy, MachineInterval, ProcessEvent, ProcessUse, RunRecord, WatchedProcess, WatchedUse,
 };
 use plimsoll_statistics::trend;
 use schemars::JsonSchema;

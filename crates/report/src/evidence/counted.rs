@@ -5,7 +5,7 @@
 //! finer timeline.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_histogram::Delta;
 use plimsoll_metrics::{Interval, Objective, RunRecord, StepRecord, Tally};
 use plimsoll_statistics::SliceCount;
 

@@ -6,7 +6,7 @@
 use std::fmt::Debug;
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_histogram::Delta;
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::{Interval, RunRecord, Slice, StepRecord, Tally};
 

@@ -18,8 +18,7 @@ pub(crate) mod times;
 mod verdict;
 mod websocket;
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::figure;
+use plimsoll_core::{Nanos, figure};
 
 use self::times::Distribution;
 use self::verdict::{Opening, ThresholdLine, Tile};

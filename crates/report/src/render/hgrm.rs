@@ -6,8 +6,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_metrics::Histogram;
-use plimsoll_metrics::hdr;
+use plimsoll_histogram::{Histogram, hdr};
 
 use crate::SavedRun;
 use crate::contract::result::ModelKind;

@@ -16,9 +16,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::Histogram;
-use plimsoll_metrics::hdr;
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_histogram::{Delta, Histogram, hdr};
 
 use crate::build::assembly;
 use crate::contract::result::ModelKind;

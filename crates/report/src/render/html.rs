@@ -21,7 +21,7 @@ pub(crate) use searched::page as searched;
 
 use chart::ChartData;
 use markup::{Markup, escaped, json_in_script, visible};
-use plimsoll_metrics::Histogram;
+use plimsoll_histogram::Histogram;
 
 use crate::compare::comparison::{Comparison, Incomparable};
 use crate::contract::result::RunResult;

@@ -318,7 +318,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Returns `true` if a word is a unit of `plimsoll_metrics::figure`, with any punctuation behind it.
+/// Returns `true` if a word is a unit of `plimsoll_core::figure`, with any punctuation behind it.
 fn is_unit(word: &str) -> bool {
     let word = word.trim_end_matches([',', ';', ':', '.', ')']);
     matches!(word, "%" | "ns" | "µs" | "us" | "ms" | "s" | "B" | "KiB" | "MiB" | "GiB" | "TiB" | "PiB")

@@ -5,8 +5,7 @@ pub(crate) mod comparison;
 pub(crate) mod repeated;
 mod searched;
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::figure;
+use plimsoll_core::{Nanos, figure};
 
 use crate::Style;
 use crate::build::distribution::Bar;

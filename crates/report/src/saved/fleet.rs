@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::{Reason, ReasonCode, SteeredBy, figure};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_metrics::{Reason, ReasonCode, SteeredBy};
 
 use super::SavedRun;
 use super::merging::MergeError;

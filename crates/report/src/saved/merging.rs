@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_histogram::{Delta, Histogram};
 use plimsoll_metrics::slice::MOST_OF_TIMELINE;
-use plimsoll_metrics::{Histogram, PhaseRecord, Tally};
+use plimsoll_metrics::{PhaseRecord, Tally};
 use plimsoll_statistics::Join;
 
 use super::{SavedRun, SavedSlice, SavedStep};

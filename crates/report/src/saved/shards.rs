@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_metrics::threshold::Metric;
 use plimsoll_metrics::{
     Outline, RunFacts, RunRecord, ScenarioOutline, Threshold, ThresholdResult, ThresholdSpec, ThresholdWatch,
-    figure, judge_thresholds,
+    judge_thresholds,
 };
 
 use super::SavedRun;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
+use plimsoll_histogram::Histogram;
 use plimsoll_metrics::slice::{MOST_OF_TIMELINE, Timeline};
 use plimsoll_metrics::{
-    Accounting, Histogram, Interval, IntervalDownsampler, IterationRecord, LimitedBy, Reason, ReasonCode,
-    RunRecord, Slice, StepRecord, Tally, Verdict, figure,
+    Accounting, Interval, IntervalDownsampler, IterationRecord, LimitedBy, Reason, ReasonCode, RunRecord,
+    Slice, StepRecord, Tally, Verdict,
 };
 use plimsoll_statistics::SliceKeeper;
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,14 @@
 //! Records of runs, built in code: the same in every run of the tests, by integer arithmetic alone.
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
+use plimsoll_histogram::Histogram;
 use plimsoll_metrics::{
-    AcceptQueue, Accounting, CoreUse, FileUse, FoundBy, Gauges, GroupLimits, Histogram, Http2Record,
-    Http2Traffic, Interval, IntervalMerger, IterationRecord, LogRecord, MachineFacts, MachineInterval, Model,
-    NetworkUse, Outline, OwnSegments, Peer, PhaseMerger, PhaseOutline, ProcessEvent, ProcessUse, RateChange,
-    Recorder, RunRecord, Sample, ScenarioOutline, Slicer, Stall, SteeredBy, Steering, StepRecord,
-    TargetProcess, ThreadUse, Threshold, ThresholdSpec, ThresholdWatch, Throttling, TimelineDownsampler,
-    WatchedProcess, WatchedUse, WorkerRecord, judge,
+    AcceptQueue, Accounting, CoreUse, FileUse, FoundBy, Gauges, GroupLimits, Http2Record, Http2Traffic,
+    Interval, IntervalMerger, IterationRecord, LogRecord, MachineFacts, MachineInterval, Model, NetworkUse,
+    Outline, OwnSegments, Peer, PhaseMerger, PhaseOutline, ProcessEvent, ProcessUse, RateChange, Recorder,
+    RunRecord, Sample, ScenarioOutline, Slicer, Stall, SteeredBy, Steering, StepRecord, TargetProcess,
+    ThreadUse, Threshold, ThresholdSpec, ThresholdWatch, Throttling, TimelineDownsampler, WatchedProcess,
+    WatchedUse, WorkerRecord, judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
 

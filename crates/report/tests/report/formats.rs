@@ -9,10 +9,9 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use junit_parser::TestStatus;
 use plimsoll_core::Nanos;
+use plimsoll_histogram::Histogram;
 use plimsoll_metrics::headline::validity;
-use plimsoll_metrics::{
-    Claim, Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineDownsampler,
-};
+use plimsoll_metrics::{Claim, Gauges, IntervalMerger, Recorder, Sample, StepRecord, TimelineDownsampler};
 use plimsoll_report::html::{NamedRun, render as render_page};
 use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
 use plimsoll_report::records::RecordsResult;

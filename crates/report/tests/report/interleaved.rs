@@ -1,7 +1,7 @@
 //! Comparisons of two targets in one run, as users see them.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_histogram::Delta;
 use plimsoll_metrics::{Interval, Model, RunRecord, StepRecord, Tally};
 use plimsoll_report::comparison::{Comparison, Question, Word};
 use plimsoll_report::html::render_comparison_page;

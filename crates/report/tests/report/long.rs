@@ -1,7 +1,7 @@
 //! Runs of days: the size of their records, and the details that remain.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::histogram::Delta;
+use plimsoll_histogram::Delta;
 use plimsoll_metrics::interval::{MOST_INTERVALS, MOST_PIECES};
 use plimsoll_metrics::{
     CoreUse, Interval, IntervalDownsampler, MachineInterval, Outline, ProcessUse, RunRecord, Tally,

@@ -3,7 +3,8 @@
 use std::io::Write as _;
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
-use plimsoll_metrics::{Gauges, Histogram, PhaseRecord, Recorder, Sample, Slice, StepRecord, Tally};
+use plimsoll_histogram::Histogram;
+use plimsoll_metrics::{Gauges, PhaseRecord, Recorder, Sample, Slice, StepRecord, Tally};
 use plimsoll_report::result::ModelKind;
 use plimsoll_report::saved::{Beginning, Cut, Part, PartKind};
 use plimsoll_report::{Format, ReadError, SavedRun, SavedSlice, Style, render};

@@ -1,8 +1,10 @@
 //! The text of a condition.
 
+use plimsoll_core::suggest;
+
 use super::{Node, Orders, Test};
 use crate::pattern::Pattern;
-use crate::{Scope, Template, TemplateError, suggest};
+use crate::{Scope, Template, TemplateError};
 
 /// Parentheses and `not`s within each other: parsing and evaluation recurse.
 const DEEPEST: u32 = 64;

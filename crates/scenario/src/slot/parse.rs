@@ -1,9 +1,10 @@
 //! Parsing of the text between `${` and `}`.
 
+use plimsoll_core::suggest;
+
 use super::function::{Call, Function, Length};
 use super::write::{digits, encode_from};
 use super::{Slot, Writing, Zipf};
-use crate::suggest;
 use crate::token::Signer;
 use crate::{Constants, Scope, Template, TemplateError};
 

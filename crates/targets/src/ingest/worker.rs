@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait, clock};
+use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait};
+use plimsoll_system::clock;
 
 use super::api::Moment;
 use super::http::{Caller, ConnectionFate, HttpHandler};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait};
-use plimsoll_metrics::Histogram;
+use plimsoll_histogram::Histogram;
 use plimsoll_wire::http1::{Limits, RequestMemo};
 use plimsoll_wire::http2::ServerOptions;
 use plimsoll_wire::tls::Session;

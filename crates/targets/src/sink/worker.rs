@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait, clock};
+use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait};
+use plimsoll_system::clock;
 use plimsoll_wire::tls::Session;
 
 use super::backlog::Stalled;

@@ -1,10 +1,11 @@
 //! The sink as a replica.
 
-use plimsoll_driver::{KernelBackend, clock};
+use plimsoll_driver::KernelBackend;
 use plimsoll_ic::answer::{ReplicaStatus, RequestStatus, request_status};
 use plimsoll_ic::{
     Answer, Call, Identity, Kind, Lookup, Principal, RequestId, RootKey, Verifier, write_read_state,
 };
+use plimsoll_system::clock;
 use plimsoll_targets::sink::service::Canister;
 use plimsoll_targets::{Action, FaultModel, Faults, Intent, Service, SinkOptions};
 use plimsoll_wire::http2::ClientOptions;

@@ -4,7 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll, clock};
+use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll};
+use plimsoll_system::clock;
 use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlServer};
 
 use crate::sink::client::{Client, End};

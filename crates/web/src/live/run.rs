@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use plimsoll_driver::clock;
+use plimsoll_fleet::ControlPort;
+use plimsoll_system::clock;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -12,7 +13,6 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::entries::Entries;
 use super::figures::Figures;
 use super::messages::Messages;
-use plimsoll_fleet::ControlPort;
 
 /// Interval between two checks of the figures: a run renews them as often.
 pub(super) const EVERY: Duration = Duration::from_secs(1);

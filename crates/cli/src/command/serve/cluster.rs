@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_plan::Problem;
 use plimsoll_replica::LieKind;
+use plimsoll_system::clock;
 
 use super::{ServerMessages, Watch};
 use crate::args::server::replica::{CrudClusterSpec, RAFT_OFFSET};

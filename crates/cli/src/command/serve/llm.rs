@@ -1,8 +1,8 @@
 //! `plimsoll target llm`: a server of completions until it is stopped.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_driver::KernelBackend;
-use plimsoll_metrics::{Histogram, figure};
+use plimsoll_histogram::Histogram;
 use plimsoll_targets::llm::{LlmCounts, LlmOptions, LlmServer, StreamFaults};
 
 use super::{ServerMessages, Watch, percent, raise_descriptors, stop, url};

@@ -3,9 +3,9 @@
 use std::io::BufRead as _;
 use std::sync::mpsc::channel;
 
-use plimsoll_driver::clock;
 use plimsoll_plan::Problem;
 use plimsoll_replica::{Bound, NodeStatus, Peer, ReplicaError, ReplicaOptions};
+use plimsoll_system::clock;
 
 use super::{ServerMessages, Watch, percent};
 use crate::args::server::replica::{CrudNodeSpec, parse_peer, twice};

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_driver::clock;
 use plimsoll_engine::{RateCommand, Stop};
 use plimsoll_metrics::SteeredBy;
+use plimsoll_system::clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio;
 use signal_hook::consts::{SIGCONT, SIGQUIT, SIGTSTP, SIGWINCH};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_fleet::{Fabric as _, Here, LinkError, LinkEvent, NatsAddress, NatsEvent, NatsLink};
 use plimsoll_plan::Problem;
 use plimsoll_scenario::Redaction;
+use plimsoll_system::clock;
 
 use crate::args::fleet::AgentChoice;
 use crate::base::failure::Failure;

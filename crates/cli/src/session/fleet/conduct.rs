@@ -2,19 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_engine::{Control, Progress, RateCommand, Stop};
 use plimsoll_fleet::{
     Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage, Delivery, Fabric as _, Here,
     LinkEvent, Member, MemberEnd, NatsEvent, NatsLink, Notice, OnLoss, Refusal, SteerCommand, Strength,
     deal_shards, now, released, told,
 };
-use plimsoll_metrics::figure;
 use plimsoll_plan::{Plan, Problem, Problems};
 use plimsoll_report::agent::{AgentResult, AgentState};
 use plimsoll_report::result::Note;
 use plimsoll_report::{RunContext, SavedRun};
+use plimsoll_system::clock;
 
 use crate::args::fleet::FleetSpec;
 use crate::args::output::OutputArgs;

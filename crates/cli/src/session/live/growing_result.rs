@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::thread::enter_background;
 use plimsoll_engine::{Control, Progress};
 use plimsoll_metrics::{Interval, MachineFacts, MachineInterval};
 use plimsoll_plan::Plan;
@@ -18,6 +17,7 @@ use plimsoll_report::agent::AgentResult;
 use plimsoll_report::fault::effects_so_far;
 use plimsoll_report::result::Note;
 use plimsoll_report::{RunContext, RunResult};
+use plimsoll_system::thread::enter_background;
 
 use super::fault_log::FaultLog;
 use super::standing::Standing;

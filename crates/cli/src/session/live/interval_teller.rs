@@ -5,10 +5,10 @@
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use plimsoll_driver::thread::enter_background;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::Interval;
 use plimsoll_report::saved::interval_to_line;
+use plimsoll_system::thread::enter_background;
 
 use crate::base::streams::{self, Content};
 

@@ -2,9 +2,9 @@
 
 use std::io::IsTerminal as _;
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_engine::Progress;
-use plimsoll_metrics::{RateUnit, figure};
+use plimsoll_metrics::RateUnit;
 
 use crate::base::streams;
 

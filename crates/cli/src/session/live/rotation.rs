@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_plan::Problem;
+use plimsoll_system::clock;
 
 use crate::args::rotate::Rotation;
 use crate::base::failure::Failure;

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, Nanos, figure};
 use plimsoll_engine::Progress;
-use plimsoll_metrics::{Outline, Tally, figure, samples_needed};
+use plimsoll_histogram::samples_needed;
+use plimsoll_metrics::{Outline, Tally};
 use plimsoll_plan::{Plan, Problem};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Messages about watched processes that end.
 
+use plimsoll_core::figure;
 use plimsoll_engine::Progress;
-use plimsoll_metrics::figure;
 
 use crate::base::messages::Notify;
 

@@ -6,13 +6,14 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-use plimsoll_core::Nanos;
-use plimsoll_driver::{Endpoint, clock};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_driver::Endpoint;
 use plimsoll_ic::{Call, Identity, Kind, Principal};
-use plimsoll_metrics::{RunRecord, figure};
+use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{
     BackendChoice, Command, Disk, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Problem, Source,
 };
+use plimsoll_system::clock;
 use plimsoll_targets::sink::service::Canister;
 use plimsoll_targets::{Service, SinkOptions};
 use plimsoll_workloads::BODIES;
@@ -164,14 +165,14 @@ fn write(identity: &Identity, number: u64, out: &mut Vec<u8>) {
 fn cost(identity: &Identity) -> f64 {
     let (mut out, mut made) = (Vec::new(), 0_u64);
     let start = clock::monotonic();
-    let begun = plimsoll_driver::usage::thread_cpu();
+    let begun = plimsoll_system::usage::thread_cpu();
     while clock::monotonic().since(start) < PART {
         for _ in 0..CALLS {
             write(identity, made, &mut out);
             made += 1;
         }
     }
-    let used = plimsoll_driver::usage::thread_cpu();
+    let used = plimsoll_system::usage::thread_cpu();
     let busy = (used.user - begun.user) + (used.system - begun.system);
     busy.as_secs_f64() * 1e6 / made as f64
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::{Histogram, figure};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_histogram::Histogram;
 
 /// The percentiles that are drawn.
 const PERCENTILES: [f64; 10] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 100.0];

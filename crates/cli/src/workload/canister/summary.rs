@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use plimsoll_core::ErrorClass;
-use plimsoll_metrics::figure;
+use plimsoll_core::{ErrorClass, figure};
 use plimsoll_report::RunResult;
 use plimsoll_report::result::StepResult;
 use plimsoll_workloads::canister::{Api, CanisterLoad, CanisterNotes, QUERY, SUBMIT, WAIT};

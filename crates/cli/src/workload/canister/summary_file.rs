@@ -1,7 +1,7 @@
 //! The summary as the JSON that the Internet Computer's generator writes with `--summary-file`.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::Histogram;
+use plimsoll_histogram::Histogram;
 use plimsoll_report::{RunResult, SavedRun};
 use plimsoll_workloads::canister::{CanisterNotes, QUERY, SUBMIT, WAIT};
 use serde_json::{Map, Value, json};

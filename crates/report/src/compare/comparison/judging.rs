@@ -1,6 +1,6 @@
 //! The figures of both groups, the method that fits their number of runs, and notes.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 use plimsoll_statistics::bootstrap::{Bootstrap, mean_change, quantile_ratio, relative_mean_change};
 use plimsoll_statistics::holm::holm;
 use plimsoll_statistics::judgement::{Orientation, judge};

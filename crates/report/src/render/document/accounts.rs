@@ -1,6 +1,7 @@
 //! Rate, lengths and accounts: where every arrival and every request went.
 
-use plimsoll_metrics::{Accounting, RateUnit, figure};
+use plimsoll_core::figure;
+use plimsoll_metrics::{Accounting, RateUnit};
 
 use super::verdict::steered_by;
 use super::{Fact, Identity, Line, Shown, bytes, count, length, line, nanos, seconds};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 
 use super::accounts::CHANGES_SHOWN;
 use super::{Fact, Line, Shown, Span, Table, bytes, count, length, line, per_second, pointer, share};

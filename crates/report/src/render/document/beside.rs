@@ -1,7 +1,6 @@
 //! Runs beside the load, a probe and slow clients; and the agents that carried the load out.
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::figure;
+use plimsoll_core::{Nanos, figure};
 
 use super::{Fact, Line, Section, Shown, Span, Table, line};
 use crate::contract::agent::{AgentResult, AgentState};

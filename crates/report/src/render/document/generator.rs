@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 
 use super::{
     Fact, Line, Section, Shown, Span, Table, Unit, bytes, count, length, line, nanos, seconds, share, words,

@@ -1,6 +1,6 @@
 //! Where a result is from: methods, machine, plan, and everything that another run needs to be the same.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 
 use super::{Fact, Section, Shown, line, words};
 use crate::contract::context::Host;

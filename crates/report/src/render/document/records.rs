@@ -1,7 +1,6 @@
 //! Records that were sent in batches: their counts, and the records that the store has.
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::figure;
+use plimsoll_core::{Nanos, figure};
 
 use super::{Fact, Span, line};
 use crate::build::fault::FaultResult;

@@ -1,7 +1,7 @@
 //! The report on a search, or on a sweep, as data: the parts that text, Markdown and the page of HTML are
 //! written from.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 
 use super::origin::machine;
 use super::{Fact, Line, Shown, Span, Table, seconds};

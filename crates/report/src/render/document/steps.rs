@@ -1,6 +1,7 @@
 //! Tables of a run step by step and over time: steps, phases, changes of the rate, stalls.
 
-use plimsoll_metrics::{RateUnit, figure};
+use plimsoll_core::figure;
+use plimsoll_metrics::RateUnit;
 
 use super::{
     Line, Shown, Span, Table, Unit, bounded, count, figure_of, length, list, nanos, per_second, seconds,

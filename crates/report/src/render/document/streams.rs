@@ -1,6 +1,6 @@
 //! Streams of events: tokens, their times, and goodput.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 
 use super::{Fact, Line, Section, Shown, Table, count, figure_of, line, per_second, share, words};
 use crate::contract::event_streams::EventStreamsResult;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::{Accounting, NeverGood, figure};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_metrics::{Accounting, NeverGood};
 
 use super::{Column, Line, Row, Shown, Table, cell, count, figure_of};
 use crate::build::distribution::{self, Bar};

@@ -1,7 +1,8 @@
 //! The opening of the report: the outcome, the validity of the measurement, the factor that limited the run,
 //! and the most important figures.
 
-use plimsoll_metrics::{LimitedBy, RateUnit, SteeredBy, figure};
+use plimsoll_core::figure;
+use plimsoll_metrics::{LimitedBy, RateUnit, SteeredBy};
 
 use super::accounts::good_rate;
 use super::times::main_time;

@@ -1,6 +1,7 @@
 //! Messages on WebSockets.
 
-use plimsoll_metrics::{WebSocketRecord, figure};
+use plimsoll_core::figure;
+use plimsoll_metrics::WebSocketRecord;
 
 use super::{Fact, bytes, count, line};
 use crate::render::layout::Emphasis;

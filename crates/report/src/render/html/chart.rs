@@ -1,7 +1,7 @@
 //! Data that the charts are drawn from: bounded in size, however long the run was. Figures in text are made
 //! in the other modules; these are values.
 
-use plimsoll_metrics::Histogram;
+use plimsoll_histogram::Histogram;
 use serde::Serialize;
 
 use super::ShownRun;

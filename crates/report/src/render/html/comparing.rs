@@ -1,6 +1,6 @@
 //! Comparisons of runs, and several runs side by side.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 
 use super::markup::Markup;
 use super::{ShownRun, mark};

@@ -1,6 +1,6 @@
 //! The parts of the page of one run.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 
 use super::markup::{Markup, class};
 use super::{ShownRun, mark};

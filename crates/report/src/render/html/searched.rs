@@ -1,8 +1,8 @@
 //! The page of a search, with the objective on its load line, and that of a sweep: throughput against what
 //! one user sees of it.
 
+use plimsoll_core::figure;
 use plimsoll_metrics::Threshold;
-use plimsoll_metrics::figure;
 use plimsoll_metrics::threshold::{Figure, Limit, Metric};
 
 use super::markup::{Markup, class};

@@ -1,5 +1,4 @@
-use plimsoll_core::Nanos;
-use plimsoll_metrics::figure;
+use plimsoll_core::{Nanos, figure};
 
 use super::*;
 

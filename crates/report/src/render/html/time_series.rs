@@ -2,8 +2,7 @@
 
 use std::iter;
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::figure;
+use plimsoll_core::{Nanos, figure};
 use serde::Serialize;
 
 use crate::contract::result::{IntervalResult, RunResult};

@@ -1,7 +1,7 @@
 //! A search, or a sweep, as test cases: that it has an answer, and each objective up to the rate that was
 //! shown to hold it; or each level of a sweep.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 
 use super::{Counts, Suite, attributes, data, empty, line, open};
 use crate::Style;

@@ -1,6 +1,6 @@
 //! The short report: the usual output at the end of a run, on half a screen.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 
 use super::{facts, opening, rows, section, thresholds};
 use crate::Style;

@@ -9,9 +9,9 @@ mod response_signer;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_ic::witness::{self, Node, Outcome, Rejection};
 use plimsoll_ic::{Authority, Identity, Principal, RequestId, cbor};
+use plimsoll_system::clock;
 
 use crate::sink::options::is_share;
 use calls::Calls;

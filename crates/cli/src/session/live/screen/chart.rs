@@ -1,6 +1,6 @@
 //! Charts of intervals, with axes: a line of rates, bars of times.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,8 +1,8 @@
 //! The thread that draws.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
 use plimsoll_engine::Control;
+use plimsoll_system::clock;
 use ratatui::Terminal;
 use ratatui::layout::Size;
 use rustix::process;

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use plimsoll_core::Nanos;
 use plimsoll_engine::{Control, Stop};
+use plimsoll_histogram::{Histogram, samples_needed};
 use plimsoll_metrics::{
-    Basis, Headline, Histogram, IntervalDownsampler, MachineFacts, MachineInterval, Outline, Pace, RunFacts,
-    StepRecord, Tally, ThresholdFacts, ThresholdSpec, Verdict, samples_needed,
+    Basis, Headline, IntervalDownsampler, MachineFacts, MachineInterval, Outline, Pace, RunFacts, StepRecord,
+    Tally, ThresholdFacts, ThresholdSpec, Verdict,
 };
 use plimsoll_plan::Plan;
 

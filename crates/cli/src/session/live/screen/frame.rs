@@ -1,7 +1,7 @@
 //! Frames and texts that panels have in common.
 
-use plimsoll_core::Nanos;
-use plimsoll_metrics::{RunOutcome, figure};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_metrics::RunOutcome;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,8 +1,7 @@
 //! Layout of the screen.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_engine::Stop;
-use plimsoll_metrics::figure;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,9 +1,7 @@
 //! The parts of the page: rates, times, requests, the instrument, the verdict.
 
-use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::{
-    FoundBy, Model, OtherUse, RateUnit, Reason, WatchedProcess, WatchedUse, figure, verdict,
-};
+use plimsoll_core::{ErrorClass, Nanos, figure};
+use plimsoll_metrics::{FoundBy, Model, OtherUse, RateUnit, Reason, WatchedProcess, WatchedUse, verdict};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -178,7 +176,7 @@ fn lag(figures: &Figures, short: bool) -> Line<'static> {
     if record.model == Model::Closed {
         return labelled("start lag", vec![Span::styled("none: closed model", LABEL)]);
     }
-    let p99 = |histogram: &plimsoll_metrics::Histogram| histogram.percentile(99.0);
+    let p99 = |histogram: &plimsoll_histogram::Histogram| histogram.percentile(99.0);
     let shown = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos(Nanos(value)));
     let (now, run) = (p99(&figures.lag), p99(&record.total.start_lag));
     let limit = verdict::limits(record).start_lag;

@@ -1,6 +1,6 @@
 //! Distribution of response times: over time as a heat map, over the run as a histogram beside it.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,6 +1,6 @@
 //! The table of steps.
 
-use plimsoll_metrics::figure;
+use plimsoll_core::figure;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,6 +1,7 @@
 //! Thresholds so far.
 
-use plimsoll_metrics::{ThresholdResult, figure};
+use plimsoll_core::figure;
+use plimsoll_metrics::ThresholdResult;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,7 +1,7 @@
 //! Histograms as HdrHistogram writes them: version 2, deflated, in Base64.
 //!
 //! Our buckets are those of HdrHistogram with 1 ns as the lowest discernible value and three significant
-//! digits ([`crate::histogram`]), so only the parts that it does not keep are lost: sum and extremes.
+//! digits ([`crate`]), so only the parts that it does not keep are lost: sum and extremes.
 
 use std::io::{Read as _, Write as _};
 use std::ops::Range;
@@ -13,9 +13,9 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use hdrhistogram::Histogram;
 
-use crate::histogram;
+use crate as buckets;
 
-/// The largest value in range, as in [`crate::histogram`]: 24 hours in nanoseconds.
+/// The largest value in range, as in [`crate`]: 24 hours in nanoseconds.
 const RANGE: u64 = 24 * 3600 * 1_000_000_000;
 /// Significant digits of our buckets.
 const DIGITS: u8 = 3;
@@ -68,7 +68,7 @@ fn encoded(values: impl Iterator<Item = (u64, u64)>) -> Option<Vec<u8>> {
     let head = bytes.len();
     let mut next = 0;
     for (value, count) in values {
-        let index = histogram::index_of(value);
+        let index = buckets::index_of(value);
         match index - next {
             0 => {}
             1 => push_number(&mut bytes, 0),
@@ -151,7 +151,7 @@ fn decoded(bytes: &[u8]) -> Result<Vec<(u64, u64)>, &'static str> {
         let number = take_number(&mut rest).ok_or("it ends within a number")?;
         match u64::try_from(number) {
             Ok(count) => {
-                let value = usize::try_from(bucket).ok().and_then(histogram::highest_in_array);
+                let value = usize::try_from(bucket).ok().and_then(buckets::highest_in_array);
                 let value = value.ok_or("it has more buckets than there are")?;
                 values.extend((count > 0).then_some((value, count)));
                 bucket += 1;
@@ -198,7 +198,7 @@ mod tests {
                 let mut buckets: Vec<(u64, u64)> = Vec::new();
                 for (value, count) in values() {
                     match buckets.last_mut() {
-                        Some(last) if histogram::index_of(last.0) == histogram::index_of(value) => {
+                        Some(last) if buckets::index_of(last.0) == buckets::index_of(value) => {
                             last.1 = (last.1 + count).min(1 << 61);
                         }
                         _ => buckets.push((value, count)),

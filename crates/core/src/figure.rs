@@ -1,6 +1,6 @@
 //! Figures for people: durations with a fitting unit, counts with separators, shares and rates.
 
-use plimsoll_core::Nanos;
+use crate::Nanos;
 
 /// A whole number with separators: `1,234,567`.
 pub fn count(value: u64) -> String {

@@ -8,12 +8,18 @@
 //! thousands of steps), and a cheap difference against an earlier state ([`Cursor`]). The crate is the oracle
 //! of the tests below instead.
 
-mod counts;
+#![forbid(unsafe_code)]
 
-use plimsoll_statistics::samples_needed;
+mod censored;
+mod counts;
+pub mod hdr;
+mod sufficiency;
+mod written;
 
 use self::counts::Counts;
-use crate::Censored;
+
+pub use self::censored::Censored;
+pub use self::sufficiency::samples_needed;
 
 /// log2 of [`HALF`].
 const HALF_BITS: u32 = 10;
@@ -48,12 +54,12 @@ const fn highest_of(index: usize) -> u64 {
 
 /// The largest value of a bucket of HdrHistogram's array, which goes on to the end of a power of two; `None`
 /// if there is no such bucket.
-pub(crate) fn highest_in_array(index: usize) -> Option<u64> {
+pub fn highest_in_array(index: usize) -> Option<u64> {
     (index < BUCKETS.next_multiple_of(HALF as usize)).then(|| highest_of(index))
 }
 
 /// The smallest value that is counted in the same bucket.
-pub(crate) const fn floor_of(value: u64) -> u64 {
+pub const fn floor_of(value: u64) -> u64 {
     lowest_of(index_of(value))
 }
 
@@ -344,7 +350,7 @@ impl Histogram {
     /// The limit between two buckets at which the share of larger values is nearest to that above percentile
     /// `p`: where parts of these values are distinguishable, see [`Delta::count_above`]. `None` without
     /// values.
-    pub(crate) fn cut_near(&self, p: f64) -> Option<u64> {
+    pub fn cut_near(&self, p: f64) -> Option<u64> {
         let value = self.percentile(p)?;
         let index = index_of(value).min(BUCKETS - 1);
         let off = |above: u64| (above as f64 / self.count as f64 - (1.0 - p / 100.0)).abs();
@@ -505,7 +511,7 @@ fn stdev_of<I: Iterator<Item = Bucket>>(total: u64, buckets: impl Fn() -> I) -> 
 }
 
 /// The rank of the percentile `p` among `total` values, from 1.
-pub(crate) fn rank_of(p: f64, total: u64) -> u64 {
+pub fn rank_of(p: f64, total: u64) -> u64 {
     // In units of 1e-8 percent: 99.9 / 100 * 1000 in floating point is above 999, and would be rank 1000.
     const UNITS_PER_PERCENT: f64 = 1e8;
     const WHOLE: u128 = 10_000_000_000;
@@ -583,7 +589,8 @@ impl Delta {
         self.0.first().map(|&(index, _)| lowest_of(index as usize))
     }
 
-    pub(crate) fn shrink(&mut self) {
+    /// Gives back the memory that no value needs.
+    pub fn shrink(&mut self) {
         self.0.shrink_to_fit();
     }
 
@@ -614,7 +621,7 @@ impl Delta {
     }
 
     /// The value of a rank, from 1, in ascending order: the largest of its bucket. `None` beyond the last.
-    pub(crate) fn value_at(&self, rank: u64) -> Option<u64> {
+    pub fn value_at(&self, rank: u64) -> Option<u64> {
         value_of_rank(rank, self.values())
     }
 
@@ -641,7 +648,7 @@ impl Delta {
     }
 
     /// The same in about two bytes for each bucket: distances and counts in groups of seven bits.
-    pub(crate) fn packed(&self) -> Box<[u8]> {
+    pub fn packed(&self) -> Box<[u8]> {
         let mut bytes = Vec::with_capacity(2 * self.0.len());
         let mut last = 0;
         for &(index, count) in &self.0 {
@@ -658,7 +665,7 @@ impl Delta {
     }
 
     /// Decodes a delta that was [packed](Self::packed).
-    pub(crate) fn unpacked(bytes: &[u8]) -> Self {
+    pub fn unpacked(bytes: &[u8]) -> Self {
         let mut bytes = bytes.iter();
         let mut next = || {
             let (mut number, mut shift) = (0, 0);
@@ -686,13 +693,14 @@ impl Delta {
 /// Adding and taking away cost as much as the delta has buckets, whatever was added before. Memory is as much
 /// as a histogram's.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sliding {
+pub struct Sliding {
     counts: Counts,
     count: u64,
 }
 
 impl Sliding {
-    pub(crate) fn add(&mut self, delta: &Delta) {
+    /// Adds the values of a difference.
+    pub fn add(&mut self, delta: &Delta) {
         for &(index, count) in &delta.0 {
             *self.counts.place(index as usize) += count;
             self.count += count;
@@ -700,19 +708,20 @@ impl Sliding {
     }
 
     /// Takes away a delta that was added before.
-    pub(crate) fn take(&mut self, delta: &Delta) {
+    pub fn take(&mut self, delta: &Delta) {
         for &(index, count) in &delta.0 {
             *self.counts.place(index as usize) -= count;
             self.count -= count;
         }
     }
 
-    pub(crate) const fn count(&self) -> u64 {
+    /// The number of values.
+    pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// The buckets that hold anything, in ascending order.
-    pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> {
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         self.counts.iter().filter(|(_, count)| *count > 0).map(|(index, count)| Bucket {
             lowest: lowest_of(index),
             highest: highest_of(index),
@@ -720,21 +729,23 @@ impl Sliding {
         })
     }
 
-    pub(crate) fn percentile(&self, p: f64) -> Option<u64> {
+    /// The largest value of the bucket in which percentile `p` (0 to 100) lies; `None` without values.
+    pub fn percentile(&self, p: f64) -> Option<u64> {
         percentile_of(p, self.count, self.buckets().map(|bucket| (bucket.highest, bucket.count)))
     }
 
     /// The value of a rank, from 1, in ascending order: the largest of its bucket. `None` beyond the last.
-    pub(crate) fn value_at(&self, rank: u64) -> Option<u64> {
+    pub fn value_at(&self, rank: u64) -> Option<u64> {
         value_of_rank(rank, self.buckets().map(|bucket| (bucket.highest, bucket.count)))
     }
 
     /// Returns the number of values in buckets above the bucket of `limit`.
-    pub(crate) fn count_above(&self, limit: u64) -> u64 {
+    pub fn count_above(&self, limit: u64) -> u64 {
         self.counts.above(index_of(limit).min(BUCKETS - 1))
     }
 
-    pub(crate) fn stdev(&self) -> Option<f64> {
+    /// The standard deviation; `None` with fewer than two values.
+    pub fn stdev(&self) -> Option<f64> {
         stdev_of(self.count, || self.buckets())
     }
 }
