@@ -43,7 +43,7 @@ pub fn curl(data: &[u8]) {
 
 /// A configuration of h2loadrunner.
 pub fn h2loadrunner(data: &[u8]) {
-    check(data, &of_h2loadrunner::import(data, Path::new(""), &Folder));
+    check(data, &of_h2loadrunner::import(data, Path::new(""), &Folder, None));
 }
 
 /// A recording of a browser.

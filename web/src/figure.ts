@@ -1,7 +1,7 @@
 /**
  * Figures for people, on axes and at a chart's cursor.
  *
- * The rules are those of `crates/metrics/src/figure.rs`, which writes every figure that stands on the page;
+ * The rules are those of `crates/core/src/figure.rs`, which writes every figure that stands on the page;
  * `tests/figures.json` holds both to the same examples.
  */
 

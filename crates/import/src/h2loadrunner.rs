@@ -15,9 +15,11 @@ mod variables;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plimsoll_plan::document::{Document, Settings};
-use plimsoll_plan::{Files, PlanPatch, Problems};
+use plimsoll_plan::{Files, PlanPatch, Problems, ScriptHost};
+use plimsoll_scenario::ScriptLanguage;
 
 use crate::Imported;
 use crate::draft::text;
@@ -26,16 +28,22 @@ use crate::names::Names;
 use crate::source::{self, Object};
 
 /// Reads a configuration. Files that it names are looked for in `folder`, which the plan file has to be in
-/// as well. Its scripts are read and not run, and its certificates are not read.
+/// as well. Its scripts are read in their language, where one is given, and not run, and its certificates are
+/// not read.
 ///
 /// # Errors
 /// All problems with it.
-pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
-    import_with(text, folder, files, None)
+pub fn import(
+    text: &[u8],
+    folder: &Path,
+    files: &dyn Files,
+    scripts: Option<&ScriptHost>,
+) -> Result<Imported, Problems> {
+    import_with(text, folder, files, scripts, None)
 }
 
-/// The same for a run with these flags: each script is run once, with the host and the permissions that it
-/// has there, and certificates are read, unless a flag replaces them.
+/// Reads a configuration for a run with these flags: each script is run once, in the language and with the
+/// permissions that it has there, and certificates are read, unless a flag replaces them.
 ///
 /// # Errors
 /// All problems with it.
@@ -45,17 +53,18 @@ pub fn import_for(
     files: &dyn Files,
     flags: &PlanPatch,
 ) -> Result<Imported, Problems> {
-    import_with(text, folder, files, Some(flags))
+    import_with(text, folder, files, flags.script_host.as_ref(), Some(flags))
 }
 
 fn import_with(
     text: &[u8],
     folder: &Path,
     files: &dyn Files,
+    scripts: Option<&ScriptHost>,
     flags: Option<&PlanPatch>,
 ) -> Result<Imported, Problems> {
     let value = source::json(text)?;
-    let mut importer = Importer::new(folder, files);
+    let mut importer = Importer::new(folder, files, scripts);
     let Some(mut top) = Object::new(&value, "", &mut importer.findings) else {
         return Err(importer.findings.into_problems());
     };
@@ -89,6 +98,8 @@ enum Spoken {
 struct Importer<'a> {
     findings: Findings,
     files: &'a dyn Files,
+    /// The language of the scripts, if they can be read.
+    scripts: Option<Arc<dyn ScriptLanguage>>,
     folder: PathBuf,
     document: Document,
     settings: Settings,
@@ -108,8 +119,9 @@ struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    fn new(folder: &Path, files: &'a dyn Files) -> Self {
+    fn new(folder: &Path, files: &'a dyn Files, scripts: Option<&ScriptHost>) -> Self {
         Self {
+            scripts: scripts.map(|ScriptHost(language)| Arc::clone(language)),
             findings: Findings::default(),
             files,
             folder: folder.to_owned(),

@@ -30,7 +30,7 @@ fn examples_of_h2loadrunner_are_plans() {
             continue;
         }
         let text = std::fs::read(&path).unwrap();
-        let imported = plimsoll_import::h2loadrunner::import(&text, &folder, &Disk).unwrap();
+        let imported = plimsoll_import::h2loadrunner::import(&text, &folder, &Disk, None).unwrap();
         let plan = folder.join(format!("{name}.yaml"));
         let files = WithPlan(plan.clone(), imported.document.to_yaml());
         let command =

@@ -7,9 +7,8 @@ use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
     Body, BodySupply, Constants, Dialect, FeedSpec, Fingerprint, ForwardProxy, Needs, Op, PoolSpec, Program,
     ReactionSpec, RequestSpec, RequestTemplate, ResponseHandler, Scheme, Scope, ScriptSource, TemplateError,
+    UrlScript,
 };
-
-use plimsoll_script::WrkScript;
 
 use crate::requests::from_template;
 use crate::resolve::Resolver;
@@ -37,7 +36,7 @@ pub(crate) struct Requests {
     /// The scripts, if there are any.
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's that makes them.
-    pub(crate) wrk: Option<Arc<WrkScript>>,
+    pub(crate) wrk: Option<Arc<dyn UrlScript>>,
     /// Identifies the scenarios of a plan file apart from their requests.
     pub(crate) logic: Fingerprint,
     /// `true` if a header asks for every connection to be closed.
@@ -82,7 +81,7 @@ pub(crate) struct Work {
     pub(crate) supplies: Vec<BodySupply>,
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's among them.
-    pub(crate) wrk: Option<Arc<WrkScript>>,
+    pub(crate) wrk: Option<Arc<dyn UrlScript>>,
     /// Identifies the scenarios of a plan file apart from their requests.
     pub(crate) logic: Fingerprint,
     /// `true` if a header asks for every connection to be closed.

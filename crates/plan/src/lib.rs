@@ -78,7 +78,6 @@ pub use plan::{
     Pacing, Parts, Plan, PoolMember, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
 };
 pub use plimsoll_scenario::{Fingerprint, SharedText};
-pub use plimsoll_script::syntax_error as script_syntax_error;
 pub use problem::{Place, Problem, Problems};
 pub use prometheus::PrometheusServer;
 pub use protocol::{Protocol, ProtocolRow};

@@ -15,10 +15,9 @@ use plimsoll_metrics::{
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
     BodySupply, FeedSpec, Fingerprint, ForwardProxy, Needs, Op, PoolSpec, Program, Redaction,
-    RequestTemplate, ResponseHandler, ScriptSource, Supplied, WebSocketAction,
+    RequestTemplate, ResponseHandler, ScriptSource, Supplied, UrlScript, WebSocketAction,
 };
 use plimsoll_schedule::{Population, Process, Profile};
-use plimsoll_script::WrkScript;
 use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBlockCache};
 use plimsoll_wire::tls::ClientConfig;
@@ -54,7 +53,7 @@ pub struct Plan {
     /// The scripts, if there are any.
     pub scripts: Option<Arc<dyn ScriptSource>>,
     /// The same, if it is a script of wrk's, which has a part before and after the run.
-    pub wrk: Option<Arc<WrkScript>>,
+    pub wrk: Option<Arc<dyn UrlScript>>,
     /// Identifies the scenarios of a plan file apart from their requests: programs, checks, variables.
     pub logic: Fingerprint,
     /// The servers that the steps address, each with its own pool of connections. Never empty.

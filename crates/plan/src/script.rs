@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, Op, ScriptSource as _, Template};
-use plimsoll_script::{Host, ScriptOptions, ScriptText, WrkRequest, WrkScript};
+use plimsoll_scenario::{
+    Body, Op, ScriptLanguage, ScriptLimits, ScriptText, Template, UrlRequest, UrlScript,
+};
 
 use crate::draft::Draft;
 use crate::protocol::ProtocolPreference;
@@ -12,9 +13,9 @@ use crate::resolve::Resolver;
 use crate::url::Url;
 use crate::{PlanPatch, Problem, RawValue};
 
-/// A [`Host`], shared.
+/// The language of a plan's scripts, with the world that they see.
 #[derive(Clone, Debug)]
-pub struct ScriptHost(pub Arc<dyn Host>);
+pub struct ScriptHost(pub Arc<dyn ScriptLanguage>);
 
 /// The same object.
 impl PartialEq for ScriptHost {
@@ -37,9 +38,9 @@ impl Resolver<'_> {
         url: &Url,
         headers: &mut Vec<(String, String)>,
         draft: &mut Draft,
-    ) -> Option<Option<Arc<WrkScript>>> {
+    ) -> Option<Option<Arc<dyn UrlScript>>> {
         let Some(given) = &patch.script else { return self.without_script(patch) };
-        let Some(ScriptHost(host)) = &patch.script_host else {
+        let Some(ScriptHost(language)) = &patch.script_host else {
             return self.fail(Problem::new(format!("{}: scripts cannot be run here", given.by)));
         };
         if patch.urls.len() > 1 {
@@ -51,17 +52,17 @@ impl Resolver<'_> {
         }
         let content = self.file(given, &given.text)?;
         let text = ScriptText::file(Path::new(&given.text), &content);
-        let options = ScriptOptions {
+        let limits = ScriptLimits {
             allow_system: patch.script_allow_system.is_on(),
             only_syntax: patch.only_read_scripts,
             lua_path: patch.lua_path.clone(),
             seed: self.seed(patch)?,
-            ..ScriptOptions::new(Arc::clone(host))
+            ..ScriptLimits::default()
         };
         let mut arguments = vec![url.shown()];
         arguments.extend_from_slice(&patch.script_arguments);
         let before = request(url, headers, draft);
-        let script = match WrkScript::load(text, before.clone(), arguments, options) {
+        let script = match language.load_for_url(text, before.clone(), arguments, limits) {
             Ok(script) => script,
             Err(error) => return self.fail(Problem::new(error.message)),
         };
@@ -83,7 +84,7 @@ impl Resolver<'_> {
     }
 
     /// Nothing may be left over that is for a script.
-    fn without_script(&mut self, patch: &PlanPatch) -> Option<Option<Arc<WrkScript>>> {
+    fn without_script(&mut self, patch: &PlanPatch) -> Option<Option<Arc<dyn UrlScript>>> {
         let left_over = match patch {
             patch if !patch.script_arguments.is_empty() => "the arguments behind `--`",
             patch if patch.script_allow_system.is_on() => "--script-allow-system",
@@ -97,8 +98,8 @@ impl Resolver<'_> {
     fn take_over(
         &mut self,
         given: &RawValue,
-        before: &WrkRequest,
-        after: &WrkRequest,
+        before: &UrlRequest,
+        after: &UrlRequest,
         headers: &mut Vec<(String, String)>,
         draft: &mut Draft,
     ) -> Option<()> {
@@ -137,9 +138,9 @@ impl Resolver<'_> {
 }
 
 /// Builds the request that the script is given.
-fn request(url: &Url, headers: &[(String, String)], draft: &Draft) -> WrkRequest {
+fn request(url: &Url, headers: &[(String, String)], draft: &Draft) -> UrlRequest {
     let port = url.authority.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
-    WrkRequest {
+    UrlRequest {
         scheme: url.scheme.scheme.to_owned(),
         host: url.host.clone(),
         port: port.map(|(_, port)| port.to_owned()),
@@ -181,7 +182,7 @@ fn templates(headers: &[(String, String)], draft: &Draft) -> Option<String> {
 }
 
 /// The program of a scenario of one step, with the script's pause.
-pub(crate) fn ops(script: &WrkScript) -> Vec<Op> {
+pub(crate) fn ops(script: &dyn UrlScript) -> Vec<Op> {
     let pause = script.has_delay().then_some(Op::ScriptPause(0));
     pause.into_iter().chain([Op::Send(0)]).collect()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Random};
 use plimsoll_plan::{Files, KeyLogFile, Plan, PlanPatch, Problems, RawValue, ScriptHost, Switch};
 use plimsoll_scenario::{Context, FieldNeeds, Op};
-use plimsoll_script::Host;
+use plimsoll_script::{Host, LuaScripts};
 
 /// One file of this content.
 struct Script(&'static str);
@@ -51,7 +51,7 @@ fn resolve(source: &'static str, change: impl FnOnce(&mut PlanPatch)) -> Result<
     let mut patch =
         PlanPatch { urls: vec![RawValue::new("URL", "http://a.test:81/start")], ..PlanPatch::default() };
     patch.script = Some(RawValue::new("--script", "dir/s.lua"));
-    patch.script_host = Some(ScriptHost(Arc::new(Still)));
+    patch.script_host = Some(ScriptHost(Arc::new(LuaScripts(Arc::new(Still)))));
     change(&mut patch);
     Plan::resolve(patch, &Script(source))
 }

@@ -77,7 +77,10 @@ pub use response_handler::{
     JudgeSpec, Judgement, Matching, PollSpec, ReactionSpec, ResponseHandler, Source, StatusRange, Verdict,
 };
 pub use round_robin::WeightedRoundRobin;
-pub use script::{ScriptError, ScriptSource, Scripts};
+pub use script::{
+    ScriptError, ScriptLanguage, ScriptLimits, ScriptSource, ScriptText, Scripts, StepScript, UrlRequest,
+    UrlScript,
+};
 pub use session::Session;
 pub use shared_text::SharedText;
 pub use slot::{Slot, TraceKey, Writing};

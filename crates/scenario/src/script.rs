@@ -1,10 +1,14 @@
 //! The interface to scripts: the calls of the engine.
 
+mod language;
+
 use std::fmt;
 
 use plimsoll_core::{Nanos, Shard};
 
 use crate::{DynamicRequest, Needs, Received, Session};
+
+pub use language::{ScriptLanguage, ScriptLimits, ScriptText, StepScript, UrlRequest, UrlScript};
 
 /// Reason why a script could not go on: an error, an endless loop, too much memory.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -33,7 +33,7 @@ pub(crate) fn install(
     globals.set("time_since_epoch", lua.create_function(milliseconds)?)?;
 
     // Unlike math.random's, these must not repeat from run to run: they become names of resources.
-    let random = Random::new(options.seed ^ options.host.unix_ns(), stream);
+    let random = Random::new(options.limits.seed ^ options.host.unix_ns(), stream);
     let random = Rc::new(RefCell::new(random));
     let uuid = move |_: &Lua, ()| {
         let mut random = random.borrow_mut();
@@ -85,7 +85,7 @@ pub(crate) fn install(
 impl Shared {
     /// The first address of a host, asked for again after `ttl_ms`.
     fn resolve(&self, options: &ScriptOptions, name: &str, ttl_ms: f64) -> mlua::Result<String> {
-        if !options.allow_system {
+        if !options.limits.allow_system {
             return Err(refusal("resolve_hostname"));
         }
         let now = options.host.unix_ns();

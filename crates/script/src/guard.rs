@@ -38,12 +38,13 @@ impl Guard {
     pub(crate) fn install(lua: &Lua, options: &ScriptOptions) -> mlua::Result<Rc<Self>> {
         let guard = Rc::new(Self {
             host: options.host.clone(),
-            limit: options.time_limit,
+            limit: options.limits.time_limit,
             most_instructions: options
+                .limits
                 .time_limit
                 .0
                 .saturating_mul(ScriptOptions::INSTRUCTIONS_PER_NANOSECOND),
-            memory_limit: options.memory_limit,
+            memory_limit: options.limits.memory_limit,
             since: Cell::new(None),
             instructions: Cell::new(0),
             verdict: RefCell::new(None),
@@ -55,7 +56,7 @@ impl Guard {
             HookTriggers::new().every_nth_instruction(INTERVAL.unsigned_abs()),
             move |_, debug| looking.look(debug),
         )?;
-        let alarm = Alarm::install(lua, INTERVAL, Duration::from_nanos(options.time_limit.0))?;
+        let alarm = Alarm::install(lua, INTERVAL, Duration::from_nanos(options.limits.time_limit.0))?;
         guard.alarm.get_or_init(|| alarm);
         Ok(guard)
     }

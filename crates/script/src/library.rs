@@ -30,7 +30,7 @@ pub(crate) fn refusal(name: &str) -> mlua::Error {
 /// Restricts the library. The compiler is on afterwards if compiled code can be stopped.
 pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     let globals = lua.globals();
-    if !options.allow_system {
+    if !options.limits.allow_system {
         for (library, names) in SYSTEM {
             let table: Table = globals.get(library)?;
             for name in names {
@@ -206,7 +206,7 @@ pub(crate) fn compile(
 }
 
 /// Returns the syntax error of a script before it is run; `None` if it has none.
-pub fn syntax_error(source: &[u8]) -> Option<String> {
+pub(crate) fn syntax_error(source: &[u8]) -> Option<String> {
     let lua = Lua::new_with(mlua::StdLib::NONE, mlua::LuaOptions::new()).ok()?;
     compile(&lua, source, "=script", None).err().map(|error| reason(&error))
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use mlua::{FromLuaMulti, Function, IntoLuaMulti, Lua, LuaOptions, StdLib, Table};
-use plimsoll_scenario::ScriptError;
+use plimsoll_scenario::{ScriptError, ScriptText};
 
 use crate::analysis;
 use crate::fault::{Doing, script_error};
@@ -12,7 +12,8 @@ use crate::guard::Guard;
 use crate::library;
 use crate::modules::Modules;
 use crate::output::{self, Output, Sink};
-use crate::{ScriptOptions, ScriptText, strings};
+use crate::text::chunk;
+use crate::{ScriptOptions, strings};
 
 /// One guarded Lua state. It stays in its thread.
 #[derive(Debug)]
@@ -52,14 +53,14 @@ impl Machine {
         let modules = Modules::install(&lua, options)?;
         let math: Table = lua.globals().get("math")?;
         // 53 bits: LuaJIT takes the seed as a double.
-        let seed = plimsoll_core::Random::new(options.seed, stream).bits() >> 11;
+        let seed = plimsoll_core::Random::new(options.limits.seed, stream).bits() >> 11;
         math.get::<Function>("randomseed")?.call::<()>(seed as f64)?;
         let guard = Guard::install(&lua, options)?;
         strings::install(&lua, &guard)?;
-        if options.memory_limit > 0 {
-            lua.set_memory_limit(options.memory_limit)?;
+        if options.limits.memory_limit > 0 {
+            lua.set_memory_limit(options.limits.memory_limit)?;
         }
-        let memory_limit = options.memory_limit;
+        let memory_limit = options.limits.memory_limit;
         Ok(Self { lua, guard, output, modules, memory_limit, spent: RefCell::default(), util })
     }
 
@@ -92,7 +93,7 @@ impl Machine {
         what: &str,
     ) -> Result<Function, ScriptError> {
         let doing = Doing { script: &text.name, line: 0, what };
-        let compiled = library::compile(&self.lua, &text.source, &text.chunk, globals);
+        let compiled = library::compile(&self.lua, &text.source, &chunk(text), globals);
         compiled.map_err(|error| script_error(&error, &doing, self.memory_limit))
     }
 
@@ -169,6 +170,6 @@ pub(crate) fn tests_machine() -> Lua {
             false
         }
     }
-    let options = ScriptOptions::new(std::sync::Arc::new(Still));
+    let options = ScriptOptions::new(std::sync::Arc::new(Still), plimsoll_scenario::ScriptLimits::default());
     Machine::new(&options, Sink::Nowhere, 0).expect("a state").lua
 }

@@ -33,13 +33,13 @@ pub(crate) struct Modules {
 impl Modules {
     /// Adds the functions to a state.
     pub(crate) fn install(lua: &Lua, options: &ScriptOptions) -> mlua::Result<Rc<Self>> {
-        let patterns = options.lua_path.as_deref().unwrap_or_default().split(';');
+        let patterns = options.limits.lua_path.as_deref().unwrap_or_default().split(';');
         let modules = Rc::new(Self {
             folders: RefCell::default(),
-            options: options.path.clone(),
+            options: options.limits.path.clone(),
             // An empty pattern (`;;`) stands for Lua's own path, which would be that of another Lua.
             patterns: patterns.filter(|pattern| pattern.contains('?')).map(str::to_owned).collect(),
-            allow_system: options.allow_system,
+            allow_system: options.limits.allow_system,
             system: options.system_path.clone(),
         });
         let globals = lua.globals();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_scenario::ScriptError;
+use plimsoll_scenario::{ScriptError, ScriptLimits};
 
 /// Folders in which systems have modules of Lua 5.1, and wrk's Lua finds them.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/local/share/lua/5.1", "/usr/share/lua/5.1"];
@@ -34,38 +34,21 @@ pub trait Host: fmt::Debug + Send + Sync {
     fn can_connect(&self, address: &str) -> bool;
 }
 
-/// Permissions and limits of scripts.
+/// Permissions and limits of scripts, and the world that they see.
 #[derive(Clone, Debug)]
 pub struct ScriptOptions {
     /// The world.
     pub host: Arc<dyn Host>,
-    /// `true` if they may open files, start processes and resolve names.
-    pub allow_system: bool,
-    /// `true` if scripts are only read: nothing of them runs, so that what they define is not known.
-    pub only_syntax: bool,
-    /// Longest time of one call, counted from when it is found to take long, which is after at most 20 ms. As
-    /// a clock may stand still (in a simulation), a call may from then on also not take more than
-    /// [`INSTRUCTIONS_PER_NANOSECOND`](Self::INSTRUCTIONS_PER_NANOSECOND) for each nanosecond of it.
-    pub time_limit: Nanos,
-    /// Most memory of one worker's state, in bytes; 0 for no limit.
-    pub memory_limit: usize,
-    /// Folders in which `require` looks, after that of the script.
-    pub path: Vec<PathBuf>,
-    /// The value of `LUA_PATH`, whose patterns (`/folder/?.lua;…`) come after these.
-    pub lua_path: Option<String>,
-    /// Folders of the system's modules, which come last, and for scripts with `allow_system` only.
+    /// Permissions and limits. The longest time of a call counts from when the call is found to take long,
+    /// which is after at most 20 ms. As a clock may stand still (in a simulation), a call may from then on
+    /// also not take more than [`INSTRUCTIONS_PER_NANOSECOND`](Self::INSTRUCTIONS_PER_NANOSECOND) for each
+    /// nanosecond of it.
+    pub limits: ScriptLimits,
+    /// Folders of the system's modules, which come last, and for scripts that may reach the system only.
     pub system_path: Vec<PathBuf>,
-    /// Seed of `math.random` and of UUIDs; every worker has a stream of its own.
-    pub seed: u64,
 }
 
 impl ScriptOptions {
-    /// Default of [`time_limit`](Self::time_limit).
-    pub const TIME_LIMIT: Nanos = Nanos::from_secs(1);
-
-    /// Default of [`memory_limit`](Self::memory_limit): 256 MiB.
-    pub const MEMORY_LIMIT: usize = 256 << 20;
-
     /// More than LuaJIT's interpreter carries out in a nanosecond, by several times.
     pub const INSTRUCTIONS_PER_NANOSECOND: u64 = 2;
 
@@ -74,24 +57,14 @@ impl ScriptOptions {
     /// # Errors
     /// The scripts were only read.
     pub(crate) fn runs(&self) -> Result<(), ScriptError> {
-        match self.only_syntax {
+        match self.limits.only_syntax {
             true => Err(ScriptError::new("the script was only read".to_owned())),
             false => Ok(()),
         }
     }
 
-    /// The defaults.
-    pub fn new(host: Arc<dyn Host>) -> Self {
-        Self {
-            host,
-            allow_system: false,
-            only_syntax: false,
-            time_limit: Self::TIME_LIMIT,
-            memory_limit: Self::MEMORY_LIMIT,
-            path: Vec::new(),
-            lua_path: None,
-            system_path: SYSTEM_FOLDERS.map(PathBuf::from).to_vec(),
-            seed: 0,
-        }
+    /// These limits, and the folders that systems have.
+    pub fn new(host: Arc<dyn Host>, limits: ScriptLimits) -> Self {
+        Self { host, limits, system_path: SYSTEM_FOLDERS.map(PathBuf::from).to_vec() }
     }
 }

@@ -16,27 +16,16 @@ use mlua::{Function, Table, Value};
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_scenario::{
     DynamicRequest, FieldList, FieldNeeds, Needs, Received, Scheme, ScriptError, ScriptSource, Scripts,
-    Session,
+    Session, StepScript,
 };
 
+use crate::ScriptOptions;
 use crate::analysis::Uses;
 use crate::fault::{Doing, OWN_CHUNK};
 use crate::functions::{self, Shared};
 use crate::headers::{self, Headers, Message, write_field};
 use crate::machine::Machine;
 use crate::output::{Sink, kind, text_of};
-use crate::{ScriptOptions, ScriptText};
-
-/// The script of a step.
-#[derive(Clone, Debug)]
-pub struct StepScript {
-    /// The step's name, for messages.
-    pub step: String,
-    /// The source.
-    pub text: ScriptText,
-    /// The scheme of the step's URL: the value of `:scheme`.
-    pub scheme: Scheme,
-}
 
 /// The scripts of all steps of a plan.
 #[derive(Debug)]
@@ -60,7 +49,7 @@ impl StepScripts {
     /// # Errors
     /// All scripts that do not load, or define neither function.
     pub fn load(scripts: Vec<StepScript>, options: ScriptOptions) -> Result<Arc<Self>, Vec<ScriptError>> {
-        if options.only_syntax {
+        if options.limits.only_syntax {
             let machine = Machine::new(&options, Sink::Nowhere, 0).map_err(|error| vec![error])?;
             let read = scripts.iter().map(|script| machine.read(&script.text, &of_step(&script.step)));
             let errors: Vec<ScriptError> = read.filter_map(Result::err).collect();

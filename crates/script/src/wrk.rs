@@ -19,57 +19,29 @@ use std::sync::{Arc, OnceLock};
 
 use mlua::{Function, Table, Value};
 use plimsoll_core::Shard;
-use plimsoll_scenario::{FieldNeeds, Fingerprint, Needs, ScriptError, ScriptSource, Scripts};
+use plimsoll_scenario::{
+    FieldNeeds, Fingerprint, Needs, ScriptError, ScriptSource, ScriptText, Scripts, UrlRequest, UrlScript,
+};
 
 use crate::analysis::Uses;
 use crate::fault::Doing;
 use crate::machine::Machine;
 use crate::output::{Sink, kind};
 use crate::portable::Portable;
-use crate::{ScriptOptions, ScriptText, headers};
+use crate::{ScriptOptions, headers};
 
 pub use summary::{WrkErrors, WrkStats, WrkSummary};
 pub use threads::WrkMain;
-
-/// The request of the URL, as the flags describe it, and as a script sees and changes it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WrkRequest {
-    /// `http` or `https`.
-    pub scheme: String,
-    /// Host name or address, without brackets.
-    pub host: String,
-    /// The port, if the URL has one.
-    pub port: Option<String>,
-    /// The method.
-    pub method: String,
-    /// Path and query.
-    pub path: String,
-    /// Header fields, without content-length; the value of Host may be among them.
-    pub headers: Vec<(String, String)>,
-    /// The body.
-    pub body: Option<Vec<u8>>,
-}
-
-impl WrkRequest {
-    /// Returns the value of Host for requests whose header fields do not set it.
-    pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        match &self.port {
-            Some(port) => format!("{host}:{port}"),
-            None => host,
-        }
-    }
-}
 
 /// A script of wrk, loaded and looked at.
 #[derive(Debug)]
 pub struct WrkScript {
     text: ScriptText,
-    given: WrkRequest,
+    given: UrlRequest,
     arguments: Vec<String>,
     options: ScriptOptions,
     /// The request as the script left it.
-    request: WrkRequest,
+    request: UrlRequest,
     makes_requests: bool,
     gives_bytes: bool,
     has_delay: bool,
@@ -95,7 +67,7 @@ impl WrkScript {
     /// It does not load, or does nothing that has an effect.
     pub fn load(
         text: ScriptText,
-        request: WrkRequest,
+        request: UrlRequest,
         arguments: Vec<String>,
         options: ScriptOptions,
     ) -> Result<Arc<Self>, ScriptError> {
@@ -112,7 +84,7 @@ impl WrkScript {
             has_done: false,
             setups: OnceLock::new(),
         };
-        if script.options.only_syntax {
+        if script.options.limits.only_syntax {
             Machine::new(&script.options, Sink::Nowhere, 0)?.read(&script.text, "")?;
             return Ok(Arc::new(script));
         }
@@ -171,29 +143,6 @@ impl WrkScript {
             >= times
     }
 
-    /// The request of the URL as the script left it: the step sends it if the script does not [make
-    /// requests](ScriptSource::makes_requests).
-    pub fn request(&self) -> &WrkRequest {
-        &self.request
-    }
-
-    /// Returns `true` if there is a function `request`: it gives bytes of HTTP/1.1, which HTTP/2 cannot send.
-    /// (`init` may still define one.)
-    pub fn gives_bytes(&self) -> bool {
-        self.gives_bytes
-    }
-
-    /// Returns `true` if there is, or may be, a `delay`: a program then asks it before each request.
-    pub fn has_delay(&self) -> bool {
-        self.has_delay
-    }
-
-    /// Distinguishes scripts and their arguments.
-    pub fn fingerprint(&self) -> Fingerprint {
-        let fingerprint = Fingerprint::EMPTY.with(&self.text.source);
-        self.arguments.iter().fold(fingerprint, |found, argument| found.with(argument.as_bytes()))
-    }
-
     /// Returns `true` if there is a `done`.
     pub fn has_done(&self) -> bool {
         self.has_done
@@ -233,6 +182,34 @@ impl ScriptSource for WrkScript {
 
     fn open(&self, worker: Shard, addresses: &[String]) -> Result<Box<dyn Scripts>, ScriptError> {
         worker::open(self, worker, addresses)
+    }
+}
+
+impl UrlScript for WrkScript {
+    fn request(&self) -> &UrlRequest {
+        &self.request
+    }
+
+    /// There is a function `request`. (`init` may still define one.)
+    fn gives_bytes(&self) -> bool {
+        self.gives_bytes
+    }
+
+    fn has_delay(&self) -> bool {
+        self.has_delay
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        let fingerprint = Fingerprint::EMPTY.with(&self.text.source);
+        self.arguments.iter().fold(fingerprint, |found, argument| found.with(argument.as_bytes()))
+    }
+
+    fn source(self: Arc<Self>) -> Arc<dyn ScriptSource> {
+        self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 }
 
@@ -284,7 +261,7 @@ impl State {
         self.wrk.raw_get::<Function>("init").map_or(true, |init| init != self.init)
     }
 
-    fn read_request(&self) -> mlua::Result<WrkRequest> {
+    fn read_request(&self) -> mlua::Result<UrlRequest> {
         table::read_request(&self.machine.lua, &self.wrk)
     }
 

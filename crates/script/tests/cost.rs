@@ -5,11 +5,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use plimsoll_core::Shard;
+use plimsoll_scenario::{DynamicRequest, ScriptSource as _, ScriptText, Session, UrlRequest};
+use plimsoll_script::WrkScript;
+
 use crate::world::{fields, open, received, request, world};
 use mlua::{HookTriggers, Lua, VmState};
-use plimsoll_core::Shard;
-use plimsoll_scenario::{DynamicRequest, ScriptSource as _, Session};
-use plimsoll_script::{ScriptText, WrkRequest, WrkScript};
 
 const CALLS: u32 = 1_000;
 
@@ -49,7 +50,7 @@ fn costs() {
         fields(&[("etag", "1"), ("content-type", "text/plain"), ("date", "now"), ("server", "x")]);
     for (name, source, limit) in sources.iter().flat_map(|(n, s)| [(n, s, 256 << 20), (n, s, 0)]) {
         let (_, mut options) = world();
-        options.memory_limit = limit;
+        options.limits.memory_limit = limit;
         let mut scripts = open(source, options).unwrap();
         let mut made = request();
         cost(&format!("{name}, memory limit {limit}"), || {
@@ -73,12 +74,12 @@ fn costs() {
         ("wrk: post", "function request() return wrk.format('POST', '/x', nil, 'abc') end"),
         ("wrk: init only", "function init() wrk.path = '/x' end"),
     ] {
-        let given = WrkRequest {
+        let given = UrlRequest {
             host: "a".to_owned(),
             scheme: "http".to_owned(),
             method: "GET".to_owned(),
             path: "/".to_owned(),
-            ..WrkRequest::default()
+            ..UrlRequest::default()
         };
         let text = ScriptText::inline(source, None);
         let script = WrkScript::load(text, given, Vec::new(), world().1).unwrap();

@@ -2,10 +2,11 @@
 //! after one of time or memory it is the end of the run.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use crate::world::{fields, load, open, received, request, world};
 use plimsoll_core::Nanos;
-use plimsoll_scenario::{Scripts, Session};
+use plimsoll_scenario::{ScriptLimits, Scripts, Session};
 use plimsoll_script::ScriptOptions;
+
+use crate::world::{fields, load, open, received, request, world};
 
 fn make(scripts: &mut Box<dyn Scripts>) -> Result<(), String> {
     scripts.make_request(0, &Session::new(0), &mut request()).map_err(|error| error.message)
@@ -32,7 +33,10 @@ fn coroutines_are_as_deep_as_they_may_be_any_number_of_times() {
             assert(not pcall(numbers))
             assert(load('return ' .. 7)() == 7 and select('#', load('=')) == 2)
         end";
-    let options = ScriptOptions { time_limit: Nanos::from_secs(100), ..world().1 };
+    let options = ScriptOptions::new(
+        world().0,
+        ScriptLimits { time_limit: Nanos::from_secs(100), ..ScriptLimits::default() },
+    );
     make(&mut open(source, options).unwrap()).unwrap();
 }
 
@@ -119,8 +123,8 @@ fn a_clock_that_stands_still_is_no_way_out() {
             false
         }
     }
-    let mut options = ScriptOptions::new(std::sync::Arc::new(Still));
-    options.time_limit = Nanos::from_millis(1);
+    let mut options = ScriptOptions::new(std::sync::Arc::new(Still), ScriptLimits::default());
+    options.limits.time_limit = Nanos::from_millis(1);
     let error = error_of("while true do end", options);
     assert!(error.contains("takes longer"), "{error}");
 }
@@ -137,8 +141,8 @@ fn memory_is_limited() {
         "return {x = string.format('%s%s%s', ('x'):rep(3e7), ('y'):rep(3e7), ('z'):rep(3e7))}",
     ] {
         let (_, mut options) = world();
-        options.memory_limit = 64 << 20;
-        options.time_limit = Nanos::from_secs(1_000);
+        options.limits.memory_limit = 64 << 20;
+        options.limits.time_limit = Nanos::from_secs(1_000);
         let error = error_of(body, options);
         let expected = "needs more memory than the limit of 64 MiB, in make_request of step `login`";
         assert!(error.starts_with("inline:") && error.ends_with(expected), "{body}: {error}");
@@ -156,7 +160,10 @@ fn a_stack_overflow_is_an_error() {
         "local function f() return load(function() return f() end)() end f()",
     ] {
         // Deep stacks are slow under a hook: here it is the depth that has to end them.
-        let options = ScriptOptions { time_limit: Nanos::from_secs(100), ..world().1 };
+        let options = ScriptOptions::new(
+            world().0,
+            ScriptLimits { time_limit: Nanos::from_secs(100), ..ScriptLimits::default() },
+        );
         let error = error_of(body, options);
         assert!(error.contains("overflow") || error.contains("too many"), "{body}: {error}");
         assert!(error.starts_with("inline:"), "{error}");
@@ -207,7 +214,7 @@ fn the_system_is_out_of_reach() {
 #[test]
 fn a_plan_may_open_the_system() {
     let (_, mut options) = world();
-    options.allow_system = true;
+    options.limits.allow_system = true;
     let mut scripts = open(
         "function make_request()
             local file = assert(io.open('/proc/self/status'))

@@ -1,10 +1,11 @@
 //! Scripts of steps: their arguments, their results, their inputs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use crate::world::{fields, folder, load, open, received, request, shown, world, write};
 use plimsoll_core::Shard;
-use plimsoll_scenario::{FieldNeeds, Scheme, ScriptSource as _, Session};
-use plimsoll_script::{ScriptText, StepScript, StepScripts};
+use plimsoll_scenario::{FieldNeeds, Scheme, ScriptSource as _, ScriptText, Session, StepScript};
+use plimsoll_script::StepScripts;
+
+use crate::world::{fields, folder, load, open, received, request, shown, world, write};
 
 /// The request that a script makes of [`request`].
 fn made(source: &str) -> Result<plimsoll_scenario::DynamicRequest, String> {
@@ -251,8 +252,8 @@ fn modules_are_found_beside_the_script_in_the_path_and_by_lua_path() {
         function validate_response(h, b) return require(b) end";
     let text = ScriptText::file(&beside.join("main.lua"), source);
     let (_, mut options) = world();
-    options.path = vec![path.clone()];
-    options.lua_path = Some(format!(";;{}/mod-?.lua", lua_path.display()));
+    options.limits.path = vec![path.clone()];
+    options.limits.lua_path = Some(format!(";;{}/mod-?.lua", lua_path.display()));
     let script = StepScript { step: String::new(), text, scheme: Scheme::Http };
     let source = StepScripts::load(vec![script], options).unwrap();
     let mut scripts = source.open(Shard::WHOLE, &[]).unwrap();
@@ -282,7 +283,8 @@ fn modules_of_the_system_are_for_scripts_that_may_read_files() {
         let source = b"function make_request() return {x = require 'wide.deep'} end";
         let text = ScriptText::file(&system.join("elsewhere/main.lua"), source);
         let script = StepScript { step: String::new(), text, scheme: Scheme::Http };
-        let options = plimsoll_script::ScriptOptions { allow_system, ..options.clone() };
+        let mut options = options.clone();
+        options.limits.allow_system = allow_system;
         let source = StepScripts::load(vec![script], options).unwrap();
         let mut scripts = source.open(Shard::WHOLE, &[]).unwrap();
         let mut request = request();
@@ -333,7 +335,7 @@ fn functions_of_the_program_mode() {
     let refused =
         open(source, options.clone()).unwrap().make_request(0, &session, &mut request()).unwrap_err();
     assert!(refused.message.starts_with("inline:4: `resolve_hostname` is not allowed: "), "{refused}");
-    options.allow_system = true;
+    options.limits.allow_system = true;
     let mut request = request();
     open(source, options).unwrap().make_request(0, &session, &mut request).unwrap();
     let (time, host) = (request.fields.get("t"), request.fields.get("h"));

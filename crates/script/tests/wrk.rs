@@ -5,21 +5,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::world::{World, fields, received, shown, world};
 use plimsoll_core::{Nanos, Shard};
-use plimsoll_scenario::{DynamicRequest, FieldNeeds, ScriptSource as _, Scripts, Session};
-use plimsoll_script::{
-    ScriptOptions, ScriptText, WrkErrors, WrkMain, WrkRequest, WrkScript, WrkStats, WrkSummary,
+use plimsoll_scenario::{
+    DynamicRequest, FieldNeeds, ScriptSource as _, ScriptText, Scripts, Session, UrlRequest, UrlScript as _,
 };
+use plimsoll_script::{ScriptOptions, WrkErrors, WrkMain, WrkScript, WrkStats, WrkSummary};
 
-fn given() -> WrkRequest {
-    WrkRequest {
+use crate::world::{World, fields, received, shown, world};
+
+fn given() -> UrlRequest {
+    UrlRequest {
         scheme: "http".to_owned(),
         host: "example.test".to_owned(),
         port: Some("8080".to_owned()),
         method: "GET".to_owned(),
         path: "/start".to_owned(),
-        ..WrkRequest::default()
+        ..UrlRequest::default()
     }
 }
 

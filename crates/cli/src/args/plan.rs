@@ -1,17 +1,16 @@
 //! The flags that a plan is made of.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 use plimsoll_plan::document::Source;
-use plimsoll_plan::{Command, PlanPatch, PlanSource, RawValue, ScriptHost, is_plan_name};
+use plimsoll_plan::{Command, PlanPatch, PlanSource, RawValue, is_plan_name};
 use plimsoll_schedule::parse_count;
 use plimsoll_workloads::BODIES;
 
 use crate::args::setting::{PlanSection, SettingArgs};
 use crate::base::environment::RunEnvironment;
-use crate::base::script_host::Terminal;
+use crate::base::script_host;
 
 /// Everything that a plan is made of.
 #[derive(Debug, Args)]
@@ -120,7 +119,7 @@ impl PlanArgs {
             lua_path: surroundings.lua_path,
             only_read_scripts: surroundings.only_reads,
             confined_to: surroundings.confined_to,
-            script_host: Some(ScriptHost(Arc::new(Terminal { quiet: surroundings.quiet }))),
+            script_host: Some(script_host::lua(surroundings.quiet)),
             bodies: BODIES,
             // The flags of outputs and of control are read by those modules.
             ..self.settings.patch.clone()

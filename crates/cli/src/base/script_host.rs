@@ -1,7 +1,10 @@
 //! Host functions for scripts: clocks, names and output.
 
+use std::sync::Arc;
+
 use plimsoll_core::Nanos;
-use plimsoll_script::Host;
+use plimsoll_plan::ScriptHost;
+use plimsoll_script::{Host, LuaScripts};
 use plimsoll_system::{
     clock,
     resolve::{Family, can_connect, resolve},
@@ -12,12 +15,17 @@ use crate::base::{messages, streams};
 /// Longest wait of `wrk.connect`.
 const CONNECT_LIMIT: Nanos = Nanos::from_secs(5);
 
+/// Returns Lua with the clocks and the name service of this machine. Nothing is printed if it is `quiet`.
+pub(crate) fn lua(quiet: bool) -> ScriptHost {
+    ScriptHost(Arc::new(LuaScripts(Arc::new(Terminal { quiet }))))
+}
+
 /// The clocks and the name service of this machine; what scripts print goes to stderr, because stdout carries
 /// the result only.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terminal {
+struct Terminal {
     /// Nothing is printed.
-    pub(crate) quiet: bool,
+    quiet: bool,
 }
 
 impl Host for Terminal {

@@ -2,32 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use plimsoll_import::grpc::{ghz, proto};
 use plimsoll_import::{
     Imported, artillery, confined, curl, gatling, h2loadrunner, har, jmeter, k6, locust, openapi, postman,
     vegeta,
 };
-use plimsoll_plan::{Confined, Files, PlanPatch, Problem, Problems, ScriptHost};
+use plimsoll_plan::{Confined, Files, PlanPatch, Problem, Problems};
 use serde_json::json;
 
 use crate::args::document::DocumentFormat;
 use crate::args::import::{CurlArgs, ImportArgs, ImportFormat, NamingFileArgs};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::script_host::Terminal;
-use crate::base::{environment, stdout};
+use crate::base::{environment, script_host, stdout};
 use crate::session::import::{failed, folder, read, tell};
 
 /// The command.
 pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
     let (imported, strict) = match &args.format {
         ImportFormat::H2loadrunner(args) => {
-            let host = ScriptHost(Arc::new(Terminal { quiet: true }));
             let lua_path = environment::surroundings().lua_path;
             let flags = PlanPatch {
-                script_host: Some(host),
+                script_host: Some(script_host::lua(true)),
                 only_read_scripts: true,
                 lua_path,
                 ..PlanPatch::default()

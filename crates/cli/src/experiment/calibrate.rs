@@ -1,15 +1,12 @@
 //! `plimsoll calibrate`: the highest load of this machine, against a server that answers at once.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord};
-use plimsoll_plan::{
-    BackendChoice, Disk, Plan, PlanPatch, Problem, RawValue, ScriptHost, Switch, parse_backend,
-};
+use plimsoll_plan::{BackendChoice, Disk, Plan, PlanPatch, Problem, RawValue, Switch, parse_backend};
 use plimsoll_report::{CALIBRATION_SCHEMA_VERSION, Calibration, CalibrationCell, Style, Summary, rfc3339};
 use plimsoll_schedule::parse_duration;
 use plimsoll_system::clock;
@@ -20,7 +17,7 @@ use crate::args::calibrate::CalibrateArgs;
 use crate::args::output::TableOutputFormat;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::script_host::Terminal;
+use crate::base::script_host;
 use crate::base::{certificate, environment, files, messages, stdout};
 use crate::experiment::campaign::Campaign;
 use crate::experiment::full_speed::{CONNECTIONS, WARMUP, interrupted};
@@ -265,7 +262,7 @@ impl Kind {
             insecure: on("--insecure", self.tls),
             body: (self.request_bytes > 0)
                 .then(|| RawValue::new("--body", "x".repeat(self.request_bytes as usize))),
-            script_host: Some(ScriptHost(Arc::new(Terminal { quiet: true }))),
+            script_host: Some(script_host::lua(true)),
             backend: given("--backend", backend_name(backend).to_owned()),
             default_seed: surroundings.seed,
             ..PlanPatch::default()

@@ -34,7 +34,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("synth", &[WORDS]),
     ("ic", &[]),
     ("consistency", &[&["scenario"]]),
-    ("plan", &[WORDS, &["schedule", "scenario", "script", "histogram", "metrics", "wire"]]),
+    ("plan", &[WORDS, &["schedule", "scenario", "histogram", "metrics", "wire"]]),
     // Layer 2: mechanism.
     ("system", &[WORDS]),
     ("driver", &[WORDS, &["system"]]),
@@ -88,6 +88,7 @@ const DEVELOPMENT: &[&str] = &["testkit"];
 const FOR_TESTS: &[(&str, &[&str])] = &[
     ("targets", &["synth", "workloads"]),
     ("import", &["script"]),
+    ("plan", &["script"]),
     ("engine", &["workloads"]),
     ("fleet", &["metrics"]),
 ];

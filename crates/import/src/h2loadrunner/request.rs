@@ -1,7 +1,6 @@
 //! Requests: their addresses and contents.
 
 use plimsoll_plan::document::{ExtractSpec, Field, RequestStep, StepSpec};
-use plimsoll_plan::script_syntax_error;
 
 use super::Importer;
 use super::old_format;
@@ -294,7 +293,9 @@ impl Importer<'_> {
         for name in PROGRAM_MODE.iter().filter(|name| source.contains(**name)) {
             self.findings.note(at.as_str(), name, "the function is not there: a script that calls it fails");
         }
-        if let Some(error) = script_syntax_error(source.as_bytes()) {
+        if let Some(error) =
+            self.scripts.as_ref().and_then(|language| language.syntax_error(source.as_bytes()))
+        {
             let becomes = format!("the script is left out, as there: {error}");
             self.findings.note(at.as_str(), script, becomes);
             return None;

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use plimsoll_core::Nanos;
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
 use plimsoll_plan::{Command, Files, KeyLogFile, PlanPatch, PlanSource, Problems, RawValue, ScriptHost};
-use plimsoll_script::Host;
+use plimsoll_script::{Host, LuaScripts};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -71,9 +71,14 @@ impl Host for Still {
     }
 }
 
+/// Lua that is only looked at.
+pub(crate) fn scripts() -> ScriptHost {
+    ScriptHost(Arc::new(LuaScripts(Arc::new(Still))))
+}
+
 /// Flags of `check`, which reads scripts and runs nothing of them.
 fn flags() -> PlanPatch {
-    let script_host = Some(ScriptHost(Arc::new(Still)));
+    let script_host = Some(scripts());
     PlanPatch { script_host, only_read_scripts: true, ..PlanPatch::default() }
 }
 

@@ -2,11 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_import::h2loadrunner::import;
-use plimsoll_plan::Disk;
+use plimsoll_import::{Imported, h2loadrunner};
+use plimsoll_plan::{Disk, Files, Problems};
 use serde_json::{Value, json};
 
+use crate::import::checked::scripts;
 use crate::import::{Named, shown};
+
+/// Imports a configuration whose scripts can be read.
+fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+    h2loadrunner::import(text, folder, files, Some(&scripts()))
+}
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/h2loadrunner")

@@ -8,6 +8,7 @@ use plimsoll_import::{
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
+use crate::import::checked::scripts;
 use crate::import::{Named, shown};
 
 /// Words that the formats have a meaning for, and some that they have none for.
@@ -166,7 +167,7 @@ fn configuration() -> impl Strategy<Value = Value> {
 fn all(text: &[u8]) {
     let files = Named(&[("two.csv", b"x,y\n1,2\n")]);
     let here = Path::new("");
-    shown(&h2loadrunner::import(text, here, &files));
+    shown(&h2loadrunner::import(text, here, &files, Some(&scripts())));
     shown(&har::import(text, &har::Options::default()));
     shown(&openapi::import(text, &openapi::Options::default()));
     shown(&vegeta::import(text, &vegeta::Options::default()));

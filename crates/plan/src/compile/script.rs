@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Scheme, ScriptSource};
+use plimsoll_scenario::{Scheme, ScriptLimits, ScriptSource, ScriptText as StepText, StepScript};
 use plimsoll_schedule::parse_duration;
-use plimsoll_script::{ScriptOptions, ScriptText as StepText, StepScript, StepScripts};
 
 use super::Compiler;
 use super::around::Role;
@@ -61,7 +60,10 @@ impl Compiler<'_, '_> {
         if self.scripts.is_empty() {
             return None;
         }
-        let options = self.script_options(patch, &settings)?;
+        let Some(ScriptHost(language)) = &patch.script_host else {
+            return self.fail(None, Problem::new("scripts cannot be run here"));
+        };
+        let limits = self.script_limits(patch, &settings)?;
         let scheme_of = |script: u32| {
             let draft = scenarios.iter().flat_map(|s| &s.drafts).find(|d| d.script == Some(script));
             match draft.map(|draft| self.servers.get(draft.server).url.is_secure()) {
@@ -78,8 +80,8 @@ impl Compiler<'_, '_> {
             },
             scheme: scheme_of(number),
         });
-        match StepScripts::load(scripts.collect(), options) {
-            Ok(scripts) => Some(scripts as Arc<dyn ScriptSource>),
+        match language.load_steps(scripts.collect(), limits) {
+            Ok(scripts) => Some(scripts),
             Err(errors) => {
                 let place = self.scripts.first().and_then(|script| script.place);
                 for error in errors {
@@ -90,10 +92,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    fn script_options(&mut self, patch: &PlanPatch, settings: &ScriptSettings) -> Option<ScriptOptions> {
-        let Some(ScriptHost(host)) = &patch.script_host else {
-            return self.fail(None, Problem::new("scripts cannot be run here"));
-        };
+    fn script_limits(&mut self, patch: &PlanPatch, settings: &ScriptSettings) -> Option<ScriptLimits> {
         let time_limit = self.read(&settings.time_limit, parse_duration)?;
         let memory_limit = self.read(&settings.memory_limit, parse_size)?;
         let seed = self.resolver.seed(patch)?;
@@ -113,15 +112,14 @@ impl Compiler<'_, '_> {
                 Err(error) => self.report(field.place(), unreadable(name.as_str(), &error)),
             }
         }
-        Some(ScriptOptions {
+        Some(ScriptLimits {
             allow_system,
             only_syntax: patch.only_read_scripts,
-            time_limit: time_limit.unwrap_or(ScriptOptions::TIME_LIMIT),
-            memory_limit: memory_limit.map_or(ScriptOptions::MEMORY_LIMIT, |bytes| bytes as usize),
+            time_limit: time_limit.unwrap_or(ScriptLimits::TIME_LIMIT),
+            memory_limit: memory_limit.map_or(ScriptLimits::MEMORY_LIMIT, |bytes| bytes as usize),
             path,
             lua_path: patch.lua_path.clone(),
             seed,
-            ..ScriptOptions::new(Arc::clone(host))
         })
     }
 }

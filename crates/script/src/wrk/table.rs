@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mlua::{Lua, LuaString, Table, Value};
+use plimsoll_scenario::UrlRequest;
 
-use super::WrkRequest;
 use crate::ScriptOptions;
 use crate::fault::OWN_CHUNK;
 use crate::output::{kind, text_of};
@@ -69,7 +69,7 @@ end
 "#;
 
 /// Makes the table `wrk` and its functions, and the globals of a state with it.
-pub(crate) fn install(lua: &Lua, given: &WrkRequest, options: &ScriptOptions) -> mlua::Result<Table> {
+pub(crate) fn install(lua: &Lua, given: &UrlRequest, options: &ScriptOptions) -> mlua::Result<Table> {
     let wrk = lua.create_table()?;
     wrk.set("scheme", given.scheme.as_str())?;
     wrk.set("host", given.host.as_str())?;
@@ -131,11 +131,11 @@ pub(crate) fn authority(lua: &Lua, wrk: &Table) -> mlua::Result<String> {
     let port: Value = wrk.raw_get("port")?;
     let port = text_of(lua, port)?.map(|port| port.to_string_lossy());
     let host = text(lua, wrk.raw_get("host")?, "wrk.host")?.to_string_lossy();
-    Ok(WrkRequest { host, port, ..WrkRequest::default() }.authority())
+    Ok(UrlRequest { host, port, ..UrlRequest::default() }.authority())
 }
 
 /// The request that the table describes now.
-pub(crate) fn read_request(lua: &Lua, wrk: &Table) -> mlua::Result<WrkRequest> {
+pub(crate) fn read_request(lua: &Lua, wrk: &Table) -> mlua::Result<UrlRequest> {
     let string = |name: &str| -> mlua::Result<String> {
         let text = text(lua, wrk.raw_get(name)?, &format!("wrk.{name}"))?;
         let text =
@@ -159,7 +159,7 @@ pub(crate) fn read_request(lua: &Lua, wrk: &Table) -> mlua::Result<WrkRequest> {
     let body: Value = wrk.raw_get("body")?;
     let body = if body.is_nil() { None } else { Some(text(lua, body, "wrk.body")?.as_bytes().to_vec()) };
     let port = text_of(lua, wrk.raw_get("port")?)?.map(|port| port.to_string_lossy());
-    Ok(WrkRequest {
+    Ok(UrlRequest {
         scheme: string("scheme")?,
         host: string("host")?,
         port,

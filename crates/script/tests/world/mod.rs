@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_scenario::{
-    DynamicRequest, FieldList, Received, Scheme, ScriptError, ScriptSource as _, Scripts,
+    DynamicRequest, FieldList, Received, Scheme, ScriptError, ScriptLimits, ScriptSource as _, ScriptText,
+    Scripts, StepScript,
 };
-use plimsoll_script::{Host, ScriptOptions, ScriptText, StepScript, StepScripts};
+use plimsoll_script::{Host, ScriptOptions, StepScripts};
 
 /// A world without clocks and sockets.
 #[derive(Debug, Default)]
@@ -55,7 +56,7 @@ impl Host for World {
 
 pub(crate) fn world() -> (Arc<World>, ScriptOptions) {
     let world = Arc::new(World::default());
-    let options = ScriptOptions::new(world.clone());
+    let options = ScriptOptions::new(world.clone(), ScriptLimits::default());
     (world, options)
 }
 
