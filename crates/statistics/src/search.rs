@@ -115,6 +115,10 @@ const OVERLOAD: f64 = 1.5;
 const DESCENTS: u32 = 3;
 /// Trials in a row that the generator could not carry out, after which it is the limit.
 const ACCIDENTS: u32 = 3;
+/// Share of bad samples from which even few are no chance.
+const MOSTLY_BAD: f64 = 0.5;
+/// Times that a rate which the generator could not apply is tried again, before it counts as out of reach.
+const SECOND_THOUGHTS: u32 = 2;
 
 impl Settings {
     /// A search from a rate upward for conditions with these limits.
@@ -220,7 +224,13 @@ pub struct Level {
     /// The counts of the estimation's trials for each condition, in batches of a trial of the shortest length
     /// that has enough samples.
     batches: Vec<Vec<SliceCount>>,
+    /// The server could not keep up in its last trial.
     overloaded: bool,
+    /// The samples of its last trial, by condition, and what they show by themselves.
+    latest: (Vec<SliceCount>, Finding),
+    /// Trials of it broke a condition, and its last one did not.
+    disputed: bool,
+    trials: u32,
 }
 
 /// The end of a search.
@@ -400,7 +410,7 @@ impl Search {
     pub fn next_within(&mut self, left: f64, most: f64) -> Option<Trial> {
         while let Aim::Try(trial) = self.aim {
             // As long as nothing breaks there is nothing to confirm.
-            let breaks = self.levels.iter().any(|level| level.finding == Finding::Breaks);
+            let breaks = self.levels.iter().any(|level| self.is_breaking(level));
             let is_free = trial.purpose.is_closing() || !breaks;
             let kept = if is_free { 0.0 } else { self.closing_time().min(KEPT * most) };
             let wanted = trial.length / trial.scale;
@@ -443,7 +453,7 @@ impl Search {
         if self.floors.len() >= FLOORS || self.decided.is_some() {
             return None;
         }
-        let breaks = self.levels.iter().find(|level| level.finding == Finding::Breaks)?;
+        let breaks = self.levels.iter().find(|level| self.is_breaking(level))?;
         let most = self.around().guess.min(breaks.x());
         let below = (self.floors.len() + 1) as f64 * FAR.ln() + SAME * self.settings.distance();
         let rate = rounded(most - below, f64::NEG_INFINITY, most);
@@ -496,11 +506,29 @@ impl Search {
         if let (Aim::Try(_), Some(decided)) = (self.aim, self.decided) {
             self.aim = Aim::End(decided.end);
         }
+        self.give_up_contradicted();
+    }
+
+    /// Replaces a lower end that its own trials contradict, and for which there is no time or no trial left:
+    /// by the highest rate below it that was shown to hold, or by none.
+    fn give_up_contradicted(&mut self) {
+        let Some(decided) = self.decided else { return };
+        let Some(low) = decided.low.filter(|low| self.refusals > 0 && self.confirmed != Some(*low)) else {
+            return;
+        };
+        let lower = self.levels.iter().rev().find(|level| {
+            level.rate < low && level.finding == Finding::Holds && !self.breaks_below(level.rate)
+        });
+        self.decided = Some(Decision { low: lower.map(|level| level.rate), ..decided });
+    }
+
+    fn breaks_below(&self, rate: f64) -> bool {
+        self.levels.iter().any(|level| level.rate < rate && self.is_breaking(level))
     }
 
     /// Time that the confirmation and the trial from above take, in units.
     fn closing_time(&self) -> f64 {
-        let breaks = self.levels.iter().find(|level| level.finding == Finding::Breaks);
+        let breaks = self.levels.iter().find(|level| self.is_breaking(level));
         let rate = self.centre.map(f64::exp).or(breaks.map(|level| level.rate)).unwrap_or(f64::INFINITY);
         let trials = f64::from(2 * CONFIRMATION + 1) + 2.0 * self.settings.lead;
         trials * f64::from(self.settings.scale(rate))
@@ -512,7 +540,9 @@ impl Search {
     pub fn note(&mut self, trial: &Trial, carried_out: f64, outcome: Outcome) -> Finding {
         let length = f64::from(trial.length) * carried_out.clamp(0.0, 1.0);
         let finding = self.take(trial, length, outcome);
-        self.aim = self.next_aim();
+        // What held the generator up once may be over.
+        let is_first_accident = finding == Finding::NotApplied && self.accidents == 1;
+        self.aim = if is_first_accident { Aim::Try(*trial) } else { self.next_aim() };
         finding
     }
 
@@ -531,10 +561,7 @@ impl Search {
         }
         self.accidents = 0;
         self.out_of_reach = self.out_of_reach.filter(|(rate, _)| *rate > trial.rate);
-        let own = match &outcome {
-            Outcome::Measured(portions) => self.finding(portions),
-            Outcome::Overloaded | Outcome::NotApplied => Finding::Breaks,
-        };
+        let own = self.own_finding(&outcome);
         match trial.purpose {
             Purpose::FromAbove => {
                 match own {
@@ -563,6 +590,42 @@ impl Search {
             Purpose::Ramp | Purpose::Bisection | Purpose::Estimation => {}
         }
         self.add(trial, length, outcome)
+    }
+
+    /// The finding of a trial by itself.
+    fn own_finding(&self, outcome: &Outcome) -> Finding {
+        match outcome {
+            Outcome::Measured(portions) => self.finding(portions),
+            Outcome::Overloaded => Finding::Breaks,
+            Outcome::NotApplied => Finding::NotApplied,
+        }
+    }
+
+    /// Returns `true` if a level says nothing yet about where the capacity is: more of its samples are bad
+    /// than may be, but they are too few for that to be more than chance.
+    fn is_too_short(&self, level: &Level) -> bool {
+        let share = |sum: &SliceCount| sum.marked as f64 / sum.count as f64;
+        let bad = level.latest.0.iter().zip(&self.settings.limits).map(|(sum, limit)| (share(sum), *limit));
+        !level.overloaded
+            && level.finding == Finding::Unclear
+            && level.length < f64::from(self.settings.scale(level.rate))
+            && bad.clone().any(|(share, limit)| share > limit)
+            && bad.into_iter().all(|(share, _)| share < MOSTLY_BAD)
+    }
+
+    /// Returns `true` if a level breaks a condition, and not only in an earlier trial than one that did not.
+    fn is_breaking(&self, level: &Level) -> bool {
+        level.finding == Finding::Breaks && !(level.disputed && self.holds_above(level.rate))
+    }
+
+    fn holds_above(&self, rate: f64) -> bool {
+        self.levels.iter().any(|level| level.rate > rate && level.finding == Finding::Holds)
+    }
+
+    /// Returns `true` if a level was tried once, for a short time, and what it showed may be an accident: of
+    /// the server or of its machine.
+    fn may_be_accident(&self, level: &Level) -> bool {
+        level.trials == 1 && level.finding == Finding::Breaks
     }
 
     /// Returns `true` if more samples are bad in the confirmations of this rate, with this one, than may be,
@@ -609,18 +672,31 @@ impl Search {
         let Around { guess, below, above } = self.around();
         match (below, above) {
             (None, _) => {
+                if let Some(again) = self.before_going_down() {
+                    return again;
+                }
                 let next = self.levels[0].rate / GROWTH;
                 if next < self.settings.from / 1_000.0 { Aim::End(End::Lowest) } else { self.ramp(next) }
             }
             (Some(_), None) => self.upward(),
             (Some(below), Some(above)) if self.centre.is_none() => {
                 let distance = self.settings.distance();
+                let upper = self.levels.iter().find(|level| level.x() == above);
+                let upper =
+                    upper.filter(|level| self.may_be_accident(level)).map(|level| (level.rate, level.length));
+                // One short trial has ended the ramp, soon if the server is overloaded.
+                if let Some((rate, ..=1.0)) = upper {
+                    return self.ramp(rate);
+                }
                 let gap = above - below;
                 if gap <= NEAR * distance {
                     // A single time may be an accident.
-                    if let Some((rate, 1)) = self.out_of_reach
+                    if let Some((rate, 1..=SECOND_THOUGHTS)) = self.out_of_reach
                         && rate.ln() <= above
                     {
+                        return self.attempt(rate, 1, Purpose::Bisection);
+                    }
+                    if let Some((rate, _)) = upper {
                         return self.attempt(rate, 1, Purpose::Bisection);
                     }
                     self.centre = Some(guess);
@@ -633,6 +709,17 @@ impl Search {
             }
             (Some(_), Some(_)) => self.estimate(guess),
         }
+    }
+
+    /// A trial before lower rates than all that were tried, where it would tell more: of a rate below the
+    /// lowest that breaks that had too few samples, or of that rate itself if it was tried once.
+    fn before_going_down(&self) -> Option<Aim> {
+        let first = self.levels.iter().position(|level| !self.is_too_short(level))?;
+        if let Some(short) = self.levels[..first].last() {
+            return Some(self.attempt(short.rate, 1, Purpose::Bisection));
+        }
+        let first = &self.levels[first];
+        self.may_be_accident(first).then(|| self.ramp(first.rate))
     }
 
     /// The next trial of the estimation, or the one after it; `guess` is the present estimate of the
@@ -696,10 +783,14 @@ impl Search {
     }
 
     /// The trials that follow a decision: of its lower end.
-    fn after(&self, Decision { low, high, end }: Decision) -> Aim {
+    fn after(&mut self, Decision { low, high, end }: Decision) -> Aim {
         let Some(low) = low else { return Aim::End(end) };
         if self.confirmed != Some(low) && self.refusals < REFUSALS {
             return self.attempt(low, CONFIRMATION, Purpose::Confirmation);
+        }
+        if self.confirmed != Some(low) {
+            self.give_up_contradicted();
+            return Aim::End(end);
         }
         let Some(high) = high else { return Aim::End(end) };
         if self.from_above.is_some() || self.descents > DESCENTS {
@@ -751,7 +842,8 @@ impl Search {
         let reach = self.reach().map(f64::ln);
         let guesses = (0..self.settings.limits.len()).map(|condition| {
             let mut groups: Vec<Group> = Vec::new();
-            let of_levels = self.levels.iter().filter_map(|level| level.group(condition));
+            let known = self.levels.iter().filter(|level| !self.is_too_short(level));
+            let of_levels = known.filter_map(|level| level.group(condition));
             for group in of_levels.chain(reach.map(|x| Group { time: 1.0, bad: 1.0, x })) {
                 groups.push(group);
                 while let [.., before, last] = groups.as_mut_slice()
@@ -814,7 +906,7 @@ impl Search {
         let crossing = within(REACH);
         let (low, high) = crossing.map_or((None, None), |crossing| (crossing.low, crossing.high));
         let estimate = crossing.map(|crossing| crossing.estimate);
-        let breaking = |level: &&Level| level.finding == Finding::Breaks;
+        let breaking = |level: &&Level| self.is_breaking(level);
         // A rate is not taken as an end by its own trials if all trials together put it on the wrong side, or
         // if a lower rate breaks.
         let least = estimate.or(low).unwrap_or(0.0);
@@ -911,11 +1003,27 @@ impl Search {
                     portions: none.clone(),
                     batches: none,
                     overloaded: false,
+                    latest: (Vec::new(), Finding::Unclear),
+                    disputed: false,
+                    trials: 0,
                 },
             );
         }
+        let own = self.own_finding(&outcome);
         let level = &mut self.levels[index];
         level.length += length;
+        let was_better = match own {
+            Finding::Holds => level.finding == Finding::Unclear || level.finding == Finding::Breaks,
+            Finding::Unclear => level.overloaded || level.latest.1 == Finding::Breaks,
+            Finding::Breaks | Finding::NotApplied => false,
+        };
+        level.disputed = own != Finding::Breaks && (level.disputed || (was_better && level.trials > 0));
+        level.overloaded = outcome == Outcome::Overloaded;
+        level.latest.1 = own;
+        level.trials += 1;
+        if let Outcome::Measured(portions) = &outcome {
+            level.latest.0 = portions.iter().map(|slices| SliceCount::sum(slices)).collect();
+        }
         match outcome {
             Outcome::Measured(portions) => {
                 let is_estimate = matches!(trial.purpose, Purpose::Estimation | Purpose::Confirmation);
@@ -928,8 +1036,7 @@ impl Search {
                     mine.extend(new);
                 }
             }
-            Outcome::Overloaded => level.overloaded = true,
-            Outcome::NotApplied => {}
+            Outcome::Overloaded | Outcome::NotApplied => {}
         }
         let finding = match self.levels[index].overloaded {
             true => Finding::Breaks,
@@ -953,7 +1060,11 @@ struct Group {
 impl Level {
     /// `None` if nothing ended: that says nothing.
     fn group(&self, condition: usize) -> Option<Group> {
-        let SliceCount { count, marked } = SliceCount::sum(&self.portions[condition]);
+        // What an earlier trial broke, and the last one did not, may have been an accident.
+        let SliceCount { count, marked } = match self.latest.0.get(condition) {
+            Some(latest) if self.disputed => *latest,
+            _ => SliceCount::sum(&self.portions[condition]),
+        };
         let bad = match (self.overloaded, count) {
             (true, _) => 1.0,
             (false, 0) => return None,
