@@ -546,6 +546,7 @@ fn merge(
         started_monotonic,
         completed_in_window,
         paces_requests: basis.paces_requests,
+        users: basis.users,
         accounting,
         total,
         steps,

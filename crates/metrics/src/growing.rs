@@ -36,6 +36,8 @@ pub struct Basis {
     pub precise: bool,
     /// Open model: whether arrivals are requests, and not iterations.
     pub paces_requests: bool,
+    /// As [`RunRecord::users`].
+    pub users: Option<u64>,
     /// Open model that ends with its iterations: the rate, in arrivals per second, that was asked for at the
     /// start of the measured part. All of them started and ended may take longer than their arrivals did.
     pub asked_per_second: Option<f64>,
@@ -64,6 +66,7 @@ impl GrowingRecord {
         let record = RunRecord {
             warmup: basis.warmup,
             precise: basis.precise,
+            users: basis.users,
             paces_requests: basis.paces_requests,
             total: StepRecord { name: "all".to_owned(), ..StepRecord::default() },
             steps,

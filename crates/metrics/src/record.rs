@@ -616,6 +616,10 @@ pub struct RunRecord {
     /// Mean target rate over the measured part in arrivals per second (open model):
     /// [`arrivals`](Self::arrivals) over `duration`.
     pub target_per_second: Option<f64>,
+    /// Closed model whose plan has users over time: the most users at once that it asks for. `None`: one for
+    /// each request that the connections may carry at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u64>,
     /// Changes of the rate while the run went on, in their order. The target rate and the accounts are those
     /// of the changed schedule.
     pub rate_changes: Vec<RateChange>,
@@ -835,6 +839,7 @@ impl RunRecord {
             completed_in_window: 0,
             paces_requests: false,
             target_per_second: None,
+            users: None,
             rate_changes: Vec::new(),
             stopped_by: None,
             accounting: Accounting::default(),

@@ -7,6 +7,7 @@ mod connections;
 mod reason;
 
 use plimsoll_core::{ErrorClass, Nanos, figure};
+use plimsoll_histogram::Histogram;
 
 use self::connections::Blocking;
 pub use self::reason::{Claim, Limitation, LimitedBy, Reason, ReasonCode, Verdict};
@@ -122,6 +123,18 @@ pub struct Limits {
 pub fn limits(record: &RunRecord) -> Limits {
     let judge = Judge { record, machine: None, reasons: Vec::new(), warnings: Vec::new() };
     Limits { start_lag: judge.lag_limit(), cpu: CPU_SHARE, stall: STALL_LIMIT }
+}
+
+/// Returns `true` if a median start lag is more of a median response time than is harmless.
+fn is_harmful(lag: u64, response: u64) -> bool {
+    Nanos(lag) > Nanos((response as f64 * LAG_SHARE_OF_RESPONSE) as u64).max(MEDIAN_LAG_FLOOR)
+}
+
+/// The p99 of these times in words, behind `p99`; of too few for one the largest, behind `most`.
+fn p99_words(times: &Histogram, p99: &str, most: &str) -> String {
+    let known = times.percentile(99.0).filter(|_| times.enough_for(99.0));
+    let (words, time) = known.map_or((most, times.max().unwrap_or(0)), |time| (p99, time));
+    format!("{words} {}", figure::nanos(Nanos(time)))
 }
 
 struct Judge<'a> {
@@ -312,10 +325,10 @@ impl Judge<'_> {
         if late > LATE_SHARE {
             if blocked <= LIMIT_SHARE {
                 let evidence = format!(
-                    "{} of the requests started more than {} late (start lag p99 {}){}",
+                    "{} of the requests started more than {} late (start lag {}){}",
                     figure::share(late),
                     figure::nanos(late_limit),
-                    figure::nanos(Nanos(p99)),
+                    p99_words(lag, "p99", "at most"),
                     self.waited(),
                 );
                 self.find(Finding::Invalid, ReasonCode::StartLag, evidence, hint);
@@ -333,11 +346,10 @@ impl Judge<'_> {
         }
         let shared = self.lag_share();
         if let Some(evidence) = shared.filter(|_| blocked <= LIMIT_SHARE) {
-            // Users who let requests share wake-ups have accepted the lag.
-            let finding = match record.pacing_budget {
-                Nanos::ZERO => Finding::Invalid,
-                _ => Finding::Doubtful,
-            };
+            // Users who let requests share wake-ups have accepted the lag. Where the arrivals are on time, it
+            // is that of requests behind an answer, and they came as they were asked for.
+            let is_accepted = record.pacing_budget > Nanos::ZERO || !self.arrivals_lag();
+            let finding = if is_accepted { Finding::Doubtful } else { Finding::Invalid };
             self.find(finding, ReasonCode::StartLag, evidence, hint);
             return finding;
         }
@@ -345,7 +357,7 @@ impl Judge<'_> {
         if Nanos(p99) <= limit {
             return Finding::Good;
         }
-        let lag = format!("start lag p99 is {}", figure::nanos(Nanos(p99)));
+        let lag = format!("start lag {}", p99_words(lag, "p99 is", "is at most"));
         // Users who ask for precise pacing measure figures that a lag would spoil.
         if record.precise {
             let harmless = figure::nanos(limit);
@@ -404,17 +416,41 @@ impl Judge<'_> {
         let total = &self.record.total;
         let lag = total.start_lag.percentile(50.0)?;
         let response = total.response_time.percentile(50.0)?;
-        let harmless = Nanos((response as f64 * LAG_SHARE_OF_RESPONSE) as u64).max(MEDIAN_LAG_FLOOR);
         let share = ratio(lag, response)?.min(1.0);
-        (Nanos(lag) > harmless).then(|| {
+        is_harmful(lag, response).then(|| {
+            let whose = match self.arrivals_lag() {
+                true => "that part is the generator's",
+                false => {
+                    "that part is the generator's, between an answer and the request behind it; service times \
+                     are without it"
+                }
+            };
             format!(
-                "start lag p50 is {}, {} of the median response time of {}: that part is the generator's{}",
+                "start lag p50 is {}, {} of the median response time of {}: {whose}{}",
                 figure::nanos(Nanos(lag)),
                 figure::share(share),
                 figure::nanos(Nanos(response)),
                 self.waited(),
             )
         })
+    }
+
+    /// Returns `true` if arrivals lag by more than is harmless: the first requests of the iterations, which a
+    /// schedule makes due. Those behind them are due when an answer comes, and go out when it has been read.
+    fn arrivals_lag(&self) -> bool {
+        let (mut lag, mut response) = (Histogram::new(), Histogram::new());
+        let mut known: Vec<&str> = Vec::new();
+        for step in self.record.steps.iter().filter(|step| step.start_lag.count() > 0) {
+            if !known.contains(&step.scenario.as_str()) {
+                known.push(&step.scenario);
+                lag.merge(&step.start_lag);
+                response.merge(&step.response_time);
+            }
+        }
+        let total = &self.record.total;
+        let of_arrivals = lag.percentile(50.0).zip(response.percentile(50.0));
+        let of_all = || total.start_lag.percentile(50.0).zip(total.response_time.percentile(50.0));
+        of_arrivals.or_else(of_all).is_none_or(|(lag, response)| is_harmful(lag, response))
     }
 
     /// Up to here a start lag is chosen, or too small to matter.

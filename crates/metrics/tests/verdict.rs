@@ -64,6 +64,17 @@ fn good(model: Model) -> RunRecord {
     }
 }
 
+/// A step of a scenario whose requests took 60 µs, with this start lag.
+fn timed(scenario: &str, lag: Nanos) -> StepRecord {
+    StepRecord {
+        scenario: scenario.to_owned(),
+        ok: 5_000,
+        start_lag: filled(&[(lag, 5_000)]),
+        response_time: filled(&[(us(60), 5_000)]),
+        ..StepRecord::default()
+    }
+}
+
 /// A run of both workers with this many supplied bodies each, this many of them late.
 fn supplied(bodies: u64, late: u64) -> RunRecord {
     let mut record = good(Model::Open);
@@ -242,6 +253,43 @@ fn start_lag() {
                     r.total.start_lag = filled(&[(us(21), 10_000)]);
                 },
                 "start_lag",
+            ),
+            (
+                "one of the requests behind an answer, whose arrivals are on time",
+                |r| {
+                    r.total.response_time = filled(&[(us(60), 10_000)]);
+                    r.total.start_lag = filled(&[(us(1), 4_900), (us(27), 5_100)]);
+                    r.steps = vec![timed("", us(1)), timed("", us(27))];
+                },
+                "valid, warns start_lag",
+            ),
+            (
+                "arrivals that lag as much as the requests behind them",
+                |r| {
+                    r.total.response_time = filled(&[(us(60), 10_000)]);
+                    r.total.start_lag = filled(&[(us(27), 10_000)]);
+                    r.steps = vec![timed("", us(27)), timed("", us(27))];
+                },
+                "start_lag",
+            ),
+            (
+                "arrivals of several scenarios, most of which lag",
+                |r| {
+                    r.total.response_time = filled(&[(us(60), 10_000)]);
+                    r.total.start_lag = filled(&[(us(27), 10_000)]);
+                    r.steps =
+                        vec![timed("a", us(1)), timed("a", us(27)), timed("b", us(27)), timed("c", us(27))];
+                },
+                "start_lag",
+            ),
+            (
+                "a first step that was never sent",
+                |r| {
+                    r.total.response_time = filled(&[(us(60), 10_000)]);
+                    r.total.start_lag = filled(&[(us(1), 4_900), (us(27), 5_100)]);
+                    r.steps = vec![StepRecord::default(), timed("", us(1)), timed("", us(27))];
+                },
+                "valid, warns start_lag",
             ),
             (
                 "a fast rate, of which some arrivals share wake-ups",

@@ -238,6 +238,7 @@ impl Plan {
             warmup: self.warmup,
             paces_requests: self.paces_requests(),
             precise: self.pacing == Pacing::Precise,
+            users: self.users.as_ref().map(|users| u64::from(users.peak())),
             asked_per_second: profile
                 .filter(|_| self.end.duration.is_none())
                 .map(|profile| profile.rate_at(self.warmup) * self.share()),

@@ -16,7 +16,7 @@ use plimsoll_histogram::Histogram;
 
 use super::backlog::Backlog;
 use super::connections::Blocking;
-use super::{Claim, Judge, Limitation, Reason, ReasonCode, ratio};
+use super::{Claim, Judge, Limitation, Reason, ReasonCode, p99_words, ratio};
 use crate::course::{answered, fills_up, longest_answer, mean_in_flight};
 use crate::headline::of_them;
 use crate::{Awaited, Interval, MachineInterval, Model, Peer, ProcessUse, Standstill};
@@ -620,7 +620,8 @@ impl Judge<'_> {
         // Each user may have a connection to each of the plan's targets, and uses one.
         let targets = self.record.peers.iter().filter(|peer| peer.origin.is_empty()).count() as u64;
         let busy = if targets > 1 { (connections.limit / targets).max(1) } else { u64::MAX };
-        let users = connections.peak_open.min(busy) * self.depth();
+        // A pause needs no connection: where the plan has users, more of them than connections may exist.
+        let users = self.record.users.unwrap_or_else(|| connections.peak_open.min(busy) * self.depth());
         let mut evidence = format!(
             "{} user{} with a mean service time of {} make {}",
             figure::count(users),
@@ -637,7 +638,9 @@ impl Judge<'_> {
                 figure::share(share)
             ));
         } else if think {
-            evidence.push_str(&format!(", with {in_flight:.1} requests in flight on average"));
+            evidence.push_str(&format!(
+                ", with {in_flight:.1} requests in flight on average: users pause for most of the time"
+            ));
         }
         if let Some(target) = self.machine.as_ref().and_then(|machine| machine.target) {
             let machine = self.machine.as_ref()?;
@@ -775,10 +778,15 @@ impl Judge<'_> {
             let hint = "watch the target while it is under this load (--watch PID, if it is on this machine)";
             return Claim::LessThanAsked.by(evidence, hint);
         }
-        let lag = self.record.total.start_lag.percentile(99.0).map(Nanos);
-        let late = lag.filter(|lag| *lag > self.lag_limit()).map_or("on time".to_owned(), |lag| {
-            format!("with a start lag of up to {} (p99)", figure::nanos(lag))
-        });
+        let lags = &self.record.total.start_lag;
+        let lag = lags.percentile(99.0).map(Nanos).filter(|lag| *lag > self.lag_limit());
+        let late = match lag {
+            None => "on time".to_owned(),
+            Some(lag) if lags.enough_for(99.0) => {
+                format!("with a start lag of up to {} (p99)", figure::nanos(lag))
+            }
+            Some(_) => format!("with a start lag of {}", p99_words(lags, "p99", "at most")),
+        };
         let delivered = format!("the load that was asked for was delivered {late}");
         let beside = self.beside();
         match backlog {

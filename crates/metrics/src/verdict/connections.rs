@@ -3,7 +3,7 @@
 use plimsoll_core::{Nanos, figure};
 
 use super::attribution::{SLOW_FACTOR, SLOW_FLOOR};
-use super::{Finding, Judge, LIMIT_SHARE, Reason, ReasonCode, ratio};
+use super::{Finding, Judge, LIMIT_SHARE, Reason, ReasonCode, p99_words, ratio};
 use crate::RunRecord;
 use crate::course::answered;
 
@@ -283,12 +283,11 @@ impl Judge<'_> {
 
     /// Describes the generator's own lag in a run whose connections were free in time.
     fn own_lag_words(&self) -> String {
-        let lag = self.record.total.start_lag.percentile(99.0).unwrap_or(0);
         let slow = self.demand().map_or(0.0, |demand| demand.slow_ns);
         format!(
-            "start lag p99 is {}: all connections were taken during {} of the time, though replies took {} at most, and \
+            "start lag {}: all connections were taken during {} of the time, though replies took {} at most, and \
              the generator read replies late",
-            figure::nanos(Nanos(lag)),
+            p99_words(&self.record.total.start_lag, "p99 is", "is at most"),
             figure::share(self.blocked_at_limit()),
             figure::nanos_f64(slow),
         )

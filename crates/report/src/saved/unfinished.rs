@@ -235,6 +235,7 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
         started_monotonic: Nanos::ZERO,
         completed_in_window: completed,
         paces_requests: false,
+        users: None,
         target_per_second: None,
         rate_changes: Vec::new(),
         stopped_by: None,
