@@ -1,7 +1,7 @@
 //! One run: prepare, run, conclude.
 
-pub(crate) mod around;
 pub(crate) mod backend;
+pub(crate) mod background;
 pub(crate) mod built_in_sink;
 pub(crate) mod calibration;
 pub(crate) mod control;
@@ -12,6 +12,7 @@ pub(crate) mod evidence;
 pub(crate) mod fleet;
 pub(crate) mod foreign_file;
 pub(crate) mod import;
+pub(crate) mod lifecycle;
 pub(crate) mod live;
 pub(crate) mod made_plan;
 pub(crate) mod outputs;
@@ -26,5 +27,4 @@ pub(crate) mod saved_runs;
 pub(crate) mod saving;
 pub(crate) mod search;
 pub(crate) mod searched;
-pub(crate) mod side_runs;
 pub(crate) mod wrk;

@@ -36,11 +36,11 @@ use crate::base::{files, messages, problems, stdout};
 use crate::command::cluster::{OwnedCluster, single_values, surroundings};
 use crate::experiment::repeat;
 use crate::experiment::run::{self, Ready, RunRequest, Workload};
+use crate::session::background::Background;
 use crate::session::live::fault_log::FaultLog;
 use crate::session::live::request_log::WriteListener;
 use crate::session::request::PlanRequest;
-use crate::session::run::execute;
-use crate::session::side_runs::SideRuns;
+use crate::session::run::carry_out;
 use crate::session::{describe, page};
 use crate::workload::audit::{Listing, WriteTracker};
 use crate::workload::auxiliary_request;
@@ -412,13 +412,13 @@ impl Workload for UnderTest {
         Ok(())
     }
 
-    fn beside(&mut self) -> SideRuns {
+    fn background(&mut self) -> Background {
         let marks = self.cluster.marks().into_iter();
         let watched = marks.map(|(id, entry)| Named::Marked { name: format!("node {id}"), entry }).collect();
         let listeners: Vec<_> = self.books.iter().map(|(_, books)| books.listener()).collect();
         let listener = (!listeners.is_empty()).then(|| all_of(listeners));
         if self.cluster.spec().faults.is_empty() {
-            return SideRuns { watched, listener, ..SideRuns::default() };
+            return Background { watched, listener, ..Background::default() };
         }
         let (cluster, cancel, say) = (self.cluster.clone(), self.cancel.clone(), messages::say(self.quiet));
         let faults = FaultLog::default();
@@ -449,7 +449,13 @@ impl Workload for UnderTest {
                 let _ = send.send(thread);
             }
         };
-        SideRuns { watched, listener, accompany: Some(Box::new(accompany)), faults, ..SideRuns::default() }
+        Background {
+            watched,
+            listener,
+            accompany: Some(Box::new(accompany)),
+            faults,
+            ..Background::default()
+        }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
@@ -631,7 +637,7 @@ impl SuiteTotals {
         let mut under_test = UnderTest::new(guarded.cluster.clone(), course.quiet());
         let Ready { plan, live, control, before, .. } = run::ready(&request, &mut under_test, look)?;
         repeat::admit("--suite", &plan, &live, None).map_err(Failure::usage)?;
-        let mut outcome = execute(plan, &args.output, (&live, &control), before)?;
+        let mut outcome = carry_out(plan, &args.output, (&live, &control), before)?;
         let more = under_test.conclude(&mut outcome.run)?;
         let exit = exit::worse(outcome.exit, more);
         self.exit = match exit {

@@ -15,10 +15,11 @@ use crate::args::watch::WatchArgs;
 use crate::base::failure::Failure;
 use crate::base::messages;
 use crate::base::signals::SignalWatch;
-use crate::session::around::{Around, CurrentControl};
 use crate::session::done_once::{DoneOnce, Refreshes};
+use crate::session::lifecycle::{CurrentControl, Lifecycle};
 use crate::session::live::progress::ProgressLine;
 use crate::session::live::watched_ends::Ends;
+use crate::session::run::observers::Observer as _;
 use crate::session::{backend, run, wrk};
 
 /// Time between two looks for a signal.
@@ -36,7 +37,7 @@ pub(crate) struct Campaign {
     /// Results of the first contacts before the runs of each plan.
     first: Vec<Vec<FirstContact>>,
     /// Setup and teardown of each plan.
-    around: Vec<Around>,
+    around: Vec<Lifecycle>,
     // It goes after them: a signal ends the teardown, too.
     signals: SignalWatch,
     watched: Watched,
@@ -100,7 +101,7 @@ impl Campaign {
         };
         let say = messages::say(self.quiet);
         run::tell_first(&first, plan, &say);
-        let around = Around::begin(plan, &self.backends, &self.next_control(), &self.control, &say);
+        let around = Lifecycle::begin(plan, &self.backends, &self.next_control(), &self.control, &say);
         self.around.push(around.map_err(run::failure)?);
         self.addresses.push(RefCell::new(Addresses { resolved: addresses, fresh: true }));
         self.first.push(first);
@@ -184,7 +185,7 @@ impl Campaign {
         let say = messages::say(self.quiet);
         let mut ends = Ends::new(&say);
         let mut observe = |progress: Progress<'_>| {
-            ends.note(&progress);
+            ends.observe(&progress);
             let Seen { go_on, known } = look(&progress);
             line.show_with(&progress, known.as_deref());
             if !go_on {

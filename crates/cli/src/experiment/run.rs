@@ -15,13 +15,13 @@ use crate::base::stdout::to_stdout;
 use crate::base::streams;
 use crate::experiment::repeat::{self, Rounds};
 use crate::experiment::{calibrate, fleet_run};
+use crate::session::background::{Background, SlowClients, probe_rate};
 use crate::session::evidence::EvidenceFile;
 use crate::session::fleet::conduct;
 use crate::session::fleet::parcel::{Parcel, RecordedFiles};
 use crate::session::outputs::Outputs;
 use crate::session::request::PlanRequest;
-use crate::session::run::{Outcome, RunPreparation, execute, write};
-use crate::session::side_runs::{SideRuns, SlowClients, probe_rate};
+use crate::session::run::{self as session_run, Outcome, RunPreparation, write};
 use crate::session::{describe, page};
 
 /// Extensions that the command of a workload adds to a run.
@@ -42,8 +42,8 @@ pub(crate) trait Workload {
     }
 
     /// Returns the activities beside the load.
-    fn beside(&mut self) -> SideRuns {
-        SideRuns::default()
+    fn background(&mut self) -> Background {
+        Background::default()
     }
 
     /// Finishes the workload after the load and before the result is written. Returns how the process ends
@@ -190,7 +190,7 @@ pub(crate) fn ready(
         look: Some(look),
         evidence: args.evidence.evidence.is_some(),
         report: args.report.clone(),
-        beside: workload.beside(),
+        background: workload.background(),
     };
     if plan.start == StartTime::OnCommand && control.listen.is_none() {
         let problem = Problem::new("--start-at command waits for a control port, and there is none");
@@ -235,9 +235,9 @@ pub(crate) fn carry_out(
     let outputs = Outputs::of(&args.output)?;
     let mut outcome = match fleet {
         Some(FleetRun { spec, parcel, threads }) => {
-            conduct::execute(&plan, parcel, spec, &args.output, (&live, &control), threads, &before)?
+            conduct::run_on_fleet(&plan, parcel, spec, &args.output, (&live, &control), threads, &before)?
         }
-        None => execute(plan, &args.output, (&live, &control), before)?,
+        None => session_run::carry_out(plan, &args.output, (&live, &control), before)?,
     };
     let concluded = workload.conclude(&mut outcome.run);
     // If one output cannot be written, the others are needed all the more, so every output is attempted. The

@@ -12,10 +12,10 @@ use crate::base::failure::Failure;
 use crate::base::messages::{self, Notify};
 use crate::base::signals::SignalWatch;
 use crate::experiment::campaign::Campaign;
-use crate::session::around::{Around, CurrentControl};
 use crate::session::describe;
 use crate::session::fleet::conduct::{Audience, Conducted, Fleet};
 use crate::session::fleet::parcel::Parcel;
+use crate::session::lifecycle::{CurrentControl, Lifecycle};
 use crate::session::live::progress::ProgressLine;
 use crate::session::run::failure_under;
 
@@ -57,7 +57,7 @@ pub(crate) struct FleetTrials {
     fleet: Fleet,
     parcel: Parcel,
     /// Setup, refresh and teardown of the plan, if it has any: once for all trials.
-    around: Option<Around>,
+    around: Option<Lifecycle>,
     /// Control of the trial under way, which a signal stops.
     control: CurrentControl,
     signals: SignalWatch,
@@ -88,7 +88,7 @@ impl FleetTrials {
             SignalWatch::start(move || current.get(), move |text| speak(text)).map_err(|error| {
                 Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
             })?;
-        let around = Around::of_others(plan, &control.get(), &control, &say)
+        let around = Lifecycle::of_others(plan, &control.get(), &control, &say)
             .map_err(|error| failure_under(error, &signals))?;
         Ok(Self { fleet, parcel, around, control, signals, say, quiet })
     }

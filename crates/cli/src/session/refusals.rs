@@ -5,28 +5,44 @@ use plimsoll_engine::{Control, Progress, Stop};
 use plimsoll_metrics::Interval;
 
 use crate::base::messages::Notify;
+use crate::session::run::observers::Observer;
 
 /// Requests that are refused before a load counts as refused altogether.
 const ENOUGH: u64 = 20;
 
-/// Watches whether anything but a status from 400 to 499 is answered.
-#[derive(Debug, Default)]
+/// Ends a load whose requests are all refused.
 pub(crate) struct Refusals {
+    answers: Answers,
+    control: Control,
+    notify: Notify,
+}
+
+impl Refusals {
+    /// Begins with the first answer of a run.
+    pub(crate) fn start(control: &Control, notify: &Notify) -> Box<dyn Observer> {
+        Box::new(Self { answers: Answers::default(), control: control.clone(), notify: notify.clone() })
+    }
+}
+
+impl Observer for Refusals {
+    fn observe(&mut self, progress: &Progress<'_>) {
+        if let Some(refused) = self.answers.decide(progress.interval) {
+            let refused = figure::count(refused);
+            (self.notify)(&format!("the run ends: all of the first {refused} requests were refused"));
+            self.control.stop(Stop::Drain);
+        }
+    }
+}
+
+/// Tells whether anything but a status from 400 to 499 is answered.
+#[derive(Debug, Default)]
+struct Answers {
     refused: u64,
     /// `true` once the fate of the load is decided.
     is_decided: bool,
 }
 
-impl Refusals {
-    /// Takes the latest figures, and ends a load whose requests are all refused.
-    pub(crate) fn note(&mut self, progress: &Progress<'_>, control: &Control, say: &Notify) {
-        if let Some(refused) = self.decide(progress.interval) {
-            let refused = figure::count(refused);
-            say(&format!("the run ends: all of the first {refused} requests were refused"));
-            control.stop(Stop::Drain);
-        }
-    }
-
+impl Answers {
     /// Returns the number of refused requests, once there are enough and nothing else came.
     fn decide(&mut self, interval: &Interval) -> Option<u64> {
         if self.is_decided {
@@ -48,7 +64,7 @@ mod tests {
 
     /// Returns the decision after intervals with the given numbers of refusals and other ends.
     fn decided(intervals: &[(u64, u64)]) -> Option<u64> {
-        let mut refusals = Refusals::default();
+        let mut refusals = Answers::default();
         let decided = intervals.iter().map(|&(refused, ok)| {
             let step = Tally { statuses: [0, refused, 0], ..Tally::default() };
             refusals.decide(&Interval { ok, failed: refused, steps: vec![step], ..Interval::default() })

@@ -35,7 +35,7 @@ use crate::base::failure::Failure;
 use crate::base::files::EndFile;
 use crate::base::{environment, messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
-use crate::session::side_runs::SideRuns;
+use crate::session::background::Background;
 use crate::workload::auxiliary_request::{answers_with, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
@@ -131,8 +131,8 @@ impl Workload for Calls<'_> {
         verifies.or_else(|| (self.args.presign() > 0).then_some("--presign"))
     }
 
-    fn beside(&mut self) -> SideRuns {
-        SideRuns { periodic: self.args.summary.periodic_output, ..SideRuns::default() }
+    fn background(&mut self) -> Background {
+        Background { periodic: self.args.summary.periodic_output, ..Background::default() }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {

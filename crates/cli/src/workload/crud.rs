@@ -20,7 +20,7 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::{messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
-use crate::session::side_runs::SideRuns;
+use crate::session::background::Background;
 use crate::workload::audit::{Listing, WriteTracker};
 use crate::workload::auxiliary_request::{once, reason, transport, writes_of};
 use crate::workload::printed_plan::PrintedPlan;
@@ -105,8 +105,11 @@ impl Workload for Crud<'_> {
         verifies.or_else(|| self.load.before().is_some().then_some("--preseed"))
     }
 
-    fn beside(&mut self) -> SideRuns {
-        SideRuns { listener: self.books.as_ref().map(|(books, _)| books.listener()), ..SideRuns::default() }
+    fn background(&mut self) -> Background {
+        Background {
+            listener: self.books.as_ref().map(|(books, _)| books.listener()),
+            ..Background::default()
+        }
     }
 
     fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {

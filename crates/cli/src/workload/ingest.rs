@@ -16,10 +16,11 @@ use crate::base::messages::{self, Notify};
 use crate::experiment::repeat;
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::experiment::sweep::{Level, Sweep};
+use crate::session::background::Background;
 use crate::session::live::progress::Preparing;
+use crate::session::refusals::Refusals;
 use crate::session::request::PlanRequest;
 use crate::session::searched::Destinations;
-use crate::session::side_runs::SideRuns;
 use crate::workload::auxiliary_request::transport;
 use crate::workload::ingest_demo;
 use crate::workload::printed_plan::PrintedPlan;
@@ -201,8 +202,8 @@ impl Workload for Ingest<'_> {
         verifies.or_else(|| self.args.pregenerated().map(|_| "--pregenerate"))
     }
 
-    fn beside(&mut self) -> SideRuns {
-        SideRuns { ends_if_refused: true, ..SideRuns::default() }
+    fn background(&mut self) -> Background {
+        Background { observers: vec![Box::new(Refusals::start)], ..Background::default() }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {

@@ -21,16 +21,17 @@ use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
 use crate::base::messages::{Notify, say};
 use crate::base::signals::SignalWatch;
-use crate::session::around::{Around, CurrentControl};
 use crate::session::done_once::sent_in_all;
 use crate::session::fleet::broker::{agents, choose, connect, failure, refused};
 use crate::session::fleet::course::Course;
 use crate::session::fleet::merging::{AskedLoad, merged};
 use crate::session::fleet::parcel::Parcel;
+use crate::session::lifecycle::{CurrentControl, Lifecycle};
 use crate::session::live::fault_log::FaultLog;
 use crate::session::live::stats::Statistics;
 use crate::session::live::view::{Stage, View};
 use crate::session::queries::Queries;
+use crate::session::run::observers::Observer as _;
 use crate::session::run::{Live, Outcome, RunPreparation, context, exit_of, failure_under, with_setup};
 use crate::session::saving::RunSaver;
 
@@ -105,11 +106,11 @@ impl Fleet {
         parcel: Parcel,
         run: &str,
         handle: &Control,
-        around: Option<&Around>,
+        around: Option<&Lifecycle>,
         audience: &mut dyn Audience,
     ) -> Result<Conducted, Failure> {
         let mut parcel = parcel;
-        let refreshed = around.and_then(Around::refreshed);
+        let refreshed = around.and_then(Lifecycle::refreshed);
         around.iter().for_each(|around| parcel.hand_over(around.to_hand_over()));
         parcel.add_argument(format!("--seed={}", plan.seed));
         let Parcel { prepare, files } = parcel;
@@ -237,7 +238,7 @@ impl Audience for Spectators<'_> {
     }
 
     fn show(&mut self, progress: &Progress<'_>) {
-        self.view.show(progress);
+        self.view.observe(progress);
         if self.queries.as_mut().is_some_and(|queries| queries.note(progress)) {
             self.handle.stop(Stop::Drain);
         }
@@ -261,7 +262,7 @@ impl Audience for Spectators<'_> {
 ///
 /// # Errors
 /// There is no broker, agents are missing, or one of them cannot carry out the plan.
-pub(crate) fn execute(
+pub(crate) fn run_on_fleet(
     plan: &Plan,
     parcel: Parcel,
     spec: FleetSpec,
@@ -290,9 +291,9 @@ pub(crate) fn execute(
         output.quiet,
         &say,
     )?;
-    let mut around =
-        Around::of_others(plan, &handle, &current, &say).map_err(|error| failure_under(error, &signals))?;
-    let context = with_setup(context, around.as_ref().and_then(Around::setup));
+    let mut around = Lifecycle::of_others(plan, &handle, &current, &say)
+        .map_err(|error| failure_under(error, &signals))?;
+    let context = with_setup(context, around.as_ref().and_then(Lifecycle::setup));
     let queries = Queries::begin(plan)?;
     let mut spectators =
         Spectators { view, saver: None, plan, context: &context, handle: &handle, before, queries };
@@ -300,7 +301,7 @@ pub(crate) fn execute(
     let Spectators { view, mut saver, queries, .. } = spectators;
     let exporters = view.close();
     fleet.let_go();
-    let torn_down = around.as_mut().and_then(Around::tear_down);
+    let torn_down = around.as_mut().and_then(Lifecycle::tear_down);
     let concluded = conducted.and_then(|conducted| {
         let (run, is_whole) = conducted.conclude(plan, &handle, &signals, &say)?;
         Ok((conducted, run, is_whole))
@@ -414,7 +415,7 @@ struct Conductor<'a> {
     audience: &'a mut dyn Audience,
     /// When the agents are looked at next.
     next_look: Nanos,
-    around: Option<&'a Around>,
+    around: Option<&'a Lifecycle>,
     /// The refreshed values of the setup as the agents were sent them last.
     refreshed: Option<String>,
 }
@@ -583,7 +584,7 @@ impl Conductor<'_> {
     /// Sends the agents values that were refreshed.
     fn hand_over(&mut self) {
         let around = self.around.filter(|_| self.begun.is_some());
-        let Some(values) = around.and_then(Around::refreshed) else { return };
+        let Some(values) = around.and_then(Lifecycle::refreshed) else { return };
         if self.refreshed.as_ref() == Some(&values) {
             return;
         }

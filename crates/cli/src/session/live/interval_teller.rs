@@ -11,6 +11,7 @@ use plimsoll_report::saved::interval_to_line;
 use plimsoll_system::thread::enter_background;
 
 use crate::base::streams::{self, Content};
+use crate::session::run::observers::Observer;
 
 /// Intervals that may wait for an agent that does not read. Later ones are dropped: the result has them.
 const WAITING: usize = 900;
@@ -46,9 +47,10 @@ impl IntervalTeller {
         let thread = Builder::new().name("intervals".to_owned()).spawn(write)?;
         Ok(Self { send: Some(send), thread: Some(thread) })
     }
+}
 
-    /// Hands over the latest interval.
-    pub(crate) fn note(&self, progress: &Progress<'_>) {
+impl Observer for IntervalTeller {
+    fn observe(&mut self, progress: &Progress<'_>) {
         if let Some(send) = &self.send {
             // An interval without room in the queue is missing from the live figures only.
             let _ = send.try_send(progress.interval.clone());

@@ -17,6 +17,7 @@ use crate::session::live::growing_result::{GrowingResult, IntervalFeed};
 use crate::session::live::progress::ProgressLine;
 use crate::session::live::screen::{self, Screen, ScreenHandle};
 use crate::session::live::stats::Statistics;
+use crate::session::run::observers::Observer;
 
 /// The live screen of a run, if it has one, before it is shown.
 pub(crate) struct Stage(Option<(ScreenHandle, Theme)>);
@@ -111,8 +112,17 @@ impl View {
         Ok(())
     }
 
-    /// Shows the latest interval.
-    pub(crate) fn show(&mut self, progress: &Progress<'_>) {
+    /// Ends everything but the exporters, which still have to export the end of the run.
+    pub(crate) fn close(self) -> Exporters {
+        let Self { shown, steerers, statistics, exporters, .. } = self;
+        drop((shown, steerers));
+        statistics.finish();
+        exporters
+    }
+}
+
+impl Observer for View {
+    fn observe(&mut self, progress: &Progress<'_>) {
         self.statistics.add(progress);
         if let Some(Shown { line, screen, feed }) = &mut self.shown {
             line.show(progress);
@@ -121,13 +131,5 @@ impl View {
         }
         self.steerers.note(progress);
         self.exporters.note(progress);
-    }
-
-    /// Ends everything but the exporters, which still have to export the end of the run.
-    pub(crate) fn close(self) -> Exporters {
-        let Self { shown, steerers, statistics, exporters, .. } = self;
-        drop((shown, steerers));
-        statistics.finish();
-        exporters
     }
 }

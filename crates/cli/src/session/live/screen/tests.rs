@@ -35,6 +35,7 @@ fn subject(steps: usize) -> Subject {
             warmup: Nanos::from_secs(2),
             precise: false,
             paces_requests: false,
+            users: None,
             asked_per_second: None,
         },
         downsampler: plimsoll_metrics::IntervalDownsampler::new(SECOND, None, Vec::new(), Outline::default()),

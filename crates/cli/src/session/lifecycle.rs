@@ -29,7 +29,7 @@ impl CurrentControl {
 /// Setup, refresh and teardown of a plan. The setup is over when there is one of these, and the refresh goes
 /// on for as long as it is there; the teardown is carried out when it is asked for, and at the latest when
 /// this goes: however the run ended.
-pub(crate) struct Around {
+pub(crate) struct Lifecycle {
     setup: Option<DoneOnce>,
     values: Vec<(String, GivenValue)>,
     refresher: Option<Refresher>,
@@ -40,7 +40,7 @@ pub(crate) struct Around {
     say: Notify,
 }
 
-impl Around {
+impl Lifecycle {
     /// Carries out the setup of a plan, which is given the values. `control` stops it.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl Around {
     }
 }
 
-impl Drop for Around {
+impl Drop for Lifecycle {
     fn drop(&mut self) {
         if let Some(warning) = self.tear_down().and_then(|done| done.result.warning()) {
             (self.say)(&format!("warning: {}", warning.evidence));

@@ -1,4 +1,4 @@
-//! Runs and activities beside a load: a probe, slow clients, and those of a workload.
+//! Activities in the background of a load: a probe, slow clients, and those of a workload.
 
 use plimsoll_core::Rate;
 use plimsoll_engine::Control;
@@ -9,13 +9,14 @@ use plimsoll_schedule::parse_rate;
 use crate::args::run::RunArgs;
 use crate::session::live::fault_log::FaultLog;
 use crate::session::live::request_log::WriteListener;
+use crate::session::run::observers::StartObserver;
 
 /// Callback that receives the handle of a run before that run begins.
 pub(crate) type OnStart = Box<dyn FnOnce(&Control)>;
 
 /// Activities of a workload's command beside its load.
 #[derive(Default)]
-pub(crate) struct SideRuns {
+pub(crate) struct Background {
     /// Servers to be watched, beside those that flags name.
     pub(crate) watched: Vec<Named>,
     /// Called with the handle of the run, to begin something beside it.
@@ -26,8 +27,8 @@ pub(crate) struct SideRuns {
     pub(crate) listener: Option<WriteListener>,
     /// `true` if the figures so far are printed every second, one line below the other.
     pub(crate) periodic: bool,
-    /// `true` if the load ends once all of its first requests are refused.
-    pub(crate) ends_if_refused: bool,
+    /// Observers of the workload's own.
+    pub(crate) observers: Vec<StartObserver>,
 }
 
 /// Clients that are slow on purpose.
