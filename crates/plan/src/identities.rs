@@ -39,10 +39,10 @@ impl Resolver<'_> {
                 .with_hint(
                     "leave out `rate` and `stages` for the closed model, or `per` for a row per iteration",
                 ),
-                (Load::Closed, _) if plan.users.is_some() => {
-                    Problem::new("`per: user` needs users that last: here they come and go")
-                        .with_hint("use `connections` for a fixed number, or leave `per` out")
-                }
+                (Load::Closed, _) if plan.users.is_some() => Problem::new(
+                    "`per: user`: the users of `users` and `user_stages` are counted, not told apart",
+                )
+                .with_hint("write `connections: N` in place of `users: N`, or leave `per` out"),
                 (Load::Closed, Some(rows)) if feed.suffices(users) == Ok(false) => {
                     Problem::new(format!("`{}` has {rows} rows for {users} users", feed.name))
                         .with_hint("add rows, use fewer connections, or let users share rows: `at_end: wrap`")

@@ -30,7 +30,7 @@ Templates:
 
 Exit codes:
   0 ran, numbers valid    1 unreachable target or unexpected error    2 bad usage
-  3 measurement invalid   99 a threshold failed on a valid run
+  3 measurement invalid   99 a threshold is shown not to hold
   130/143 interrupted, the partial result was written";
 
 pub(crate) const FIND_HELP: &str = "\

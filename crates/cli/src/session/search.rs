@@ -21,6 +21,10 @@ const LONGEST_DRAIN: Nanos = Nanos::from_secs(2);
 const SPARE_CONNECTIONS: f64 = 4.0;
 /// Lead-in of a level of a sweep, where the plan has none.
 const LEVEL_LEAD: Nanos = Nanos::from_secs(1);
+/// Slices of a level of a sweep: as many as the interval of a share uses.
+const LEVEL_SLICES: u64 = 20;
+/// No slice of a level is shorter, in milliseconds.
+const SHORTEST_SLICE_MS: u64 = 50;
 /// Connections that are always allowed.
 const FEWEST_CONNECTIONS: u32 = 64;
 
@@ -113,17 +117,26 @@ pub(crate) fn trial_plan(plan: &Plan, load: &TrialLoad, number: usize) -> Result
 /// The rate does not fit.
 pub(crate) fn level_plan(mut plan: Plan) -> Result<(Plan, Vec<String>), Problem> {
     plan.thresholds = Vec::new();
+    let mut arguments = Vec::new();
+    // An objective is judged by the slices of a level, of which there have to be some.
+    let slice = plan.end.duration.map(|length| length.0 / LEVEL_SLICES / 1_000_000);
+    if let Some(slice) = slice.map(|millis| Nanos::from_millis(millis.max(SHORTEST_SLICE_MS)))
+        && slice < plan.interval
+    {
+        (plan.interval, plan.statistics) = (slice, slice);
+        arguments.push(format!("--interval={}ms", slice.0 / 1_000_000));
+    }
     if plan.warmup > Nanos::ZERO || plan.users.is_some() || !plan.phases.is_empty() {
-        return Ok((plan, Vec::new()));
+        return Ok((plan, arguments));
     }
     let stages = match &plan.load {
         Load::Closed => {
-            let arguments = vec![format!("--warmup={}ms", LEVEL_LEAD.0 / 1_000_000)];
+            arguments.push(format!("--warmup={}ms", LEVEL_LEAD.0 / 1_000_000));
             return Ok((Plan { warmup: LEVEL_LEAD, ..plan }, arguments));
         }
         Load::Open { profile, .. } => profile.stages(),
     };
-    let [stage] = stages else { return Ok((plan, Vec::new())) };
+    let [stage] = stages else { return Ok((plan, arguments)) };
     let (rate, duration) = (stage.to.per_second_f64(), stage.duration);
     let load = TrialLoad {
         lead: vec![(rate, LEVEL_LEAD)],
@@ -135,5 +148,6 @@ pub(crate) fn level_plan(mut plan: Plan) -> Result<(Plan, Vec<String>), Problem>
     };
     let argument = load.argument().map_err(|error| Problem::new(error.to_string()))?;
     let plan = plan.as_trial(&load).map_err(|error| Problem::new(error.to_string()))?;
-    Ok((plan, vec![argument]))
+    arguments.push(argument);
+    Ok((plan, arguments))
 }

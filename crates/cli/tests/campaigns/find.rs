@@ -122,10 +122,11 @@ fn where_half_of_all_requests_fail_no_time_is_too_short() {
     ]);
     let result: Value = serde_json::from_slice(&output.stdout).expect("one object");
     let capacity = &result["capacity"];
-    assert!(matches!(output.status.code(), Some(3 | 99)), "{capacity:#}");
     says_why_time_is_left(&result, 15.0);
     // On a machine that has no time for it, the generator says so.
-    if capacity["end"] != "generator" {
+    let is_generator = capacity["end"] == "generator";
+    assert_eq!(output.status.code(), Some(if is_generator { 3 } else { 99 }), "{capacity:#}");
+    if !is_generator {
         let statement = capacity["statement"].as_str().expect("a sentence");
         assert!(statement.starts_with("no rate that was tried meets the objectives"), "{result:#}");
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_core::{Nanos, figure};
 use plimsoll_metrics::Objective;
 use plimsoll_statistics::{
-    End, Finding, Level, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
+    Answer, End, Finding, Level, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
 };
 use serde::{Deserialize, Serialize};
 
@@ -286,6 +286,40 @@ impl CapacitySearch {
         Some(format!("{left} of --max-time {most} were left: {why}"))
     }
 
+    /// The trials that the generator could not carry out, in words; `None` without any.
+    fn not_applied(&self) -> Option<String> {
+        let name = finding_name(Finding::NotApplied);
+        let spoiled = || self.trials.iter().filter(|trial| trial.finding == name);
+        let first = spoiled().next()?;
+        let mut rates: Vec<f64> = spoiled().map(|trial| trial.rate_per_s).collect();
+        rates.dedup();
+        let rates: Vec<String> = rates.into_iter().map(figure::per_second).collect();
+        let cause = first.figures.cause().map_or_else(String::new, |found| format!(": {}", found.evidence));
+        Some(format!(
+            "{} of the {} trials tell nothing, since this generator could not put their rate on the server ({}){cause}",
+            spoiled().count(),
+            self.trials.len(),
+            rates.join(", "),
+        ))
+    }
+
+    /// Why a search that was out of time has no answer, or one with an open end.
+    fn why_unclear(&self, has_end: bool) -> String {
+        let is_unclear = self.search.levels().iter().any(|level| level.finding == Finding::Unclear);
+        let what = match (is_unclear, has_end) {
+            (true, true) => "rates beside it were tried, and stayed unclear",
+            (true, false) => "the rates that were tried stayed unclear",
+            (false, _) => "there was no time for a rate that shows more",
+        };
+        format!("{what}: give a longer --max-time")
+    }
+
+    /// Returns `true` if a rate breaks an objective, and no other one that was tried may hold: lower ones
+    /// would take more time than there is to show as much.
+    fn breaks_everywhere(&self, answer: &Answer) -> bool {
+        answer.low.is_none() && answer.end == End::Unclear && self.lowest_breaking().is_some()
+    }
+
     /// The answer in figures and words.
     fn capacity(&self, used: Nanos, stopped: bool) -> Capacity {
         let answer = self.search.answer(stopped);
@@ -314,6 +348,9 @@ impl CapacitySearch {
         if let (End::Generator, Some(found)) = (answer.end, limit.and_then(|trial| trial.figures.cause())) {
             notes.push(found.in_words());
         }
+        if answer.end != End::Generator {
+            notes.extend(self.not_applied());
+        }
         notes.extend(self.why_time_is_left(answer.end, used));
         if answer.low.is_none() && !self.is_refused() {
             notes.extend(self.failures().map(|failures| format!("requests that failed: {failures}")));
@@ -336,9 +373,7 @@ impl CapacitySearch {
                         let rate = figure::per_second(rate);
                         format!("no rate that was tried meets the objectives: {rate} breaks them{rest}")
                     }
-                    None => format!(
-                        "rates beside it were tried for {used} and stayed unclear: give a longer --max-time"
-                    ),
+                    None => self.why_unclear(answer.low.is_some() || answer.high.is_some()),
                 },
             },
             End::Highest => "the highest rate that may be tried does not break it".to_owned(),
@@ -372,7 +407,7 @@ impl CapacitySearch {
             requests_per_iteration: self.settings.requests_per_iteration,
             confirmed: answer.confirmed,
             after_overload_per_s: answer.from_above,
-            end: name_of(answer.end).to_owned(),
+            end: name_of(if self.breaks_everywhere(&answer) { End::Lowest } else { answer.end }).to_owned(),
             statement,
             notes,
         }
@@ -420,6 +455,7 @@ mod tests {
     use plimsoll_metrics::{Model, Outline, RunRecord, Threshold, ThresholdSpec};
 
     use super::*;
+    use crate::result::OutcomeResult;
 
     /// How the requests of a trial ended.
     #[derive(Clone, Copy)]
@@ -454,22 +490,65 @@ mod tests {
         (TrialRun::of_record(record), TrialCounts { ends, portions: vec![vec![slice; slices as usize]] })
     }
 
+    fn settings(max_time: Nanos) -> CapacitySettings {
+        CapacitySettings {
+            from: 100.0,
+            to: None,
+            at_least: None,
+            precision: 0.05,
+            max_time,
+            unit: Nanos::from_secs(2),
+            lead: Nanos::from_secs(1),
+            requests_per_iteration: Some(1.0),
+        }
+    }
+
+    /// Symptom: a server that refused a tenth of all requests at any rate ended a search after 7 s of two
+    /// minutes, with exit code 3: at the lowest rate one of twelve requests is no proof.
+    #[test]
+    fn what_fails_at_any_rate_is_a_result() {
+        let spec = ThresholdSpec::new(Threshold::parse("error_rate<1%").unwrap());
+        let objective = Objective::new(&spec, &Outline::default()).unwrap();
+        // Bad requests of the first slice and of each other one, of a quarter of a second.
+        for (few, share) in [(1, 0.1), (0, 0.1), (1, 0.3)] {
+            let mut search = CapacitySearch::new(settings(Nanos::from_secs(120)), vec![objective.clone()]);
+            let mut at = Nanos::ZERO;
+            while let Some(next) = search.next(at) {
+                let each = (next.rate / 4.0).ceil() as u64;
+                let marked = |slice| if slice == 0 { few } else { (each as f64 * share) as u64 };
+                let slices = 8 * u64::from(next.length);
+                let portions: Vec<SliceCount> =
+                    (0..slices).map(|slice| SliceCount { count: each, marked: marked(slice) }).collect();
+                let SliceCount { count, marked } = SliceCount::sum(&portions);
+                let mut record = RunRecord::empty(Model::Open);
+                record.duration = Nanos(next.length as u64 * 2_000_000_000);
+                record.accounting.started = count;
+                (record.total.ok, record.total.failed) = (count - marked, marked);
+                record.total.errors[ErrorClass::Status5xx as usize] = marked;
+                let ends = (1..=slices).map(|end| Nanos(end * 250_000_000)).collect();
+                let counts = TrialCounts { ends, portions: vec![portions] };
+                search.note(&next, at, &TrialRun::of_record(record), &counts);
+                at += Nanos::from_secs(u64::from(2 * next.length + next.scale));
+            }
+            let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
+            let result = search.result(SearchResult::default(), tool, at, false);
+            assert_eq!(
+                (result.capacity.low_per_s, result.capacity.end.as_str()),
+                (None, "lowest"),
+                "{result:#?}"
+            );
+            assert_eq!(result.capacity.outcome(), OutcomeResult::Fail);
+            assert!(result.capacity.statement.starts_with("no rate that was tried meets the objectives"));
+        }
+    }
+
     /// Symptom: a search whose every request was answered with 404 went down to 0.39/s for minutes, and did
     /// not say what the server had answered.
     #[test]
     fn a_server_that_refuses_everything_is_given_up_and_told() {
         let objective =
             Objective::new(&ThresholdSpec::new(Threshold::parse("p99<60ms").unwrap()), &Outline::default());
-        let settings = CapacitySettings {
-            from: 100.0,
-            to: None,
-            at_least: None,
-            precision: 0.05,
-            max_time: Nanos::from_secs(100_000),
-            unit: Nanos::from_secs(2),
-            lead: Nanos::from_secs(1),
-            requests_per_iteration: Some(1.0),
-        };
+        let settings = settings(Nanos::from_secs(100_000));
         for (ended, levels, statement, notes) in [
             (
                 Ended::Refused,

@@ -1,7 +1,8 @@
 //! The summary that k6 exports at the end of a test (`--summary-export`), as far as the two measure the same.
 //!
 //! Times are in milliseconds. `http_req_duration` has the meaning of k6, the time of the exchange alone: our
-//! service time. The response time, which counts from when a request should have started, is beside it as
+//! service time, of all requests only where none failed: times of failures are kept apart here, and
+//! `http_req_duration{expected_response:true}` is without them in k6, too. The response time, which counts from when a request should have started, is beside it as
 //! `plimsoll_response_time`. Figures without an equivalent are left out; `docs/formats.md` lists it.
 
 use plimsoll_metrics::Threshold;
@@ -18,6 +19,8 @@ const MILLISECOND: f64 = 1e6;
 /// Name of our response time among the metrics of k6.
 const RESPONSE: &str = "plimsoll_response_time";
 const SERVICE: &str = "http_req_duration";
+/// Service times of good responses alone, as k6 calls them.
+const EXPECTED: &str = "http_req_duration{expected_response:true}";
 const REQUESTS: &str = "http_reqs";
 const FAILED: &str = "http_req_failed";
 
@@ -36,7 +39,11 @@ pub(crate) fn summary(result: &RunResult) -> Value {
     if dropped > 0 {
         add("dropped_iterations", counter(dropped));
     }
-    trend(&mut add, SERVICE, &result.service_time);
+    // Those of k6 have the failed ones among them: without any the two are the same.
+    if bad == 0 {
+        trend(&mut add, SERVICE, &result.service_time);
+    }
+    trend(&mut add, EXPECTED, &result.service_time);
     // In this metric failures are "passes": it is a share of failures.
     add(FAILED, share(bad, accounting.ok));
     trend(&mut add, "http_req_waiting", &result.first_byte_time);
@@ -123,6 +130,7 @@ fn users_max(result: &RunResult) -> u64 {
 fn thresholds(metrics: &mut Map<String, Value>, result: &RunResult) {
     for outcome in &result.thresholds {
         let name = Threshold::parse(&outcome.text).map_or(REQUESTS, |threshold| metric(threshold.metric));
+        let name = if name == SERVICE && !metrics.contains_key(SERVICE) { EXPECTED } else { name };
         let name = if metrics.contains_key(name) { name } else { REQUESTS };
         let Some(metric) = metrics.get_mut(name).and_then(Value::as_object_mut) else { continue };
         let all = metric.entry("thresholds").or_insert_with(|| json!({}));

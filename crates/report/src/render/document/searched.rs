@@ -215,13 +215,21 @@ fn rates(result: &CapacityResult) -> Table {
     let row = |level: &LevelResult| {
         let finding = found(&level.finding);
         let mut row = vec![finding.clone(), figure::per_second(level.rate_per_s).into(), finding];
-        row.extend(cells(result.longest_at(level).map(|trial| &trial.figures)));
-        row.push(seconds(level.measured_s).into());
+        let longest = result.longest_at(level).map(|trial| &trial.figures);
+        row.extend(cells(longest));
+        // The figures are those of one trial.
+        let all = seconds(level.measured_s);
+        let of_one = longest.filter(|one| one.measured_s < level.measured_s);
+        row.push(of_one.map_or(all.clone(), |one| format!("{} of {all}", seconds(one.measured_s))).into());
         let is_known = !level.is_overloaded();
         row.extend(level.shares.iter().map(|of_slo| if is_known { share(of_slo) } else { "-".into() }));
         row
     };
-    Table::new("Rates that were tried", columns, result.levels.iter().map(row))
+    Table::new(
+        "Rates that were tried, with the figures of the longest trial of each",
+        columns,
+        result.levels.iter().map(row),
+    )
 }
 
 fn trials(result: &CapacityResult) -> Table {

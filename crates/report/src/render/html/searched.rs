@@ -125,7 +125,11 @@ impl Curve<'_> {
             } else {
                 plot.ring(*at, &words);
             }
-            if !mark.is_empty() {
+            if at.1 > top {
+                // The axis ends below it.
+                let beyond = if at.1.is_finite() { short(at.1) } else { "no answers".to_owned() };
+                plot.label((at.0, top), &format!("↑ {beyond}"));
+            } else if !mark.is_empty() {
                 plot.label(*at, mark);
             }
         }
@@ -202,8 +206,10 @@ fn of_objective<'a>(result: &CapacityResult, number: usize, slo: &'a str) -> Opt
     if shares().all(|(_, share)| share.share.is_none_or(|share| share < limit * NEAR_LIMIT)) {
         return None;
     }
-    // An overload is beyond every limit.
-    let value = |level: &LevelResult, share: Option<f64>| match level.is_overloaded() {
+    // Answers that an overload never gave are beyond every limit of a time; they are no errors.
+    let is_of_times =
+        Threshold::parse(slo).is_ok_and(|threshold| matches!(threshold.metric, Metric::Time(..)));
+    let value = |level: &LevelResult, share: Option<f64>| match is_of_times && level.is_overloaded() {
         true => Some(f64::INFINITY),
         false => share.map(|share| share * 100.0),
     };

@@ -134,7 +134,10 @@ fn of_level(result: &SweepResult, level: &SweepLevel) -> Case {
     let ended = match level.finding.as_deref() {
         None | Some("holds") => Ended::Passed,
         Some("breaks") => Ended::Failed("the objective does not hold at this level".to_owned()),
-        Some("unclear") => Ended::Erred("unclear".to_owned(), "too short a run to tell".to_owned()),
+        Some("unclear") => Ended::Erred(
+            "unclear".to_owned(),
+            "too few requests to tell: give each level more time with -d".to_owned(),
+        ),
         // Without an objective, a level that was not put on the server is missing in the curve, and no more.
         Some(_) if slo.is_empty() && result.outcome() != OutcomeResult::NoVerdict => Ended::Skipped(cause()),
         Some(other) => Ended::Erred(other.to_owned(), cause()),
