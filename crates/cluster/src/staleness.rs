@@ -6,16 +6,18 @@
 //! that follows its answer. A node has gone back in time if it answers with a number below one that it has
 //! shown before. No lag explains that.
 
+use core::net::SocketAddr;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use plimsoll_core::Nanos;
+use plimsoll_http::{Answer, Client, Deadline, KeptClient, Origin};
 use plimsoll_report::reconciliation::ConsistencyFinding;
 use plimsoll_system::clock;
 use serde_json::{Value, json};
 
+use crate::ask;
 use crate::cluster::Cluster;
 use crate::spec::Check;
 use crate::timeline::CancelSignal;
@@ -26,6 +28,8 @@ const CHANGE: Nanos = Nanos::from_millis(10);
 const READ: Nanos = Nanos::from_millis(5);
 /// Time limit for one request.
 const PATIENCE: Nanos = Nanos::from_secs(2);
+/// The largest answer that is read, in bytes: it is one item.
+const LARGEST_ITEM: usize = 10 << 20;
 /// Changes whose time is remembered: the last sixteen minutes of them.
 const CHANGES: usize = 100_000;
 /// Reads behind whose lag is remembered for percentiles.
@@ -146,34 +150,30 @@ impl Staleness {
     /// # Errors
     /// The reason why that is not possible.
     pub fn begin(cluster: &Arc<Cluster>, check: &Check) -> Result<Self, String> {
-        let agent = agent();
-        let leader = leading(cluster);
-        let url = |node: usize| {
-            let address = cluster.addresses.own_address(node, &check.content.port);
-            format!("http://{address}{}", check.content.list)
-        };
+        let address = |node: usize| cluster.addresses.own_address(node, &check.content.port);
+        let list = &check.content.list;
         let item =
             json!({ "name": format!("plimsoll_{}", clock::unix().0), "price": 1, "category": "staleness" });
-        let made = send(&agent, "POST", &url(leader), &item)?;
+        let made = send(&mut client(address(leading(cluster))), ("POST", list), &item)?;
         let id = made.pointer(&check.content.id).and_then(Value::as_str);
         let id =
             id.ok_or_else(|| format!("the item that was created has no text at {}", check.content.id))?;
-        let urls: Vec<String> =
-            (0..cluster.spec().nodes.len()).map(|node| format!("{}/{id}", url(node))).collect();
+        let path = format!("{list}/{id}");
+        let addresses: Vec<SocketAddr> = (0..cluster.spec().nodes.len()).map(address).collect();
         let (cancel, acknowledged) =
             (Arc::new(CancelSignal::default()), Arc::new(Mutex::new(Acknowledged::default())));
         let spawn_error = |error: std::io::Error| format!("cannot start a thread: {error}");
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let writer = {
-            let (cluster, cancel, urls) = (cluster.clone(), cancel.clone(), urls.clone());
-            let acknowledged = acknowledged.clone();
-            thread("staleness").spawn(move || write(&cluster, &cancel, &urls, &acknowledged))
+            let (cluster, cancel, acknowledged) = (cluster.clone(), cancel.clone(), acknowledged.clone());
+            let (addresses, path) = (addresses.clone(), path.clone());
+            thread("staleness").spawn(move || write(&cluster, &cancel, (&addresses, &path), &acknowledged))
         };
         let writer = writer.map_err(spawn_error)?;
         let mut readers = Vec::new();
-        for (node, url) in cluster.spec().nodes.iter().zip(urls) {
-            let (cancel, acknowledged) = (cancel.clone(), acknowledged.clone());
-            let reader = thread("staleness").spawn(move || read(&cancel, &url, &acknowledged));
+        for (node, address) in cluster.spec().nodes.iter().zip(addresses) {
+            let (cancel, acknowledged, path) = (cancel.clone(), acknowledged.clone(), path.clone());
+            let reader = thread("staleness").spawn(move || read(&cancel, (address, &path), &acknowledged));
             readers.push((node.id.clone(), reader.map_err(spawn_error)?));
         }
         Ok(Self { check: check.clone(), cancel, begun: clock::monotonic(), writer, readers })
@@ -215,20 +215,20 @@ fn leading(cluster: &Cluster) -> usize {
 fn write(
     cluster: &Cluster,
     cancel: &CancelSignal,
-    urls: &[String],
+    (addresses, path): (&[SocketAddr], &str),
     acknowledged: &Mutex<Acknowledged>,
 ) -> u64 {
-    let (agent, mut leader, mut count, mut number) = (agent(), leading(cluster), 0, 1);
+    let (mut leader, mut count, mut number) = (client(addresses[leading(cluster)]), 0, 1);
     let mut next = clock::monotonic();
     while cancel.goes_on_until(next) {
         number += 1;
-        match send(&agent, "PATCH", &urls[leader], &json!({ "price": number })) {
+        match send(&mut leader, ("PATCH", path), &json!({ "price": number })) {
             Ok(_) => {
                 let now = clock::monotonic();
                 acknowledged.lock().unwrap_or_else(PoisonError::into_inner).note(number, now);
                 count += 1;
             }
-            Err(_) => leader = leading(cluster),
+            Err(_) => leader = client(addresses[leading(cluster)]),
         }
         next = (next + CHANGE).max(clock::monotonic());
     }
@@ -236,13 +236,18 @@ fn write(
 }
 
 /// Reads the item of one node until the cancel signal rings.
-fn read(cancel: &CancelSignal, url: &str, acknowledged: &Mutex<Acknowledged>) -> Seen {
-    let (agent, mut seen) = (agent(), Seen::default());
+fn read(
+    cancel: &CancelSignal,
+    (address, path): (SocketAddr, &str),
+    acknowledged: &Mutex<Acknowledged>,
+) -> Seen {
+    let (mut client, mut seen) = (client(address), Seen::default());
     let mut next = clock::monotonic();
     while cancel.goes_on_until(next) {
         let sent = clock::monotonic();
         // It may be there as 5 and as 5.0.
-        let number = send(&agent, "GET", url, &Value::Null).ok().and_then(|item| item["price"].as_f64());
+        let item = send(&mut client, ("GET", path), &Value::Null).ok();
+        let number = item.and_then(|item| item["price"].as_f64());
         match number {
             Some(number) => {
                 let number = number as u64;
@@ -256,32 +261,20 @@ fn read(cancel: &CancelSignal, url: &str, acknowledged: &Mutex<Acknowledged>) ->
     seen
 }
 
-fn agent() -> ureq::Agent {
-    let config = ureq::Agent::config_builder()
-        .timeout_global(Some(Duration::from_nanos(PATIENCE.0)))
-        .max_redirects(0)
-        .max_redirects_will_error(true)
-        .proxy(None)
-        .build();
-    ureq::Agent::new_with_config(config)
+/// A client of one node, which keeps its connection: hundreds of requests per second follow each other.
+fn client(address: SocketAddr) -> KeptClient {
+    Client::plain(Origin::from(address), LARGEST_ITEM).keeping()
 }
 
-/// The answer to a request in JSON, if its status is a good one.
-fn send(agent: &ureq::Agent, method: &str, url: &str, body: &Value) -> Result<Value, String> {
-    let said = |error: ureq::Error| format!("{method} {url}: {error}");
-    let text = body.to_string();
-    let json = "application/json";
-    let response = match method {
-        "GET" => agent.get(url).call(),
-        "POST" => agent.post(url).header("content-type", json).send(&text),
-        _ => agent.patch(url).header("content-type", json).send(&text),
-    };
-    let mut response = response.map_err(said)?;
-    if response.status().as_u16() >= 300 {
-        return Err(format!("{method} {url}: status {}", response.status().as_u16()));
+/// The answer to a request with this JSON, or without a body, if its status is a good one.
+fn send(client: &mut KeptClient, (method, path): (&str, &str), body: &Value) -> Result<Value, String> {
+    let json = (!body.is_null()).then(|| body.to_string());
+    let answer = client.ask(&ask::request(method, path, json.as_deref()), Deadline::within(PATIENCE));
+    let Answer { status, body, .. } = answer.map_err(|error| ask::told(method, path, &error))?;
+    if status >= 300 {
+        return Err(format!("{method} {path}: status {status}"));
     }
-    let body = response.body_mut().read_to_vec().map_err(said)?;
-    serde_json::from_slice(&body).map_err(|error| format!("{method} {url}: no JSON: {error}"))
+    serde_json::from_slice(&body).map_err(|error| format!("{method} {path}: no JSON: {error}"))
 }
 
 #[cfg(test)]

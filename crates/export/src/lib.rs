@@ -11,7 +11,6 @@
 //! copying of a few numbers, and [`Pusher::finish`] for at most [`push::LAST_WORDS`].
 #![forbid(unsafe_code)]
 
-mod exchange;
 mod family;
 pub mod otlp;
 pub mod prometheus;

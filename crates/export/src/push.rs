@@ -1,6 +1,6 @@
 //! Sending the figures of a run to a receiver of OTLP, every few seconds and once more at its end.
 //!
-//! A [`Pusher`] has a thread of its own, a backend of its own, and a connection for each request. What it
+//! A [`Pusher`] has a thread of its own, and a connection for each request. What it
 //! sends is a copy of [`Totals`], so a receiver that is slow, dead or broken does not affect the run: missed
 //! values are in the next request, and errors are in the [`PushReport`].
 
@@ -12,10 +12,10 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::Open;
+use plimsoll_http::{Client, Deadline};
 use plimsoll_wire::tls::TlsConfigError;
 
-use crate::exchange::Exchange;
+use crate::receiver::GRACE;
 use crate::totals::Totals;
 use crate::{Receiver, otlp};
 
@@ -78,8 +78,7 @@ impl Pusher {
     ///
     /// # Errors
     /// No thread, or no TLS for a receiver that wants it.
-    pub fn start<O: Open + 'static>(
-        open: O,
+    pub fn start(
         receiver: Receiver,
         resource: Vec<(String, String)>,
         every: Nanos,
@@ -87,9 +86,9 @@ impl Pusher {
     ) -> Result<Self, PushError> {
         let (stop, report) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::default()));
         let ((wake, woken), (ended, done)) = (channel(), channel());
-        let exchange = Exchange::new(open, receiver, ("the receiver", REPLY_BYTES), &stop);
-        let exchange = exchange.map_err(PushError::Tls)?;
-        let sender = Loop { exchange, resource, every, totals, report: Arc::clone(&report) };
+        let client = receiver.client(REPLY_BYTES).map_err(PushError::Tls)?;
+        let (stopped, shown) = (Arc::clone(&stop), Arc::clone(&report));
+        let sender = Loop { client, receiver, stop: stopped, resource, every, totals, report: shown };
         Builder::new()
             .name("otlp".to_owned())
             .spawn(move || {
@@ -121,15 +120,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The state and the loop of the sending thread.
-struct Loop<O> {
-    exchange: Exchange<O>,
+struct Loop {
+    client: Client,
+    receiver: Receiver,
+    /// Set when the run has ended: then a request that is not the last one is given up after [`GRACE`].
+    stop: Arc<AtomicBool>,
     resource: Vec<(String, String)>,
     every: Nanos,
     totals: Shared,
     report: Arc<Mutex<PushReport>>,
 }
 
-impl<O: Open> Loop<O> {
+impl Loop {
     fn run(mut self, woken: &Channel<()>) {
         loop {
             let last = match woken.recv_timeout(Duration::from_nanos(self.every.0)) {
@@ -150,9 +152,14 @@ impl<O: Open> Loop<O> {
     }
 
     fn send(&mut self, totals: &Totals, last: bool) {
-        let limit = if last { LAST_TIMEOUT } else { TIMEOUT };
+        let deadline = match last {
+            true => Deadline::within(LAST_TIMEOUT),
+            false => Deadline::within(TIMEOUT).or_after(&self.stop, GRACE),
+        };
         let body = (otlp::CONTENT_TYPE, &*otlp::request(totals, &self.resource));
-        let sent = self.exchange.post(body, limit, last).and_then(|(status, reply)| taken(status, &reply));
+        let answer = self.receiver.post(&self.client, body, deadline);
+        let answer = answer.map_err(|error| error.about("the receiver"));
+        let sent = answer.and_then(|answer| taken(answer.status, &answer.body));
         let mut report = lock(&self.report);
         match sent {
             Ok(()) => report.sent += 1,

@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicBool;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use plimsoll_core::Nanos;
-use plimsoll_driver::Open;
+use plimsoll_http::{Client, Deadline};
 use plimsoll_metrics::threshold::{Answer, SeriesValue};
 use plimsoll_wire::tls::TlsConfigError;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::Receiver;
-use crate::exchange::Exchange;
+use crate::receiver::GRACE;
 
 /// The path of instant queries, below the base of a server.
 pub const PATH: &str = "/api/v1/query";
@@ -44,18 +44,20 @@ impl std::error::Error for QueryError {}
 
 /// Asks a Prometheus server, each time on a connection of its own.
 #[derive(Debug)]
-pub struct PrometheusClient<O> {
-    exchange: Exchange<O>,
+pub struct PrometheusClient {
+    client: Client,
+    receiver: Receiver,
+    stop: Arc<AtomicBool>,
 }
 
-impl<O: Open> PrometheusClient<O> {
+impl PrometheusClient {
     /// A client of the server with this address, [`PATH`] included. A question that is not the last one is
     /// given up soon after `stop` was set.
     ///
     /// # Errors
     /// No TLS for one that wants it.
-    pub fn new(open: O, receiver: Receiver, stop: &Arc<AtomicBool>) -> Result<Self, TlsConfigError> {
-        Ok(Self { exchange: Exchange::new(open, receiver, ("the Prometheus server", ANSWER_BYTES), stop)? })
+    pub fn new(receiver: Receiver, stop: &Arc<AtomicBool>) -> Result<Self, TlsConfigError> {
+        Ok(Self { client: receiver.client(ANSWER_BYTES)?, receiver, stop: Arc::clone(stop) })
     }
 
     /// Asks for the value of a query at an instant in Unix time, and waits no longer than `limit`.
@@ -66,8 +68,13 @@ impl<O: Open> PrometheusClient<O> {
         let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
         let parameters =
             format!("?query={query}&time={:.3}&timeout={}ms", at.as_secs_f64(), limit.0 / 1_000_000);
-        let (status, reply) = self.exchange.get(&parameters, limit, last).map_err(QueryError::NoAnswer)?;
-        read(status, &reply)
+        let deadline = match last {
+            true => Deadline::within(limit),
+            false => Deadline::within(limit).or_after(&self.stop, GRACE),
+        };
+        let answer = self.receiver.get(&self.client, &parameters, deadline);
+        let answer = answer.map_err(|error| QueryError::NoAnswer(error.about("the Prometheus server")))?;
+        read(answer.status, &answer.body)
     }
 }
 

@@ -2,19 +2,19 @@
 
 use std::fmt;
 
+use plimsoll_core::Nanos;
+use plimsoll_http::{Answer, AskError, Client, Deadline, Origin, Request};
+use plimsoll_wire::tls::TlsConfigError;
+
 /// The path for metrics of an OTLP receiver, below its base.
 const PATH: &str = "/v1/metrics";
 
 /// A receiver of OTLP over HTTP, or a server that is asked over HTTP.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Receiver {
-    secure: bool,
-    /// Host and port as in the URL.
-    pub(crate) authority: String,
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    pub(crate) path: String,
-    pub(crate) headers: Vec<(String, String)>,
+    origin: Origin,
+    path: String,
+    headers: Vec<(String, String)>,
 }
 
 /// Without the values of headers, which are secrets.
@@ -39,9 +39,9 @@ impl std::error::Error for BadReceiver {}
 /// The URL, without the part behind its path.
 impl fmt::Display for Receiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.secure { "https" } else { "http" };
+        let scheme = if self.origin.is_secure() { "https" } else { "http" };
         let path = self.path.split('?').next().unwrap_or_default();
-        write!(f, "{scheme}://{}{path}", self.authority)
+        write!(f, "{scheme}://{}{path}", self.origin.authority())
     }
 }
 
@@ -97,8 +97,8 @@ impl Receiver {
             return bad("names no host");
         }
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let (authority, host) = (authority.to_owned(), host.to_owned());
-        Ok(Self { secure, authority, host, port, path, headers: Vec::new() })
+        let origin = Origin::new(secure, authority.to_owned(), host.to_owned(), port);
+        Ok(Self { origin, path, headers: Vec::new() })
     }
 
     /// The same with header fields that every request bears.
@@ -124,11 +124,50 @@ impl Receiver {
         Ok(self)
     }
 
-    /// Returns `true` if requests go over TLS.
-    pub const fn is_secure(&self) -> bool {
-        self.secure
+    /// A client of the receiver, which takes answers of `most` bytes at most.
+    ///
+    /// # Errors
+    /// No TLS for a receiver that wants it.
+    pub(crate) fn client(&self, most: usize) -> Result<Client, TlsConfigError> {
+        Client::new(self.origin.clone(), most)
+    }
+
+    /// Posts a body of this media type to the path of the receiver.
+    ///
+    /// # Errors
+    /// The reason why there is no answer.
+    pub(crate) fn post(
+        &self,
+        client: &Client,
+        (media, body): (&str, &[u8]),
+        deadline: Deadline<'_>,
+    ) -> Result<Answer, AskError> {
+        let request = Request::new("POST", &self.path).with_body(media, body);
+        client.ask(&self.with_own_fields(request), deadline)
+    }
+
+    /// Asks for the path of the receiver with this query.
+    ///
+    /// # Errors
+    /// The reason why there is no answer.
+    pub(crate) fn get(
+        &self,
+        client: &Client,
+        query: &str,
+        deadline: Deadline<'_>,
+    ) -> Result<Answer, AskError> {
+        let target = format!("{}{query}", self.path);
+        client.ask(&self.with_own_fields(Request::new("GET", &target)), deadline)
+    }
+
+    fn with_own_fields<'a>(&'a self, request: Request<'a>) -> Request<'a> {
+        let fields = self.headers.iter();
+        fields.fold(request, |request, (name, value)| request.with_field(name, value))
     }
 }
+
+/// Time that a request under way may still take after the run has ended.
+pub(crate) const GRACE: Nanos = Nanos::from_millis(500);
 
 #[cfg(test)]
 mod tests {
@@ -146,7 +185,7 @@ mod tests {
         ] {
             let receiver = Receiver::below(url).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(
-                (receiver.to_string().as_str(), receiver.host.as_str(), receiver.port),
+                (receiver.to_string().as_str(), receiver.origin.host(), receiver.origin.port()),
                 (shown, host, port)
             );
         }

@@ -3,16 +3,16 @@
 use core::net::SocketAddr;
 use std::fmt;
 use std::io;
-use std::time::Duration;
+use std::thread::Builder;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
+use plimsoll_core::Nanos;
+use plimsoll_http::{Answer, Client, Deadline, Origin, Request};
+use tokio::sync::oneshot;
 
 /// Longest time for an answer. The run may have every processor of the machine.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Nanos = Nanos::from_secs(10);
 /// Longest answer, in bytes. A result of an hour has some megabytes.
-const LONGEST: u64 = 64 << 20;
+const LONGEST: usize = 64 << 20;
 /// Beginning of the message by which a run announces its control port.
 const ANNOUNCEMENT: &str = "control: http://";
 
@@ -63,40 +63,34 @@ impl ControlPort {
         self.ask("POST", path, body).await
     }
 
-    async fn ask(&self, method: &str, path: &str, body: &str) -> io::Result<ControlReply> {
-        let Self { address, token } = self;
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
-             x-plimsoll-control: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        let exchange = async {
-            let mut stream = TcpStream::connect(address).await?;
-            stream.write_all(head.as_bytes()).await?;
-            stream.write_all(body.as_bytes()).await?;
-            let mut answer = Vec::new();
-            stream.take(LONGEST).read_to_end(&mut answer).await?;
-            reply(answer).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
-        };
-        timeout(PATIENCE, exchange).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    /// Asks on a thread of its own. The runtime's threads for such work would hold up its end for as long as
+    /// a run does not answer.
+    async fn ask(&self, method: &'static str, path: &str, body: &str) -> io::Result<ControlReply> {
+        let (port, path, body) = (self.clone(), path.to_owned(), body.to_owned());
+        let (tell, told) = oneshot::channel();
+        // It is no matter if nobody waits for the answer any more.
+        let work = move || drop(tell.send(port.answer(method, &path, &body)));
+        Builder::new().name("control".to_owned()).spawn(work)?;
+        told.await.map_err(|_| io::Error::other("the thread that asks the control port has ended"))?
+    }
+
+    fn answer(&self, method: &str, path: &str, body: &str) -> io::Result<ControlReply> {
+        let authorization = format!("Bearer {}", self.token);
+        let request = Request::new(method, path)
+            .with_field("authorization", &authorization)
+            .with_field("x-plimsoll-control", "1")
+            .with_body("text/plain", body.as_bytes());
+        let client = Client::plain(Origin::from(self.address), LONGEST);
+        let answer = client.ask(&request, Deadline::within(PATIENCE));
+        let answer = answer.map_err(|error| io::Error::new(error.kind(), error.about("the control port")))?;
+        reply(answer).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
 }
 
-/// The status and the body of an answer whose end is that of its connection.
-fn reply(answer: Vec<u8>) -> Option<ControlReply> {
-    let answer = String::from_utf8(answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    let status = head.split(' ').nth(1)?.parse().ok()?;
-    // A truncated answer does not count.
-    let number = |field: &str| {
-        head.lines().find_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            name.eq_ignore_ascii_case(field).then(|| value.trim().parse::<usize>().ok())?
-        })
-    };
-    let is_whole = number("content-length").is_none_or(|length| length == body.len());
-    let intervals = number("x-plimsoll-intervals");
-    is_whole.then(|| ControlReply { status, body: body.to_owned(), intervals })
+/// The reply in an answer; `None` if it is no text.
+fn reply(answer: Answer) -> Option<ControlReply> {
+    let intervals = answer.field("x-plimsoll-intervals").and_then(|value| value.parse().ok());
+    Some(ControlReply { status: answer.status, body: String::from_utf8(answer.body).ok()?, intervals })
 }
 
 #[cfg(test)]
@@ -115,16 +109,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_whole_or_none() {
-        let of = |text: &str| reply(text.as_bytes().to_vec());
-        let whole = of("HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\nno").unwrap();
-        assert_eq!(whole, ControlReply { status: 409, body: "no".to_owned(), intervals: None });
-        let counted = of("HTTP/1.1 200 OK\r\nX-Plimsoll-Intervals: 12\r\n\r\n{}").unwrap();
-        assert_eq!(counted.intervals, Some(12));
-        assert_eq!(of("HTTP/1.1 200 OK\r\n\r\n").unwrap().body, "");
-        for cut in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nno", "x\r\n\r\n"]
-        {
-            assert_eq!(of(cut), None, "{cut}");
-        }
+    fn an_answer_is_text_and_may_count_intervals() {
+        let of = |field: &str, body: &[u8]| {
+            let fields = vec![("X-Plimsoll-Intervals".to_owned(), field.to_owned())];
+            reply(Answer { status: 409, fields, body: body.to_vec() })
+        };
+        let told = |intervals| Some(ControlReply { status: 409, body: "no".to_owned(), intervals });
+        assert_eq!(of("12", b"no"), told(Some(12)));
+        assert_eq!(of("-", b"no"), told(None));
+        assert_eq!(of("12", b"\xff"), None);
     }
 }

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Builder;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, OpenEpoll};
 use plimsoll_engine::Progress;
 use plimsoll_export::Receiver;
 use plimsoll_export::query::{PATH, PrometheusClient, QueryError};
@@ -28,7 +27,7 @@ const EVERY: Nanos = Nanos::from_secs(5);
 
 /// Asks for the thresholds of a plan that are queries.
 pub(crate) struct Queries {
-    client: Arc<PrometheusClient<OpenEpoll>>,
+    client: Arc<PrometheusClient>,
     redaction: Redaction,
     /// Set when the load is over: questions about its course are given up then.
     stop: Arc<AtomicBool>,
@@ -131,13 +130,11 @@ impl Drop for Queries {
 fn client(
     PrometheusServer { url, authorization }: &PrometheusServer,
     stop: &Arc<AtomicBool>,
-) -> Result<PrometheusClient<OpenEpoll>, Failure> {
+) -> Result<PrometheusClient, Failure> {
     let headers = authorization.iter().map(|value| ("authorization".to_owned(), value.clone())).collect();
     let receiver = Receiver::at(url).and_then(|receiver| receiver.ending_with(PATH).with_headers(headers));
     let receiver = receiver.map_err(|error| Failure::usage(Problem::new(format!("--prom-url: {error}"))))?;
-    // There are a few requests now and then, so epoll will do whatever the load runs on.
-    let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
-    PrometheusClient::new(open, receiver, stop).map_err(|error| {
+    PrometheusClient::new(receiver, stop).map_err(|error| {
         Failure::environment(Problem::new(format!("cannot speak TLS to the Prometheus server: {error}")))
     })
 }
@@ -147,7 +144,7 @@ fn client(
 /// # Errors
 /// All that the server refuses, else the first that it does not answer.
 fn try_all(
-    client: &PrometheusClient<OpenEpoll>,
+    client: &PrometheusClient,
     server: &PrometheusServer,
     specs: &[(usize, ThresholdSpec)],
     redaction: &Redaction,
@@ -179,7 +176,7 @@ fn try_all(
 impl Watch {
     /// Starts a thread for thresholds that may end the run; `None` without one.
     fn start(
-        client: &Arc<PrometheusClient<OpenEpoll>>,
+        client: &Arc<PrometheusClient>,
         specs: Vec<(usize, ThresholdSpec)>,
     ) -> Result<Option<Self>, Failure> {
         if specs.is_empty() {
@@ -215,7 +212,7 @@ impl Watch {
 
 /// Asks whenever it is told to, until a threshold does not hold.
 fn watch(
-    client: &PrometheusClient<OpenEpoll>,
+    client: &PrometheusClient,
     specs: &[(usize, ThresholdSpec)],
     asked: &Channel<Instant>,
     broken: &OnceLock<Broken>,

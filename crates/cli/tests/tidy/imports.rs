@@ -39,18 +39,20 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("system", &[WORDS]),
     ("driver", &[WORDS, &["system"]]),
     ("monitor", &[WORDS, &["metrics"]]),
+    // Beside the load: `engine` must not import it.
+    ("http", &[WORDS, &["wire", "driver", "system"]]),
     ("engine", &[PURE, &["driver", "monitor", "system"]]),
     // Layer 3: edge.
     ("report", &[WORDS, &["histogram", "metrics", "statistics"]]),
     ("store", &[WORDS, &["histogram", "metrics", "statistics", "report"]]),
     ("targets", &[WORDS, &["wire", "driver", "system", "histogram", "ic"]]),
-    ("export", &[WORDS, &["wire", "driver", "histogram", "metrics", "system"]]),
+    ("export", &[WORDS, &["wire", "driver", "histogram", "http", "metrics", "system"]]),
     ("import", &[WORDS, &["plan", "scenario", "workloads"]]),
     ("workloads", &[WORDS, &["schedule", "scenario", "plan", "synth", "ic", "wire"]]),
-    ("cluster", &[WORDS, &["plan", "report", "scenario", "schedule", "system"]]),
+    ("cluster", &[WORDS, &["http", "plan", "report", "scenario", "schedule", "system"]]),
     ("record", &[WORDS, &["system", "wire"]]),
     ("replica", &[WORDS, &["system"]]),
-    ("fleet", &[WORDS, &["report", "store", "system"]]),
+    ("fleet", &[WORDS, &["http", "report", "store", "system"]]),
     ("web", &[WORDS, &["fleet", "report", "store", "system"]]),
     // Layer 4: the binary.
     (

@@ -116,7 +116,7 @@ fn write(cluster: &Cluster, check: &Check, node: usize, patience: Nanos) -> Resu
 }
 
 /// Returns `Ok` if the status is 2xx, else the status and the start of the body as the error.
-fn good(request: &str, Answer { status, body }: &Answer) -> Result<(), String> {
+fn good(request: &str, Answer { status, body, .. }: &Answer) -> Result<(), String> {
     if (200..300).contains(status) {
         return Ok(());
     }

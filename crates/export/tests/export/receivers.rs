@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, OpenEpoll};
 use plimsoll_export::{PushReport, Pusher, Receiver, Totals, push};
 use prost::Message as _;
 
@@ -61,11 +60,10 @@ fn receiver(reply: &'static [u8]) -> (String, Channel<Request>) {
 fn pusher(url: &str, totals: Totals) -> Pusher {
     let receiver = Receiver::below(url).expect("a URL");
     let receiver = receiver.with_headers(vec![("api-key".to_owned(), "secret".to_owned())]).expect("headers");
-    let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
     let resource = vec![("service.name".to_owned(), "plimsoll".to_owned())];
     // Sent at the end alone: there is no need to wait.
     let totals = Arc::new(Mutex::new(totals));
-    Pusher::start(open, receiver, resource, Nanos::from_secs(3_600), totals).expect("it starts")
+    Pusher::start(receiver, resource, Nanos::from_secs(3_600), totals).expect("it starts")
 }
 
 fn pushed(url: &str) -> PushReport {
@@ -80,11 +78,10 @@ fn failed(error: &str) -> PushReport {
 fn what_is_sent_last_is_what_the_totals_are_then() {
     let (url, requests) = receiver(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
     let totals = Arc::new(Mutex::new(fixture::totals()));
-    let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
     let receiver =
         Receiver::below(&url).expect("a URL").with_headers(vec![("Api-Key".to_owned(), "s".to_owned())]);
     let receiver = receiver.expect("headers");
-    let pusher = Pusher::start(open, receiver, Vec::new(), Nanos::from_secs(3_600), Arc::clone(&totals));
+    let pusher = Pusher::start(receiver, Vec::new(), Nanos::from_secs(3_600), Arc::clone(&totals));
     totals.lock().expect("nobody panicked").end(false);
     assert_eq!(pusher.expect("it starts").finish(), PushReport { sent: 1, failed: 0, last_error: None });
     let (head, body) = requests.recv().expect("it came");

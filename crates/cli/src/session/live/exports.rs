@@ -68,7 +68,7 @@ impl Exporters {
         }
         if let Some(OtlpSpec { receiver, every, resource }) = spec.otlp.clone() {
             let to = this.redaction.in_text(&receiver.to_string()).into_owned();
-            let pusher = Pusher::start(open, receiver, resource, every, Arc::clone(totals))
+            let pusher = Pusher::start(receiver, resource, every, Arc::clone(totals))
                 .map_err(|error| Problem::new(error.to_string()))?;
             this.sender = Some(Sender { to, pusher });
         }

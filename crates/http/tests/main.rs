@@ -1,0 +1,3 @@
+//! Tests of the crate by its public interface, as one program.
+
+mod ask;
