@@ -16,6 +16,7 @@ pub mod arrival;
 pub mod calendar;
 pub mod characters;
 pub mod figure;
+pub mod escape;
 pub mod nanos;
 pub mod outcome;
 pub mod random;
@@ -23,6 +24,7 @@ pub mod rate;
 pub mod scripts;
 pub mod sequence;
 pub mod suggest;
+pub mod text;
 
 pub use arrival::{Arrival, Shard};
 pub use characters::disguises;

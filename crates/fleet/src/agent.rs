@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plimsoll_core::Nanos;
+use plimsoll_core::text::hex;
 use sha2::{Digest as _, Sha256};
 
 use crate::fabric::{Delivery, Now};
@@ -915,7 +916,7 @@ impl Session {
 
 /// SHA-256 in hexadecimal digits.
 pub(crate) fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
+use plimsoll_core::text::hex;
 use plimsoll_report::SavedRun;
 use plimsoll_report::saved::interval_line_to_bytes;
 use plimsoll_store::{Store, Tag};
@@ -184,7 +185,7 @@ impl Host {
 fn random_word() -> io::Result<String> {
     let mut drawn = [0; 16];
     fs::File::open("/dev/urandom")?.read_exact(&mut drawn)?;
-    Ok(drawn.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&drawn))
 }
 
 /// Name of the file of the history in the folder of an agent.

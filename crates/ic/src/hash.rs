@@ -82,6 +82,8 @@ pub(crate) fn hash_of_pairs(pairs: &[[Hash; 2]]) -> Hash {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::text::hex;
+
     use super::*;
 
     /// The published example of the interface specification for request ids without the fields that came
@@ -94,10 +96,7 @@ mod tests {
             ("method_name", Value::Text("hello")),
             ("arg", Value::Bytes(b"DIDL\x00\xfd*")),
         ]);
-        assert_eq!(
-            crate::principal::hex(&id),
-            "8781291c347db32a9d8c10eb62b710fce5a93be676474c42babc74c51858f94b"
-        );
+        assert_eq!(hex(&id), "8781291c347db32a9d8c10eb62b710fce5a93be676474c42babc74c51858f94b");
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use plimsoll_core::text::hex;
+
 use crate::cbor::{write_array, write_bytes, write_map, write_number, write_self_described, write_text};
 use crate::hash::{Hash, Value, hash_of_pairs, sha256};
 use crate::identity::Identity;
-use crate::principal::{Principal, hex};
+use crate::principal::Principal;
 
 /// Domain separator: the bytes before a request id in the signed message.
 pub(crate) const REQUEST_DOMAIN: &[u8; 11] = b"\x0aic-request";

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, Conversion, ExtractSpec, Source, check_method, parse_header};
+use plimsoll_scenario::{Body, Conversion, ExtractSpec, Source, Template, check_method, parse_header};
 
 use crate::draft::Draft;
 use crate::requests::from_template;
@@ -288,11 +288,11 @@ impl Variable {
         let mut text = Vec::with_capacity(content.len() + 64);
         let mut rest = content;
         while let Some(at) = find(rest, self.name.as_bytes()) {
-            escape(&rest[..at], &mut text);
+            text.extend(Template::escape_bytes(&rest[..at]));
             text.extend_from_slice(self.slot.as_bytes());
             rest = &rest[at + self.name.len()..];
         }
-        escape(rest, &mut text);
+        text.extend(Template::escape_bytes(rest));
         Ok(text)
     }
 
@@ -315,17 +315,6 @@ fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|window| window == needle)
 }
 
-/// Appends `bytes`, written so that a template gives them back as they are.
-fn escape(bytes: &[u8], text: &mut Vec<u8>) {
-    let mut rest = bytes;
-    while let Some(at) = find(rest, b"${") {
-        text.extend_from_slice(&rest[..at]);
-        text.extend_from_slice(b"$${");
-        rest = &rest[at + 2..];
-    }
-    text.extend_from_slice(rest);
-}
-
 /// A header's name, in lower case.
 fn parse_resource_header(text: &str) -> Result<String, String> {
     match parse_header(&format!("{text}: x")) {
@@ -336,8 +325,6 @@ fn parse_resource_header(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_scenario::Template;
-
     use super::*;
 
     fn variable(name: &str) -> Variable {

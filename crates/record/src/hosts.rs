@@ -2,8 +2,9 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
+use plimsoll_core::text::hex;
 use rcgen::{CidrSubnet, GeneralSubtree, NameConstraints};
 use rustls_pki_types::ServerName;
 use sha2::{Digest as _, Sha256};
@@ -42,10 +43,7 @@ impl Hosts {
         if !self.names.is_empty() {
             let texts: Vec<String> = self.names.iter().map(Name::to_string).collect();
             stem.push('-');
-            for byte in &Sha256::digest(texts.join("\n").as_bytes())[..HASH_BYTES] {
-                // A write to a text cannot fail.
-                let _ = write!(stem, "{byte:02x}");
-            }
+            stem.push_str(&hex(&Sha256::digest(texts.join("\n").as_bytes())[..HASH_BYTES]));
         }
         stem
     }

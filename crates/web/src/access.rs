@@ -16,10 +16,11 @@ use aws_lc_rs::hmac;
 use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use plimsoll_core::text::hex;
 
 use crate::address::Names;
 use crate::refusal::Refusal;
-use crate::secret::{SECRET_BYTES, hex, is_same, random_hex};
+use crate::secret::{SECRET_BYTES, is_same, random_hex};
 
 /// The field that every POST has, which a page of another site can send only if we allow it.
 pub(crate) const UI_FIELD: &str = "x-plimsoll-ui";

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
+use plimsoll_core::text::hex;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::refusal::Refusal;
-use crate::secret::{hex, random_hex};
+use crate::secret::random_hex;
 
 /// Files that are listed at most.
 const MOST_FILES: usize = 5_000;

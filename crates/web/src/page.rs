@@ -4,12 +4,13 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use plimsoll_core::text::hex;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 use crate::refusal::Refusal;
 use crate::router::Ui;
-use crate::secret::{hex, random_hex};
+use crate::secret::random_hex;
 
 const INDEX: &str = include_str!("../page/index.html");
 const SCRIPT: &[u8] = include_bytes!("../page/app.js");

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 
+use plimsoll_core::text::hex;
 use subtle::ConstantTimeEq as _;
 
 /// Bytes of a token and of a session: 256 bits.
@@ -16,13 +17,6 @@ pub(crate) fn random_hex(bytes: usize) -> io::Result<String> {
     let mut drawn = vec![0; bytes];
     File::open("/dev/urandom")?.read_exact(&mut drawn)?;
     Ok(hex(&drawn))
-}
-
-/// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |half: u8| char::from(DIGITS[usize::from(half & 15)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// Returns `true` if both words are the same, after a time that depends on their lengths only.
@@ -42,7 +36,6 @@ mod tests {
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(distinct.len(), drawn.len());
-        assert_eq!(hex(&[0, 0x1f, 0xa0, 0xff]), "001fa0ff");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::base::foreign_text::{in_lines, visible};
+use plimsoll_core::characters::visible;
+
+use crate::base::foreign_text::in_lines;
 use crate::base::streams;
 
 /// A live screen, which shows messages in place of stderr.

@@ -6,9 +6,10 @@
 use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use plimsoll_core::characters::is_hidden;
+
 use crate::base::color::ColorChoice;
 use crate::base::environment;
-use crate::base::foreign_text::is_active;
 
 /// `true` if stdout has colours, whose escape sequences pass.
 static STDOUT_HAS_COLOR: AtomicBool = AtomicBool::new(false);
@@ -138,13 +139,13 @@ impl<'o> Shown<'o> {
 
     /// Passes on as much of a text as is known to be whole: how many bytes that is.
     fn pass(&mut self, text: &str, is_end: bool) -> io::Result<usize> {
-        let is_special = |c: char| is_active(c) || self.look.by_runner && matches!(c, ':' | '#');
+        let is_special = |c: char| is_hidden(c) || self.look.by_runner && matches!(c, ':' | '#');
         let mut from = 0;
         while let Some((at, c)) = text[from..].char_indices().find(|(_, c)| is_special(*c)) {
             let at = from + at;
             self.out.write_all(&text.as_bytes()[from..at])?;
             from = at;
-            if !is_active(c) {
+            if !is_hidden(c) {
                 match is_command(&text[at..]) {
                     None if !is_end => return Ok(at),
                     Some(true) if self.is_json == Some(true) => {
@@ -329,6 +330,6 @@ mod tests {
             let whole = String::from_utf8(filtered(text, look).unwrap()).unwrap();
             assert_eq!(String::from_utf8(out).unwrap(), whole, "{size}");
         }
-        assert!(!shown(text, false).chars().any(is_active));
+        assert!(!shown(text, false).chars().any(is_hidden));
     }
 }

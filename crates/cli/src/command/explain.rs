@@ -4,7 +4,7 @@ mod schedule;
 
 use std::fmt::Write as _;
 
-use plimsoll_core::{Nanos, Shard, figure};
+use plimsoll_core::{figure, text::plural, Nanos, Shard};
 use plimsoll_plan::document::{Field, StepSpec, Text};
 use plimsoll_plan::{
     Connections, Dealing, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved, SettingLayers,
@@ -172,7 +172,7 @@ impl Explanation {
         for feed in &plan.feeds {
             let rows = match &feed.rows {
                 Rows::Range { start, end, .. } => format!("the numbers {start} to {}", end - 1),
-                Rows::List(rows) => format!("a list of {}", describe::plural(rows.len() as u64, "row")),
+                Rows::List(rows) => format!("a list of {}", plural(rows.len() as u64, "row")),
                 Rows::Csv { path, .. } | Rows::JsonLines { path, .. } => path.display().to_string(),
             };
             let order = match feed.order {

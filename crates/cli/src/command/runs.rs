@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use plimsoll_core::{Nanos, figure};
+use plimsoll_core::{characters::visible, figure, Nanos};
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::saved::MergeError;
 use plimsoll_report::{Format, NoHistograms, SavedRun, Style, render_saved};
@@ -15,7 +15,7 @@ use crate::args::output::TableOutputFormat;
 use crate::args::runs::{ExportArgs, ExportFormat, MergeArgs, RmArgs, RunsArgs, ShowArgs};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::foreign_text::{csv_cell, visible};
+use crate::base::foreign_text::csv_cell;
 use crate::base::streams::Content;
 use crate::base::{files, stdout};
 use crate::session::run::exit_of;

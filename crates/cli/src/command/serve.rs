@@ -8,6 +8,7 @@ pub(crate) mod node;
 
 use std::thread::JoinHandle;
 
+use plimsoll_core::text;
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::Problem;
 use plimsoll_targets::{Faults, Service, SinkOptions, SinkReport, Stopper};
@@ -116,8 +117,7 @@ fn url(endpoint: &Endpoint) -> String {
 
 /// Shares are typed in percent; the division by 100 is not to show.
 fn percent(share: f64) -> String {
-    let percent = format!("{:.6}", share * 100.0);
-    format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'))
+    format!("{}%", text::percent(share, 6))
 }
 
 /// The faults in force, in words; empty if there are none.
@@ -182,7 +182,7 @@ fn summary(report: &SinkReport) -> String {
 }
 
 fn requests(count: u64) -> String {
-    if count == 1 { "1 request".to_owned() } else { format!("{} requests", grouped(count)) }
+    format!("{} {}", grouped(count), text::noun(count, "request"))
 }
 
 #[cfg(test)]

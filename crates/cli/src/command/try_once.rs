@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::characters::visible;
+use plimsoll_core::text::plural;
 use plimsoll_core::{Nanos, Outcome};
 use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Control, Once, SetValue, run_once};
@@ -18,7 +20,7 @@ use serde_json::{Value, json};
 use crate::args::document::{DocumentArgs, DocumentFormat};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::foreign_text::{in_lines, visible};
+use crate::base::foreign_text::in_lines;
 use crate::base::{problems, stdout};
 use crate::session::request::PlanRequest;
 use crate::session::{backend, run};
@@ -372,11 +374,11 @@ impl Tried {
 }
 
 fn exchanges(count: u64) -> String {
-    format!("{count} {}", if count == 1 { "exchange" } else { "exchanges" })
+    plural(count, "exchange")
 }
 
 fn iterations(count: u64) -> String {
-    format!("{count} {}", if count == 1 { "iteration" } else { "iterations" })
+    plural(count, "iteration")
 }
 
 impl TriedExchange {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use plimsoll_core::text::plural;
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_engine::FirstContact;
 use plimsoll_metrics::PhaseOutline;
@@ -365,11 +366,6 @@ pub(crate) fn run_id(now: Nanos) -> String {
     // 2^64 divided by the golden ratio spreads consecutive numbers most evenly (Knuth, The Art of Computer
     // Programming 3, 6.4).
     format!("{:016x}", now.0.wrapping_mul(0x9E37_79B9_7F4A_7C15))
-}
-
-/// Formats a count and its noun, with an `s` unless the count is 1.
-pub(crate) fn plural(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 pub(crate) fn span(nanos: Nanos) -> String {

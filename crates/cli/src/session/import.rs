@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use plimsoll_core::characters::visible;
 use plimsoll_import::Imported;
 use plimsoll_plan::{Disk, Files as _, LARGEST_IMPORT, Problem, Problems};
 
 use crate::base::failure::Failure;
-use crate::base::foreign_text::visible;
 use crate::base::streams;
 
 /// Reports the differences on stderr; with `strict`, they are errors.

@@ -32,7 +32,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("metrics", &[WORDS, &["histogram", "statistics"]]),
     ("script", &[WORDS, &["scenario"]]),
     ("synth", &[WORDS]),
-    ("ic", &[]),
+    ("ic", &[WORDS]),
     ("consistency", &[&["scenario"]]),
     ("plan", &[WORDS, &["schedule", "scenario", "histogram", "metrics", "wire"]]),
     // Layer 2: mechanism.

@@ -1,6 +1,6 @@
 //! Faults that were injected while a run went on, and their effect on requests.
 
-use plimsoll_core::{Nanos, figure};
+use plimsoll_core::{figure, text::noun, Nanos};
 use plimsoll_histogram::{Censored, Histogram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -196,8 +196,7 @@ impl FaultResult {
             return format!("not done: {error}");
         }
         let lost = self.failed + self.timed_out;
-        let lost =
-            if lost == 1 { "1 request".to_owned() } else { format!("{} requests", figure::count(lost)) };
+        let lost = format!("{} {}", figure::count(lost), noun(lost, "request"));
         let first = self.first_failure_s.map(|first| format!("first failure within {first:.1} s"));
         let recovery = match (self.effect, self.recovery_s) {
             (FaultEffect::None, _) => Some("no request failed".to_owned()),

@@ -20,8 +20,9 @@ pub use interleaved::render_comparison_page;
 pub(crate) use searched::page as searched;
 
 use chart::ChartData;
-use markup::{Markup, escaped, json_in_script, visible};
 use plimsoll_histogram::Histogram;
+use markup::{Markup, json_in_script};
+use plimsoll_core::{characters::visible, escape};
 
 use crate::compare::comparison::{Comparison, Incomparable};
 use crate::contract::result::RunResult;
@@ -67,7 +68,7 @@ impl<'a> ShownRun<'a> {
         let saved = named.run;
         let total = saved.has_histograms().then(|| saved.total());
         Self {
-            name: visible(named.name),
+            name: visible(named.name).into_owned(),
             result: &saved.result,
             document: Document::new(&saved.result),
             saved,
@@ -115,7 +116,7 @@ fn whole(title: &str, content: &str) -> String {
     // Each mark is replaced once: the content may contain these marks, too.
     let (head, rest) = TEMPLATE.split_once(TITLE).unwrap_or((TEMPLATE, ""));
     let (middle, tail) = rest.split_once(CONTENT).unwrap_or((rest, ""));
-    [head, &escaped(title), middle, content, tail].concat()
+    [head, &escape::html(title), middle, content, tail].concat()
 }
 
 fn title(runs: &[ShownRun<'_>]) -> String {
@@ -137,7 +138,7 @@ fn title(runs: &[ShownRun<'_>]) -> String {
 /// Returns the name of the run, else its targets.
 fn heading(result: &RunResult) -> String {
     match &result.run.name {
-        Some(name) => visible(name),
+        Some(name) => visible(name).into_owned(),
         None => targets(result),
     }
 }

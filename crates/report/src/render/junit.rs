@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 
 pub(crate) use searched::report as searched;
 
+use plimsoll_core::escape::{self, is_xml};
 use plimsoll_metrics::threshold::observed_words;
 
 use crate::Style;
@@ -296,37 +297,14 @@ fn empty(name: &str, attributes: &[(&str, String)]) -> String {
 }
 
 fn written(attributes: &[(&str, String)]) -> String {
-    attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", escaped(value))).collect()
+    attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", escape::xml(value))).collect()
 }
 
 /// Text between tags, as a section of character data: some readers lose references there.
 fn data(text: &str) -> String {
     let text: String =
-        text.chars().map(|c| if is_allowed(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
+        text.chars().map(|c| if is_xml(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
     format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>"))
-}
-
-/// Returns `true` if XML 1.0 allows a character at all (section 2.2).
-fn is_allowed(c: char) -> bool {
-    !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
-}
-
-/// Text for attributes. Line ends and tabs are kept by references, which a reader would take for spaces.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\r' => out.push_str("&#13;"),
-            '\n' => out.push_str("&#10;"),
-            '\t' => out.push_str("&#9;"),
-            _ => out.push(if is_allowed(c) { c } else { char::REPLACEMENT_CHARACTER }),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -335,8 +313,6 @@ mod tests {
 
     #[test]
     fn what_xml_cannot_have_is_replaced() {
-        let attribute = "a&lt;b&gt;&amp;&quot;c&quot;&#13;&#10;\u{fffd}[2K\u{fffd}";
-        assert_eq!(escaped("a<b>&\"c\"\r\n\x1b[2K\u{ffff}"), attribute);
         assert_eq!(data("a<b]]>\x1b\n"), "<![CDATA[a<b]]]]><![CDATA[>\u{fffd}\n]]>");
     }
 }

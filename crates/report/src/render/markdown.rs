@@ -6,33 +6,14 @@ mod searched;
 
 use std::fmt::Write as _;
 
+use plimsoll_core::escape;
+
 pub(crate) use run::run;
 pub(crate) use searched::page as searched;
 
-/// Text without markup: every character is shown as it is, and a line break does not end a row of a table.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '$' => {
-                out.push('\\');
-                out.push(c);
-            }
-            // User and team names would be notified, and issues linked.
-            '@' => out.push_str("&#64;"),
-            _ if c.is_control() => out.push(' '),
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
 /// Text in the type of code.
 pub(crate) fn code(text: &str) -> String {
-    format!("<code>{}</code>", escaped(text))
+    format!("<code>{}</code>", escape::markdown(text))
 }
 
 /// A table: a head and rows.
@@ -98,7 +79,7 @@ mod tests {
     #[test]
     fn nothing_of_a_text_is_markup() {
         assert_eq!(
-            escaped("a|b\n<b>`x`* @me #1 [x](y)"),
+            escape::markdown("a|b\n<b>`x`* @me #1 [x](y)"),
             "a\\|b &lt;b&gt;\\`x\\`\\* &#64;me \\#1 \\[x\\](y)"
         );
         assert_eq!(code("p99<10ms"), "<code>p99&lt;10ms</code>");

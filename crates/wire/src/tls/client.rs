@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use plimsoll_core::text::hex;
 use rustls::client::Resumption;
 use rustls::{RootCertStore, SupportedProtocolVersion, version};
 use rustls_pki_types::CertificateDer;
@@ -181,13 +182,4 @@ impl rustls::KeyLog for KeyLog {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         self.0.line(&format!("{label} {} {}", hex(client_random), hex(secret)));
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use plimsoll_core::text::plural;
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 use rustls_pki_types::UnixTime;
 
@@ -254,7 +255,7 @@ impl fmt::Display for Span {
         let (unit, length) =
             units.into_iter().find(|(_, length)| self.0 >= 2 * length).unwrap_or(("second", 1));
         let count = self.0 / length;
-        write!(f, "{count} {unit}{}", if count == 1 { "" } else { "s" })
+        f.write_str(&plural(count, unit))
     }
 }
 

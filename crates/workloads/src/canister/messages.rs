@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use plimsoll_core::text::hex;
 use plimsoll_core::{Nanos, Random};
 use plimsoll_ic::{BadPrincipal, Identity, Kind, Principal, RequestId, Stencil, expiry, write_read_state};
 use plimsoll_plan::document::{CanisterSpec, Field, RequestStep, Text};
@@ -372,7 +373,7 @@ impl Messages {
     fn text(&self) -> String {
         let Self { kind, canister, method, argument, nonce, identity, expiry, signers: _ } = self;
         let argument = match argument {
-            Argument::Fixed(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Argument::Fixed(bytes) => hex(bytes),
             Argument::Random(bytes) => format!("{bytes} random"),
         };
         let (sender, kind) = (identity.sender(), kind.request_type());

@@ -1,6 +1,9 @@
 //! Reconciliation: checks that a store has the records that it acknowledged, at the times that they were sent
 //! with. Builds the requests to the store and evaluates its answers.
 
+use std::fmt;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use plimsoll_synth::{Format, Kind, Shape};
 use serde_json::{Value, json};
 
@@ -308,7 +311,8 @@ impl Table {
                     format!("SELECT * FROM {table} ORDER BY time ASC LIMIT 1"),
                     format!("SELECT * FROM {table} ORDER BY time DESC LIMIT 1"),
                 ];
-                let (database, query) = (escaped(database), escaped(&query.join("; ")));
+                let query = query.join("; ");
+                let (database, query) = (in_query(database), in_query(&query));
                 json!({ "name": name, "get": format!("/query?db={database}&epoch=ms&q={query}") })
             }
             Store::Prometheus => {
@@ -318,7 +322,7 @@ impl Table {
                     format!("(sum(count_over_time({{__name__=\"{name}\"}}[{window}s])) or vector(0))")
                 });
                 let query = counts.collect::<Vec<_>>().join(" + ");
-                json!({ "name": name, "get": format!("/api/v1/query?time={until_s}&query={}", escaped(&query)) })
+                json!({ "name": name, "get": format!("/api/v1/query?time={until_s}&query={}", in_query(&query)) })
             }
         }
     }
@@ -416,15 +420,10 @@ fn quoted_if_needed(name: &str) -> String {
 }
 
 /// Percent-encoded for a query.
-fn escaped(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                char::from(byte).to_string()
-            }
-            other => format!("%{other:02X}"),
-        })
-        .collect()
+fn in_query(text: &str) -> impl fmt::Display {
+    /// Everything but the unreserved characters of RFC 3986.
+    const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    utf8_percent_encode(text, RESERVED)
 }
 
 #[cfg(test)]

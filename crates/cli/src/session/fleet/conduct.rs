@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_core::{Nanos, figure};
+use plimsoll_core::{figure, text::plural, Nanos};
+use plimsoll_system::clock;
 use plimsoll_engine::{Control, Progress, RateCommand, Stop};
 use plimsoll_fleet::{
     Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage, Delivery, Fabric as _, Here,
@@ -13,7 +14,6 @@ use plimsoll_plan::{Plan, Problem, Problems};
 use plimsoll_report::agent::{AgentResult, AgentState};
 use plimsoll_report::result::Note;
 use plimsoll_report::{RunContext, SavedRun};
-use plimsoll_system::clock;
 
 use crate::args::fleet::FleetSpec;
 use crate::args::output::OutputArgs;
@@ -353,7 +353,7 @@ pub(crate) fn run_on_fleet(
 }
 
 fn counted(agents: usize) -> String {
-    if agents == 1 { "1 agent".to_owned() } else { format!("{agents} agents") }
+    plural(agents as u64, "agent")
 }
 
 /// The failure of a run that has not begun; `None` if it has.

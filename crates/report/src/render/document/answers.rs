@@ -207,5 +207,5 @@ fn by_code(counts: &BTreeMap<String, u64>) -> String {
 
 /// `1 stream`, `12 streams`.
 fn plural(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", figure::count(count), if count == 1 { "" } else { "s" })
+    format!("{} {}", figure::count(count), plimsoll_core::text::noun(count, noun))
 }

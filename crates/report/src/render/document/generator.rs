@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use plimsoll_core::figure;
+use plimsoll_core::{figure, text::noun};
 
 use super::{
     Fact, Line, Section, Shown, Span, Table, Unit, bytes, count, length, line, nanos, seconds, share, words,
@@ -38,7 +38,7 @@ fn facts(result: &RunResult) -> Vec<Fact> {
     let mut facts = vec![Fact::new("generator", cost(generator)).on(Shown::TextAndPage)];
     let short = generator.cpu_us_per_request;
     let short = short.map_or(String::new(), |cost| format!(", {cost:.2} µs CPU per request"));
-    let threads = threads(generator.threads);
+    let threads = noun(generator.threads, "thread");
     let short = format!("{}, {} {threads}{short}", generator.backend, generator.threads);
     facts.push(Fact::new("generator", short).on(Shown::Markdown));
     let mut more = |line: Line| facts.push(Fact::new("", line).on(Shown::TextAndPage));
@@ -56,7 +56,7 @@ fn facts(result: &RunResult) -> Vec<Fact> {
     }
     if generator.send_time_uncertain > 0 {
         let uncertain = generator.send_time_uncertain;
-        let requests = if uncertain == 1 { "request" } else { "requests" };
+        let requests = noun(uncertain, "request");
         let share = figure::share(uncertain as f64 / result.accounting.started.max(1) as f64);
         more(line![
             "interrupted while it sent ",
@@ -106,15 +106,11 @@ fn facts(result: &RunResult) -> Vec<Fact> {
     facts
 }
 
-const fn threads(count: u64) -> &'static str {
-    if count == 1 { "thread" } else { "threads" }
-}
-
 /// Backend, threads, CPU time and memory of the generator.
 fn cost(generator: &Generator) -> Line {
     let mut line = line![
         words(&generator.backend, "/generator/backend"),
-        format!(", {} {}, ", generator.threads, threads(generator.threads)),
+        format!(", {} {}, ", generator.threads, noun(generator.threads, "thread")),
     ];
     let total = generator.cpu_user_s + generator.cpu_sys_s;
     match generator.cpu_us_per_request {
@@ -144,7 +140,7 @@ fn cost(generator: &Generator) -> Line {
 /// Returns the CPU cost of each kind of thread, if there are others than the workers.
 fn by_kind(kinds: &[CpuOfKind]) -> Option<String> {
     let part = |part: &CpuOfKind| {
-        let threads = threads(part.threads);
+        let threads = noun(part.threads, "thread");
         let cost = part.cpu_us_per_request.map_or_else(|| seconds(part.cpu_s), |cpu| format!("{cpu:.2} µs"));
         format!("{} {cost} ({} {threads})", part.kind, part.threads)
     };

@@ -1,6 +1,7 @@
 //! HTML that is being written: elements, escaping, and the parts of a document.
 
-use plimsoll_core::disguises;
+use plimsoll_core::characters::is_hidden;
+use plimsoll_core::escape;
 
 use crate::render::document::{Count, Fact, Line, Section, Span, Table, Target, Value};
 use crate::render::layout::Emphasis;
@@ -21,7 +22,7 @@ impl Markup {
         self.out.push('<');
         self.out.push_str(tag);
         for (name, value) in attributes.iter().filter(|(_, value)| !value.is_empty()) {
-            self.out.push_str(&format!(" {name}=\"{}\"", escaped(value)));
+            self.out.push_str(&format!(" {name}=\"{}\"", escape::html(value)));
         }
         self.out.push('>');
     }
@@ -32,7 +33,7 @@ impl Markup {
 
     /// Text, escaped.
     pub(super) fn text(&mut self, text: &str) {
-        self.out.push_str(&escaped(text));
+        self.out.push_str(&escape::html(text));
     }
 
     /// An element with nothing but text.
@@ -250,35 +251,6 @@ pub(super) const fn class(emphasis: Emphasis) -> &'static str {
     }
 }
 
-/// Text within an element or a quoted attribute.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in visible(text).chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            // A page may be printed into the log of a CI service, which carries out lines.
-            '\n' => out.push_str("&#10;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Text in which control characters, which a server may have smuggled in, are visible signs; line ends and
-/// tabs stay.
-pub(super) fn visible(text: &str) -> String {
-    text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
-}
-
-/// Returns `true` if a character is invisible or acts on others.
-fn is_hidden(c: char) -> bool {
-    (c.is_control() && !matches!(c, '\n' | '\t')) || disguises(c)
-}
-
 /// JSON within a script element: nothing in it can end the element or begin a comment (HTML, "restrictions
 /// for contents of script elements"). `<` occurs within strings of JSON only, where it may be written as an
 /// escape.
@@ -301,8 +273,6 @@ mod tests {
 
     #[test]
     fn text_stays_text() {
-        assert_eq!(escaped("<b a='1' b=\"2\">&amp;"), "&lt;b a=&#39;1&#39; b=&quot;2&quot;&gt;&amp;amp;");
-        assert_eq!(escaped("a\u{1b}[2Jb\r\n\u{202e}c"), "a\u{fffd}[2Jb\u{fffd}&#10;\u{fffd}c");
         let mut page = Markup::default();
         page.open("a", &[("title", "\"><script>"), ("class", "")]);
         page.line(&Line::from(Span::figure("</td>", "/errors/a\"b", Unit::Count)).with_note("<i>"));

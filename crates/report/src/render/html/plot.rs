@@ -1,6 +1,6 @@
 //! Charts that are drawn here, as SVG: a few points need no script.
 
-use super::markup::escaped;
+use plimsoll_core::escape;
 
 /// Size of a chart in units of its own, and the room for its labels.
 const WIDTH: f64 = 720.0;
@@ -45,7 +45,7 @@ pub(super) struct Plot<'a> {
 impl<'a> Plot<'a> {
     /// The axes, with three values at each.
     pub(super) fn new(title: &str, x: Axis<'a>, y: Axis<'a>) -> Self {
-        let title = escaped(title);
+        let title = escape::html(title);
         let svg = format!(
             "<section><h2>{title}</h2><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\" \
              style=\"max-width:{WIDTH}px;width:100%;font:12px sans-serif\" fill=\"currentColor\">"
@@ -78,7 +78,7 @@ impl<'a> Plot<'a> {
     }
 
     fn text(&mut self, (x, y): (f64, f64), anchor: &str, words: &str) {
-        let words = escaped(words);
+        let words = escape::html(words);
         self.svg
             .push_str(&format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>"));
     }
@@ -122,7 +122,7 @@ impl<'a> Plot<'a> {
 
     /// A dot that has words for its reader.
     pub(super) fn dot(&mut self, point: (f64, f64), words: &str) {
-        let ((x, y), words) = (self.at(point), escaped(words));
+        let ((x, y), words) = (self.at(point), escape::html(words));
         self.svg.push_str(&format!(
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{words}</title></circle>"
         ));
@@ -130,7 +130,7 @@ impl<'a> Plot<'a> {
 
     /// A dot that is hollow, and so another kind of point.
     pub(super) fn ring(&mut self, point: (f64, f64), words: &str) {
-        let ((x, y), words) = (self.at(point), escaped(words));
+        let ((x, y), words) = (self.at(point), escape::html(words));
         self.svg.push_str(&format!(
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"none\" stroke=\"currentColor\" \
              stroke-width=\"1.5\"><title>{words}</title></circle>"

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_core::escape;
+
 use crate::compare::comparison::{Comparison, MetricResult, Word};
-use crate::render::markdown::{Table, code, details, escaped};
+use crate::render::markdown::{Table, code, details};
 use crate::render::text::comparison::{
     amount, change_interval, medians, percent, points, short, sides, word,
 };
@@ -19,21 +21,21 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     // Writing to a string cannot fail, here and below.
     let _ = write!(out, "### Load test comparison: {word}\n\n");
     if let Some(refused) = &comparison.refused {
-        let _ = write!(out, "{}; no conclusions are drawn.\n\n", escaped(refused));
+        let _ = write!(out, "{}; no conclusions are drawn.\n\n", escape::markdown(refused));
     }
     if let Some(run) = &comparison.interleaved {
-        let _ = write!(out, "**{}**\n\n", escaped(&run.statement));
+        let _ = write!(out, "**{}**\n\n", escape::markdown(&run.statement));
     }
     let [a, b] = sides(comparison);
-    let _ = writeln!(out, "**A** {}  ", escaped(&a));
-    let _ = write!(out, "**B** {}\n\n", escaped(&b));
+    let _ = writeln!(out, "**A** {}  ", escape::markdown(&a));
+    let _ = write!(out, "**B** {}\n\n", escape::markdown(&b));
     for note in &comparison.notes {
-        let _ = writeln!(out, "- **warning**: {}", escaped(&note.text));
+        let _ = writeln!(out, "- **warning**: {}", escape::markdown(&note.text));
     }
     out.push_str(&table(comparison));
     let reasons = comparison.metrics.iter().filter_map(|metric| Some((metric, metric.reason.as_ref()?)));
     for (metric, reason) in reasons {
-        let _ = writeln!(out, "- {}: {}", code(short(metric)), escaped(reason));
+        let _ = writeln!(out, "- {}: {}", code(short(metric)), escape::markdown(reason));
     }
     out.push('\n');
     let settings = &comparison.settings;

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Table, code, details, escaped};
+use plimsoll_core::escape;
+
+use super::{Table, code, details};
 use crate::build::headline::Standing;
 use crate::contract::result::{Finding, RunResult};
 use crate::render::document::{self, Document, Fact, Line, Target, Value};
@@ -35,24 +37,29 @@ pub(crate) fn run(result: &RunResult) -> String {
 fn verdict(out: &mut String, document: &Document) {
     let opening = &document.opening;
     let headline = format!("{}: {}", opening.word.text, opening.summary.text);
-    add!(out, "### {}\n\n{}\n\n", escaped(&headline), escaped(&opening.validity_with_evidence()));
+    add!(
+        out,
+        "### {}\n\n{}\n\n",
+        escape::markdown(&headline),
+        escape::markdown(&opening.validity_with_evidence())
+    );
     document.targets.iter().for_each(|target| {
-        add!(out, "**{}**  \n", escaped(target));
+        add!(out, "**{}**  \n", escape::markdown(target));
     });
-    let model: Vec<String> = document.model.iter().map(|line| escaped(line)).collect();
+    let model: Vec<String> = document.model.iter().map(|line| escape::markdown(line)).collect();
     add!(out, "{}\n\n", model.join("  \n"));
     if !opening.ended.is_empty() {
-        add!(out, "{}\n\n", escaped(&document::sentence(&opening.ended)));
+        add!(out, "{}\n\n", escape::markdown(&document::sentence(&opening.ended)));
     }
     if !opening.shared.is_empty() {
-        add!(out, "{}\n\n", escaped(&document::sentence(&opening.shared)));
+        add!(out, "{}\n\n", escape::markdown(&document::sentence(&opening.shared)));
     }
     findings(out, document.findings().map(|(_, kind, finding)| (kind, finding)));
     if !document.hint.is_empty() {
-        add!(out, "- **hint**: {}\n", escaped(&document.hint));
+        add!(out, "- **hint**: {}\n", escape::markdown(&document.hint));
     }
     document.notes.iter().for_each(|note| {
-        add!(out, "- {}\n", escaped(note));
+        add!(out, "- {}\n", escape::markdown(note));
     });
     out.push('\n');
 }
@@ -60,8 +67,8 @@ fn verdict(out: &mut String, document: &Document) {
 /// Findings, each with the name of its kind.
 pub(super) fn findings<'a>(out: &mut String, findings: impl Iterator<Item = (&'static str, &'a Finding)>) {
     for (kind, Finding { code: name, evidence, hint }) in findings {
-        let hint = if hint.is_empty() { String::new() } else { format!(" ({})", escaped(hint)) };
-        add!(out, "- **{kind}**, {}: {}{hint}\n", code(name), escaped(evidence));
+        let hint = if hint.is_empty() { String::new() } else { format!(" ({})", escape::markdown(hint)) };
+        add!(out, "- **{kind}**, {}: {}{hint}\n", code(name), escape::markdown(evidence));
     }
 }
 
@@ -77,7 +84,7 @@ fn thresholds(out: &mut String, document: &Document) {
             Standing::NotShown => "not shown",
             Standing::NotJudged => "not judged",
         };
-        table.row([code(&threshold.condition).as_str(), held, &escaped(&threshold.seen.text())]);
+        table.row([code(&threshold.condition).as_str(), held, &escape::markdown(&threshold.seen.text())]);
     }
     out.push_str(&table.finish());
 }
@@ -101,7 +108,7 @@ pub(super) fn facts<'a>(facts: impl Iterator<Item = &'a Fact>) -> String {
 
 /// The text of a line, strong if something in it is not as it should be.
 fn cell(line: &Line) -> String {
-    let text = escaped(&line.text());
+    let text = escape::markdown(&line.text());
     match line.emphasis() {
         Emphasis::Bad => format!("**{text}**"),
         _ => text,
@@ -114,7 +121,7 @@ pub(super) fn table(table: &document::Table, is_code: bool, are_figures: bool) -
     if table.is_empty() {
         return String::new();
     }
-    let titles: Vec<String> = table.titles(Target::Markdown).into_iter().map(escaped).collect();
+    let titles: Vec<String> = table.titles(Target::Markdown).into_iter().map(escape::markdown).collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut out = if are_figures { Table::new(&titles) } else { Table::of_text(&titles) };
     for cells in table.rows(Target::Markdown) {
@@ -124,7 +131,7 @@ pub(super) fn table(table: &document::Table, is_code: bool, are_figures: bool) -
             match column {
                 0 if is_code => code(&text),
                 _ if line.quiet => text,
-                _ => escaped(&text) + &note,
+                _ => escape::markdown(&text) + &note,
             }
         });
         let cells: Vec<String> = cells.collect();
@@ -139,7 +146,7 @@ fn times(out: &mut String, document: &Document) {
         out.push_str(&table(times, false, true));
     }
     for remark in &document.remarks {
-        add!(out, "- {}\n", escaped(remark));
+        add!(out, "- {}\n", escape::markdown(remark));
     }
     out.push('\n');
 }

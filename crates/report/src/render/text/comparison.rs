@@ -223,11 +223,9 @@ pub(crate) fn methods(comparison: &Comparison) -> String {
 }
 
 pub(crate) fn percent(share: f64) -> String {
-    let percent = (share * 1e6).round() / 1e4;
-    format!("{percent} %")
+    format!("{} %", plimsoll_core::text::percent(share, 4))
 }
 
 pub(crate) fn points(share: f64) -> String {
-    let points = (share * 1e6).round() / 1e4;
-    format!("{points} percentage points")
+    format!("{} percentage points", plimsoll_core::text::percent(share, 4))
 }

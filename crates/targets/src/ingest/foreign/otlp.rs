@@ -1,6 +1,7 @@
 //! OTLP/HTTP with protobuf ("OTLP Specification", opentelemetry.io), the numbers of whose fields are those of
 //! `opentelemetry-proto` 1.x.
 
+use plimsoll_core::text::hex;
 use serde_json::Value as Json;
 
 use super::super::batch::Decoded;
@@ -256,10 +257,6 @@ fn any(message: &[u8], depth: u32) -> Result<Json, Refused> {
         Ok(())
     })?;
     Ok(value)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Microseconds of an instant in nanoseconds; 0 means the current time.
