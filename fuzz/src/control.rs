@@ -3,13 +3,13 @@
 
 use core::net::IpAddr;
 
-use plimsoll_targets::control::{Access, CONTROL_FIELD, ControlRequest, Reading, RequestReader};
+use plimsoll_http::serve::{Access, CONTROL_FIELD, Reading, Request, RequestReader};
 use plimsoll_wire::http1::RequestMemo;
 
 use crate::Cutting;
 
 /// Requests that were let in, and how often something was refused.
-type Told = (Vec<ControlRequest>, Option<u16>);
+type Told = (Vec<Request>, Option<u16>);
 
 /// Requests that were let in, and the status of the refusal, if one was refused.
 fn told<'p>(access: &Access, pieces: impl Iterator<Item = &'p [u8]>) -> Told {
@@ -79,7 +79,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-fn may_be_let_in(stream: &[u8], request: &ControlRequest) {
+fn may_be_let_in(stream: &[u8], request: &Request) {
     // Empty lines may stand before a request.
     let begin = stream.iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(0);
     let Some((method, fields)) = fields(&stream[begin..]) else { return };

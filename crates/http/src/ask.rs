@@ -10,15 +10,16 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
+use plimsoll_driver::clock;
 use plimsoll_driver::epoll::Epoll;
 use plimsoll_driver::resolve::{Family, resolve};
-use plimsoll_driver::{BackendOptions, Open as _, OpenEpoll, clock};
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, TlsConfigError};
 
 pub use deadline::Deadline;
 pub use error::AskError;
 pub use request::{Origin, Request};
 
+use crate::open;
 use deadline::STOP_POLL;
 use link::Link;
 
@@ -79,7 +80,7 @@ impl Client {
     pub fn ask(&self, request: &Request<'_>, mut deadline: Deadline<'_>) -> Result<Answer, AskError> {
         let bytes = request.bytes(&self.origin, false)?;
         let addresses = self.addresses(&mut deadline)?;
-        let mut io = open()?;
+        let mut io = open().map_err(AskError::System)?;
         let mut link = Link::open(self, &mut io, &addresses, &mut deadline)?;
         let answer = link.exchange(&mut io, bytes, request.is_head(), self.most, &mut deadline);
         link.close(&mut io);
@@ -150,7 +151,7 @@ impl KeptClient {
         let client = &self.client;
         let io = match &mut self.io {
             Some(io) => io,
-            io => io.insert(open()?),
+            io => io.insert(open().map_err(AskError::System)?),
         };
         let mut link = match self.link.take().and_then(|link| link.still_open(io)) {
             Some(link) => link,
@@ -164,10 +165,4 @@ impl KeptClient {
         }
         answer
     }
-}
-
-/// Opens a backend: there is a request now and then, so epoll will do whatever the load runs on.
-fn open() -> Result<Epoll, AskError> {
-    let options = BackendOptions { receive_stamps: false, ..BackendOptions::default() };
-    OpenEpoll(options).open().map_err(AskError::System)
 }

@@ -1,3 +1,4 @@
 //! Tests of the crate by its public interface, as one program.
 
 mod ask;
+mod serve;

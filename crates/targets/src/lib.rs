@@ -21,15 +21,11 @@
 //! [`ingest`] is a store for metrics, logs, traces and events with the HTTP API of Arc, which counts the rows
 //! that it acknowledges, and loses some of them on request.
 //!
-//! [`control`] is not a target, but the small server of a run's control port and of its metrics, which is
-//! made of the same parts.
-//!
 //! The three types to know first are [`SinkOptions`], [`Sink`] and [`SinkReport`]. Nothing here opens a
 //! socket or reads a clock by itself: that is the driver's.
 #![forbid(unsafe_code)]
 
 pub mod cache;
-pub mod control;
 pub mod ingest;
 pub mod llm;
 pub mod sink;
@@ -42,9 +38,6 @@ mod start_error;
 mod table;
 
 pub use cache::{CacheOptions, CacheReport, CacheServer, Lie, LieKind};
-pub use control::{
-    Access, CONTROL_FIELD, ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer,
-};
 pub use ingest::{IngestOptions, IngestReport, IngestServer};
 pub use lies::Lies;
 pub use llm::{LlmOptions, LlmReport, LlmServer};

@@ -26,7 +26,6 @@ mod cache;
 mod cache_http;
 mod canister;
 mod client;
-mod control;
 mod crud;
 mod http1;
 mod http2;

@@ -59,7 +59,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
         "cli",
         &[
             PURE,
-            &["driver", "monitor", "engine", "system"],
+            &["driver", "monitor", "engine", "http", "system"],
             &[
                 "report",
                 "store",
@@ -79,7 +79,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
     ("bench", &[&["synth", "testkit"]]),
-    ("fuzz", &[PURE, &["import", "report", "targets", "workloads"]]),
+    ("fuzz", &[PURE, &["http", "import", "report", "targets", "workloads"]]),
 ];
 
 /// Crates that any crate may import for its tests, but never for itself.

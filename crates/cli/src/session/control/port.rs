@@ -4,12 +4,12 @@ use core::net::SocketAddr;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll};
+use plimsoll_driver::Endpoint;
 use plimsoll_engine::{RateCommand, Stop};
+use plimsoll_http::serve::{Access, CONTROL_FIELD, Reply, Request, ServeOptions, Server, serve};
 use plimsoll_metrics::SteeredBy;
 use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_rate;
-use plimsoll_targets::{Access, CONTROL_FIELD, ControlOptions, ControlReply, ControlRequest, ControlServer};
 use serde_json::{Value, json};
 
 use crate::args::control::ControlSpec;
@@ -41,7 +41,7 @@ Without a token every POST bears a field that no web page can send: curl -H 'x-p
 /// The port, as long as it lives.
 #[derive(Debug)]
 pub(crate) struct ControlPort {
-    _server: ControlServer,
+    _server: Server,
 }
 
 impl ControlPort {
@@ -58,15 +58,12 @@ impl ControlPort {
     ) -> Result<Self, Problem> {
         let access = spec.token.clone().map_or(Access::Local, Access::Token);
         let config_by_get = spec.h2loadrunner || spec.token.is_some();
-        let options = ControlOptions { listen: Endpoint::Tcp(listen), access, name: "control" };
+        let options = ServeOptions { listen: Endpoint::Tcp(listen), access, name: "control" };
         let desk =
             RequestHandler { controller, live_stats, growing, handed: spec.handed.clone(), config_by_get };
-        // There is one request now and then, so epoll will do whatever the load runs on.
-        let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
-        let server = ControlServer::start(options, open, Box::new(move |request| desk.answer(request)))
-            .map_err(|error| {
-                Problem::new(error.to_string()).with_hint("--control 127.0.0.1:0 takes a free port")
-            })?;
+        let server = serve(options, Box::new(move |request| desk.answer(request))).map_err(|error| {
+            Problem::new(error.to_string()).with_hint("--control 127.0.0.1:0 takes a free port")
+        })?;
         say(&format!("control: http://{}/", server.endpoint()));
         Ok(Self { _server: server })
     }
@@ -84,10 +81,10 @@ struct RequestHandler {
 }
 
 impl RequestHandler {
-    fn answer(&self, request: &ControlRequest) -> ControlReply {
+    fn answer(&self, request: &Request) -> Reply {
         let reads = request.reads();
-        let (may, reply): (_, Box<dyn FnOnce() -> ControlReply>) = match request.path.as_str() {
-            "/" => ("GET", Box::new(|| ControlReply::text(200, HELP))),
+        let (may, reply): (_, Box<dyn FnOnce() -> Reply>) = match request.path.as_str() {
+            "/" => ("GET", Box::new(|| Reply::text(200, HELP))),
             "/stat" => ("GET", Box::new(|| self.stat())),
             "/result" => ("GET", Box::new(|| self.result(&request.query))),
             "/config" if request.method == "GET" && self.config_by_get => {
@@ -99,7 +96,7 @@ impl RequestHandler {
                      1`, or start the run with --control-h2loadrunner",
                     request.method
                 );
-                return ControlReply::problem(405, &message).with_field("allow", "POST");
+                return Reply::problem(405, &message).with_field("allow", "POST");
             }
             "/config" => ("POST", Box::new(|| self.config(&request.query))),
             "/rate" => ("POST", Box::new(|| self.rate(&request.body))),
@@ -108,16 +105,16 @@ impl RequestHandler {
             "/start" => ("POST", Box::new(|| self.start(&request.body))),
             "/values" => ("POST", Box::new(|| self.replace_values(&request.body))),
             "/stop" => ("POST", Box::new(|| self.stop(&request.body))),
-            _ => return ControlReply::problem(404, "no such path; GET / lists them"),
+            _ => return Reply::problem(404, "no such path; GET / lists them"),
         };
         if request.method == may || (may == "GET" && reads) {
             return reply();
         }
         let message = format!("{} is asked for by {may}", request.path);
-        ControlReply::problem(405, &message).with_field("allow", may)
+        Reply::problem(405, &message).with_field("allow", may)
     }
 
-    fn stat(&self) -> ControlReply {
+    fn stat(&self) -> Reply {
         let (status, figures) = (self.controller.control.status(), self.live_stats.figures());
         let mut stat = json!({
             "running": status.running,
@@ -134,42 +131,41 @@ impl RequestHandler {
         if let (false, Some(object)) = (agents.is_empty(), stat.as_object_mut()) {
             object.insert("agents".to_owned(), json!(agents));
         }
-        ControlReply::json(200, format!("{stat}\n"))
+        Reply::json(200, format!("{stat}\n"))
     }
 
-    fn result(&self, query: &str) -> ControlReply {
+    fn result(&self, query: &str) -> Reply {
         let after = match query.strip_prefix("after=").map(str::parse::<f64>) {
             Some(Ok(seconds)) if seconds.is_finite() && seconds >= 0.0 => Nanos::from_secs_f64(seconds),
             None if query.is_empty() => Nanos::ZERO,
-            _ => return ControlReply::problem(400, "say after how many seconds: /result?after=90"),
+            _ => return Reply::problem(400, "say after how many seconds: /result?after=90"),
         };
         let result = self.growing.result(&self.controller.control, after);
         let written = result.map(|(result, intervals)| (serde_json::to_string(&result), intervals));
         match written {
             Some((Ok(text), intervals)) => {
-                let reply = ControlReply::json(200, text + "\n");
+                let reply = Reply::json(200, text + "\n");
                 // A client that appends this to earlier answers can check that no interval is missing.
                 reply.with_field(INTERVALS_FIELD, &intervals.to_string())
             }
-            Some((Err(error), _)) => ControlReply::problem(500, &error.to_string()),
-            None => ControlReply::problem(
-                409,
-                "no request of the measured part has ended yet: ask again in a second",
-            ),
+            Some((Err(error), _)) => Reply::problem(500, &error.to_string()),
+            None => {
+                Reply::problem(409, "no request of the measured part has ended yet: ask again in a second")
+            }
         }
     }
 
-    fn rate(&self, body: &str) -> ControlReply {
+    fn rate(&self, body: &str) -> Reply {
         match change_of(body) {
             Ok((command, from)) => self.set_rate(command, from, None),
-            Err(problem) => ControlReply::problem(400, &problem),
+            Err(problem) => Reply::problem(400, &problem),
         }
     }
 
-    fn start(&self, body: &str) -> ControlReply {
+    fn start(&self, body: &str) -> Reply {
         let object: Value = serde_json::from_str(body).unwrap_or_default();
         let Some(at) = object["at_unix_ns"].as_u64() else {
-            return ControlReply::problem(400, "say when: {\"at_unix_ns\": 1772366400000000000}");
+            return Reply::problem(400, "say when: {\"at_unix_ns\": 1772366400000000000}");
         };
         let from = object["from_ns"].as_u64().unwrap_or(0);
         let control = &self.controller.control;
@@ -177,29 +173,29 @@ impl RequestHandler {
             control.join_at(Nanos(from));
         }
         if control.start_at(Nanos(at)) {
-            return ControlReply::json(200, format!("{}\n", json!({ "at_unix_ns": at, "from_ns": from })));
+            return Reply::json(200, format!("{}\n", json!({ "at_unix_ns": at, "from_ns": from })));
         }
         let problem =
             "the run does not wait for its start: --start-at command does, once everything is ready";
-        ControlReply::problem(409, problem)
+        Reply::problem(409, problem)
     }
 
-    fn replace_values(&self, body: &str) -> ControlReply {
+    fn replace_values(&self, body: &str) -> Reply {
         let Some(handed) = &self.handed else {
             let problem = "no other process has handed values to this run: write a `refresh` into its plan";
-            return ControlReply::problem(409, problem);
+            return Reply::problem(409, problem);
         };
         match handed.replace(body) {
-            Ok(()) => ControlReply::json(200, "{}\n".to_owned()),
-            Err(problem) => ControlReply::problem(400, &problem),
+            Ok(()) => Reply::json(200, "{}\n".to_owned()),
+            Err(problem) => Reply::problem(400, &problem),
         }
     }
 
     /// h2loadrunner's `/config?rps=100`.
-    fn config(&self, query: &str) -> ControlReply {
+    fn config(&self, query: &str) -> Reply {
         let mut pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         let Some((_, given)) = pairs.find(|(name, _)| *name == "rps") else {
-            return ControlReply::problem(400, "say how many requests per second: /config?rps=100");
+            return Reply::problem(400, "say how many requests per second: /config?rps=100");
         };
         let per_connection = &self.controller.per_connection;
         let requests = match parse_rate(given) {
@@ -207,10 +203,10 @@ impl RequestHandler {
             Err(_) if parse_preference(given) == Ok(RateCommand::Pause) => {
                 return self.set_rate(RateCommand::Pause, None, None);
             }
-            Err(error) => return ControlReply::problem(400, &error.to_string()),
+            Err(error) => return Reply::problem(400, &error.to_string()),
         };
         let Some(total) = per_connection.total(requests) else {
-            return ControlReply::problem(400, "the rate of all connections is too large");
+            return Reply::problem(400, "the rate of all connections is too large");
         };
         let unit =
             if per_connection.iterations == per_connection.requests { "requests" } else { "iterations" };
@@ -224,7 +220,7 @@ impl RequestHandler {
     }
 
     /// Changes the rate as soon as possible, or from an instant since the start.
-    fn set_rate(&self, command: RateCommand, from: Option<Nanos>, note: Option<String>) -> ControlReply {
+    fn set_rate(&self, command: RateCommand, from: Option<Nanos>, note: Option<String>) -> Reply {
         let control = &self.controller.control;
         let changed = match from {
             Some(from) => control.set_rate_from(command, SteeredBy::Http, from),
@@ -243,14 +239,14 @@ impl RequestHandler {
                 if let (Some(note), Some(object)) = (note, reply.as_object_mut()) {
                     object.insert("note".to_owned(), Value::String(note));
                 }
-                ControlReply::json(200, format!("{reply}\n"))
+                Reply::json(200, format!("{reply}\n"))
             }
             // Not now, or not with this run.
-            Err(error) => ControlReply::problem(409, &error.to_string()),
+            Err(error) => Reply::problem(409, &error.to_string()),
         }
     }
 
-    fn stop(&self, body: &str) -> ControlReply {
+    fn stop(&self, body: &str) -> Reply {
         let asked: Value = serde_json::from_str(body).unwrap_or_default();
         let by = match () {
             () if asked["orphaned"] == true => SteeredBy::Orphaned,
@@ -261,7 +257,7 @@ impl RequestHandler {
         if asked["now"] == true {
             self.controller.control.stop(Stop::Now);
         }
-        ControlReply::json(200, format!("{}\n", json!({ "stopping": true })))
+        Reply::json(200, format!("{}\n", json!({ "stopping": true })))
     }
 }
 
@@ -312,10 +308,10 @@ mod tests {
         }
     }
 
-    fn ask(desk: &RequestHandler, method: &str, path: &str, body: &str) -> ControlReply {
+    fn ask(desk: &RequestHandler, method: &str, path: &str, body: &str) -> Reply {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let [method, path, query, body] = [method, path, query, body].map(ToOwned::to_owned);
-        desk.answer(&ControlRequest { method, path, query, body, ..ControlRequest::default() })
+        desk.answer(&Request { method, path, query, body, ..Request::default() })
     }
 
     #[test]

@@ -8,14 +8,14 @@ use core::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll};
+use plimsoll_driver::Endpoint;
 use plimsoll_engine::Progress;
 use plimsoll_export::prometheus::Exposition;
 use plimsoll_export::{Gauges, Pusher, Shared, Totals};
+use plimsoll_http::serve::{Access, Reply, Request, ServeOptions, Server, serve};
 use plimsoll_plan::{Plan, Problem};
 use plimsoll_report::result::ExportResult;
 use plimsoll_scenario::Redaction;
-use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlRequest, ControlServer};
 
 use crate::args::export::{ExportSpec, OtlpSpec};
 use crate::base::messages::Notify;
@@ -31,7 +31,7 @@ pub(crate) struct Exporters {
 
 /// The port that a server of Prometheus asks.
 struct Port {
-    server: ControlServer,
+    server: Server,
     asked: Arc<AtomicU64>,
 }
 
@@ -52,15 +52,13 @@ impl Exporters {
             wanted.then(|| Arc::new(Mutex::new(Totals::new(plan.outline(), facts(plan)))));
         let mut this = Self { totals, port: None, sender: None, redaction: plan.redaction.clone() };
         let Some(totals) = &this.totals else { return Ok(this) };
-        // There are a few requests now and then, so epoll will do whatever the load runs on.
-        let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
         if let Some(listen) = spec.prometheus {
             let asked = Arc::new(AtomicU64::new(0));
             let (figures, count) = (Arc::clone(totals), Arc::clone(&asked));
             let options =
-                ControlOptions { listen: Endpoint::Tcp(listen), access: access(listen), name: "prometheus" };
-            let answer = move |request: &ControlRequest| answer(request, &figures, &count);
-            let server = ControlServer::start(options, open, Box::new(answer)).map_err(|error| {
+                ServeOptions { listen: Endpoint::Tcp(listen), access: access(listen), name: "prometheus" };
+            let answer = move |request: &Request| answer(request, &figures, &count);
+            let server = serve(options, Box::new(answer)).map_err(|error| {
                 Problem::new(error.to_string()).with_hint("--prometheus 127.0.0.1:0 takes a free port")
             })?;
             say(&format!("metrics: http://{}/metrics", server.endpoint()));
@@ -152,19 +150,17 @@ fn lock(totals: &Shared) -> MutexGuard<'_, Totals> {
     totals.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(request: &ControlRequest, totals: &Shared, asked: &AtomicU64) -> ControlReply {
+fn answer(request: &Request, totals: &Shared, asked: &AtomicU64) -> Reply {
     match (request.path.as_str(), request.method.as_str()) {
         ("/metrics", "GET" | "HEAD") => {
             let copy = lock(totals).clone();
             asked.fetch_add(1, Ordering::Relaxed);
             let exposition = Exposition::negotiated(request.accept.as_deref());
             let body = exposition.render(&copy.with_process());
-            ControlReply::new(200, exposition.content_type(), body).with_field("vary", "accept")
+            Reply::new(200, exposition.content_type(), body).with_field("vary", "accept")
         }
-        ("/metrics", _) => {
-            ControlReply::problem(405, "/metrics is served to GET").with_field("allow", "GET, HEAD")
-        }
-        _ => ControlReply::problem(404, "no such path; the figures are at /metrics"),
+        ("/metrics", _) => Reply::problem(405, "/metrics is served to GET").with_field("allow", "GET, HEAD"),
+        _ => Reply::problem(404, "no such path; the figures are at /metrics"),
     }
 }
 
@@ -189,7 +185,7 @@ mod tests {
         let (totals, asked) = (Shared::default(), AtomicU64::new(0));
         let ask = |method: &str, path: &str| {
             let [method, path] = [method, path].map(str::to_owned);
-            answer(&ControlRequest { method, path, ..ControlRequest::default() }, &totals, &asked)
+            answer(&Request { method, path, ..Request::default() }, &totals, &asked)
         };
         let statuses = [("GET", "/metrics"), ("HEAD", "/metrics"), ("POST", "/metrics"), ("GET", "/")];
         assert_eq!(statuses.map(|(method, path)| ask(method, path).status), [200, 200, 405, 404]);

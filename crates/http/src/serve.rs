@@ -1,5 +1,5 @@
-//! The server of a run's control port, and of its metrics: one thread, HTTP/1.1, one request after the other
-//! on a connection, everything bounded.
+//! A small server of a port beside the load: one thread, HTTP/1.1, one request after the other on a
+//! connection, everything bounded.
 //!
 //! It must never get in the way of the load: it has a thread and a backend of its own, sleeps until something
 //! comes, and holds at most [`CONNECTIONS`] connections with [`HEAD_BYTES`] and [`BODY_BYTES`] each. This
@@ -15,11 +15,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Close, ConnId, Endpoint, Event, ListenerId, Open, SystemError, Wait};
+use plimsoll_driver::epoll::Epoll;
+use plimsoll_driver::{Backend as _, Close, ConnId, Endpoint, Event, ListenerId, SystemError, Wait};
 use plimsoll_wire::http1::RequestMemo;
 
+use crate::open;
 use message::write_reply;
-pub use message::{Access, CONTROL_FIELD, ControlReply, ControlRequest};
+pub use message::{Access, CONTROL_FIELD, Reply, Request};
 pub use reading::{Reading, RequestReader};
 
 /// Connections at once: some people and a script; more are turned away with 503.
@@ -39,7 +41,7 @@ const STOP_POLL: Nanos = Nanos::from_millis(50);
 
 /// The address to listen on, and the clients that are admitted.
 #[derive(Clone, Debug)]
-pub struct ControlOptions {
+pub struct ServeOptions {
     /// The address; port 0 takes a free one.
     pub listen: Endpoint,
     /// Clients that may use it.
@@ -50,7 +52,7 @@ pub struct ControlOptions {
 
 /// Reason why the port could not be opened; with its name.
 #[derive(Debug)]
-pub enum ControlError {
+pub enum ServeError {
     /// No thread.
     Thread(&'static str, std::io::Error),
     /// No backend.
@@ -59,7 +61,7 @@ pub enum ControlError {
     Listen(&'static str, Endpoint, SystemError),
 }
 
-impl fmt::Display for ControlError {
+impl fmt::Display for ServeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Thread(name, error) => write!(f, "cannot start the thread of the {name} port: {error}"),
@@ -71,51 +73,46 @@ impl fmt::Display for ControlError {
     }
 }
 
-impl std::error::Error for ControlError {}
+impl std::error::Error for ServeError {}
 
-/// The function that answers requests.
-pub type Answer = Box<dyn FnMut(&ControlRequest) -> ControlReply + Send>;
+/// A function that answers requests, one at a time.
+pub type Handler = Box<dyn FnMut(&Request) -> Reply + Send>;
 
 /// A running server. It ends when this is dropped.
 #[derive(Debug)]
-pub struct ControlServer {
+pub struct Server {
     endpoint: Endpoint,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl ControlServer {
-    /// Starts the thread, and returns when it listens. `answer` is called on that thread, for one request at
-    /// a time.
-    ///
-    /// # Errors
-    /// No thread, no backend, or an address that cannot be listened on.
-    pub fn start<O: Open + 'static>(
-        options: ControlOptions,
-        open: O,
-        answer: Answer,
-    ) -> Result<Self, ControlError> {
-        let (stop, name) = (Arc::new(AtomicBool::new(false)), options.name);
-        let stopped = Arc::clone(&stop);
-        let (ready, is_ready) = channel();
-        let thread = Builder::new()
-            .name(options.name.to_owned())
-            .spawn(move || serve(options, &open, answer, &stopped, &ready))
-            .map_err(|error| ControlError::Thread(name, error))?;
-        match is_ready.recv() {
-            Ok(Ok(endpoint)) => Ok(Self { endpoint, stop, thread: Some(thread) }),
-            Ok(Err(error)) => Err(error),
-            Err(_) => std::panic::resume_unwind(thread.join().err().unwrap_or_else(|| Box::new("no answer"))),
-        }
+/// Starts the thread of a server, and returns when it listens. `handler` is called on that thread.
+///
+/// # Errors
+/// No thread, no backend, or an address that cannot be listened on.
+pub fn serve(options: ServeOptions, handler: Handler) -> Result<Server, ServeError> {
+    let (stop, name) = (Arc::new(AtomicBool::new(false)), options.name);
+    let stopped = Arc::clone(&stop);
+    let (ready, is_ready) = channel();
+    let thread = Builder::new()
+        .name(options.name.to_owned())
+        .spawn(move || work(options, handler, &stopped, &ready))
+        .map_err(|error| ServeError::Thread(name, error))?;
+    match is_ready.recv() {
+        Ok(Ok(endpoint)) => Ok(Server { endpoint, stop, thread: Some(thread) }),
+        Ok(Err(error)) => Err(error),
+        Err(_) => std::panic::resume_unwind(thread.join().err().unwrap_or_else(|| Box::new("no answer"))),
     }
+}
 
+impl Server {
     /// The address that it listens on.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 }
 
-impl Drop for ControlServer {
+impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -125,18 +122,17 @@ impl Drop for ControlServer {
     }
 }
 
-fn serve<O: Open>(
-    options: ControlOptions,
-    open: &O,
-    answer: Answer,
+fn work(
+    options: ServeOptions,
+    handler: Handler,
     stop: &AtomicBool,
-    ready: &Sender<Result<Endpoint, ControlError>>,
+    ready: &Sender<Result<Endpoint, ServeError>>,
 ) {
     let name = options.name;
-    let opened = open.open().map_err(|error| ControlError::Open(name, error)).and_then(|mut io| {
+    let opened = open().map_err(|error| ServeError::Open(name, error)).and_then(|mut io| {
         let bound = io.listen(&options.listen, false);
         let (listener, endpoint) =
-            bound.map_err(|error| ControlError::Listen(name, options.listen.clone(), error))?;
+            bound.map_err(|error| ServeError::Listen(name, options.listen.clone(), error))?;
         Ok((io, listener, endpoint))
     });
     match opened {
@@ -144,7 +140,7 @@ fn serve<O: Open>(
             // The receiver waits for this, so it cannot be gone.
             let _ = ready.send(Ok(endpoint));
             let (memo, access) = (RequestMemo::new(), options.access);
-            RequestHandler { io, listener, memo, access, answer, callers: Vec::new() }.run(stop);
+            Port { io, listener, memo, access, handler, callers: Vec::new() }.run(stop);
         }
         Err(error) => {
             let _ = ready.send(Err(error));
@@ -162,16 +158,16 @@ struct Caller {
     leaves: bool,
 }
 
-struct RequestHandler<B> {
-    io: B,
+struct Port {
+    io: Epoll,
     listener: ListenerId,
     memo: RequestMemo,
     access: Access,
-    answer: Answer,
+    handler: Handler,
     callers: Vec<Caller>,
 }
 
-impl<B: Backend> RequestHandler<B> {
+impl Port {
     fn run(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             let until = self.io.now() + STOP_POLL;
@@ -205,7 +201,7 @@ impl<B: Backend> RequestHandler<B> {
                 self.callers.push(Caller { id: conn, since: at, reader, leaves: false });
             }
             Event::Accepted { conn, .. } => {
-                let reply = ControlReply::problem(503, "too many connections to this port");
+                let reply = Reply::problem(503, "too many connections to this port");
                 write_reply(self.io.outbox(conn), false, false, &reply);
                 self.io.close(conn, Close::AfterSend);
             }
@@ -225,7 +221,7 @@ impl<B: Backend> RequestHandler<B> {
                 self.callers.retain(|caller| caller.id != conn);
                 self.io.close(conn, Close::AfterSend);
             }
-            // The control port connects nowhere.
+            // The server connects nowhere.
             Event::Connected { .. } | Event::ConnectFailed { .. } => {}
         }
     }
@@ -240,7 +236,9 @@ impl<B: Backend> RequestHandler<B> {
                 }
                 return;
             }
-            Reading::Request { request, stays } => ((self.answer)(&request), request.method == "HEAD", stays),
+            Reading::Request { request, stays } => {
+                ((self.handler)(&request), request.method == "HEAD", stays)
+            }
             Reading::Refused { reply, head_request, stays } => (reply, head_request, stays),
         };
         let caller = &mut self.callers[number];

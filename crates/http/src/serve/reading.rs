@@ -1,8 +1,8 @@
-//! Requests to the control port, from their bytes to their permissions.
+//! Requests to a port, from their bytes to their permissions.
 
 use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
 
-use super::{Access, BODY_BYTES, ControlReply, ControlRequest, HEAD_BYTES};
+use super::{Access, BODY_BYTES, HEAD_BYTES, Reply, Request};
 
 /// Reads the requests of one connection, one after the other.
 #[derive(Debug, Default)]
@@ -23,14 +23,14 @@ pub enum Reading {
     /// A request that may be answered.
     Request {
         /// The request.
-        request: ControlRequest,
+        request: Request,
         /// `true` if another request may follow on the connection.
         stays: bool,
     },
     /// A request that is refused, with the reply.
     Refused {
         /// The reply.
-        reply: ControlReply,
+        reply: Reply,
         /// `true` for a HEAD request, whose reply has no body.
         head_request: bool,
         /// `true` if another request may follow on the connection.
@@ -46,7 +46,7 @@ impl RequestReader {
         let begin = self.raw.len() - fresh.len();
         let mut input = &self.raw[begin..];
         let refused = |status, message| Reading::Refused {
-            reply: ControlReply::problem(status, message),
+            reply: Reply::problem(status, message),
             head_request: false,
             stays: false,
         };
@@ -58,7 +58,7 @@ impl RequestReader {
             Ok(Some(whole)) => {
                 // An HTTP/1.0 client would need a field that says that the connection is kept.
                 let (stays, head_request) = (whole.keep_alive && whole.version_minor > 0, whole.head_request);
-                match ControlRequest::new(&whole, &self.raw) {
+                match Request::new(&whole, &self.raw) {
                     Ok(request) => match access.refusal(&request) {
                         Some(reply) => Reading::Refused { reply, head_request, stays },
                         None => Reading::Request { request, stays },

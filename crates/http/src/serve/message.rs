@@ -1,8 +1,8 @@
-//! Requests to the control port, their permissions, and replies.
+//! Requests to a port, their permissions, and replies.
 
 use core::net::IpAddr;
 
-use plimsoll_wire::http1::{Request, write_response_head};
+use plimsoll_wire::http1::{Request as WireRequest, write_response_head};
 use subtle::ConstantTimeEq as _;
 
 use super::BODY_BYTES;
@@ -11,9 +11,9 @@ use super::BODY_BYTES;
 /// page can send it to another origin only after asking, which is never granted.
 pub const CONTROL_FIELD: &str = "x-plimsoll-control";
 
-/// One request to the control port.
+/// One request to a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ControlRequest {
+pub struct Request {
     /// The method, as sent.
     pub method: String,
     /// The path, without the query.
@@ -40,7 +40,7 @@ pub struct ControlRequest {
 
 /// The reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControlReply {
+pub struct Reply {
     /// The status.
     pub status: u16,
     /// The media type of the body.
@@ -51,7 +51,7 @@ pub struct ControlReply {
     pub fields: Vec<(String, String)>,
 }
 
-impl ControlReply {
+impl Reply {
     /// A reply in JSON.
     pub fn json(status: u16, body: String) -> Self {
         Self::new(status, "application/json", body.into_bytes())
@@ -84,7 +84,7 @@ impl ControlReply {
     }
 }
 
-pub(super) fn write_reply(out: &mut Vec<u8>, head_request: bool, stays: bool, reply: &ControlReply) {
+pub(super) fn write_reply(out: &mut Vec<u8>, head_request: bool, stays: bool, reply: &Reply) {
     let mut fields = vec![("cache-control".to_owned(), "no-store".to_owned())];
     fields.extend(reply.fields.iter().cloned());
     let length = reply.body.len() as u64;
@@ -94,9 +94,9 @@ pub(super) fn write_reply(out: &mut Vec<u8>, head_request: bool, stays: bool, re
     }
 }
 
-impl ControlRequest {
+impl Request {
     /// The request with the bytes `raw`, whose framing is in `whole`.
-    pub(super) fn new(whole: &Request<'_>, raw: &[u8]) -> Result<Self, ControlReply> {
+    pub(super) fn new(whole: &WireRequest<'_>, raw: &[u8]) -> Result<Self, Reply> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let target = text(whole.target);
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
@@ -108,14 +108,14 @@ impl ControlRequest {
         };
         let body = request.read_fields(raw).map_err(|name| {
             let message = format!("the field {name} stands twice, and it decides who may ask");
-            ControlReply::problem(400, &message)
+            Reply::problem(400, &message)
         })?;
         if body.len() as u64 != whole.body_bytes {
             // Chunked, or followed by another request.
-            return Err(ControlReply::problem(411, "send one request with a content-length"));
+            return Err(Reply::problem(411, "send one request with a content-length"));
         }
         if body.len() > BODY_BYTES {
-            return Err(ControlReply::problem(413, "the body is too large"));
+            return Err(Reply::problem(413, "the body is too large"));
         }
         request.body = text(body);
         Ok(request)
@@ -204,19 +204,19 @@ pub enum Access {
 
 impl Access {
     /// The reply to a request that is not to be answered.
-    pub(super) fn refusal(&self, request: &ControlRequest) -> Option<ControlReply> {
+    pub(super) fn refusal(&self, request: &Request) -> Option<Reply> {
         let token = match self {
             Self::Anyone => return None,
             Self::LocalReaders if request.may_be_of_a_web_page() => {
                 let message = "requests of web pages, and those to a name other than localhost, are not \
                                answered on a loopback address: ask for the address itself";
-                return Some(ControlReply::problem(403, message));
+                return Some(Reply::problem(403, message));
             }
             Self::LocalReaders => return None,
             Self::Local if request.may_be_of_a_web_page() => {
                 let message = "requests of web pages, and those to a name other than localhost, need a token \
                                here: start the run with --control-token";
-                return Some(ControlReply::problem(403, message));
+                return Some(Reply::problem(403, message));
             }
             Self::Local if request.reads() || request.has_control_field => return None,
             Self::Local => {
@@ -224,7 +224,7 @@ impl Access {
                     "a request that changes something needs a field that no web page can send: \
                      `{CONTROL_FIELD}: 1`, with curl -H '{CONTROL_FIELD}: 1'"
                 );
-                return Some(ControlReply::problem(403, &message));
+                return Some(Reply::problem(403, &message));
             }
             Self::Token(token) => token,
         };
@@ -235,7 +235,7 @@ impl Access {
         // The time of the comparison does not reveal where a wrong token begins to differ.
         let right = given.is_some_and(|given| bool::from(given.as_bytes().ct_eq(token.as_bytes())));
         (!right).then(|| {
-            ControlReply::problem(401, "the token is missing or wrong: send `Authorization: Bearer TOKEN`")
+            Reply::problem(401, "the token is missing or wrong: send `Authorization: Bearer TOKEN`")
                 .with_field("www-authenticate", "Bearer")
         })
     }
@@ -257,11 +257,11 @@ mod tests {
 
     use super::*;
 
-    fn read(raw: &str) -> Result<ControlRequest, ControlReply> {
+    fn read(raw: &str) -> Result<Request, Reply> {
         let mut reader = RequestServer::new();
         let mut input = raw.as_bytes();
         let whole = reader.next(&Limits::default(), &mut RequestMemo::new(), &mut input);
-        ControlRequest::new(&whole.expect("it is sound").expect("it is whole"), raw.as_bytes())
+        Request::new(&whole.expect("it is sound").expect("it is whole"), raw.as_bytes())
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
         let guard = Access::Token("secret".to_owned());
         let refused = |authorization: Option<&str>| {
             let authorization = authorization.map(ToOwned::to_owned);
-            let request = ControlRequest { authorization, ..ControlRequest::default() };
+            let request = Request { authorization, ..Request::default() };
             guard.refusal(&request).map(|reply| reply.status)
         };
         assert_eq!(refused(Some("Bearer secret")), None);
