@@ -15,8 +15,8 @@ compile_error!(
 pub mod arrival;
 pub mod calendar;
 pub mod characters;
-pub mod figure;
 pub mod escape;
+pub mod figure;
 pub mod nanos;
 pub mod outcome;
 pub mod random;

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use plimsoll_core::Nanos;
-use plimsoll_core::text::hex;
+use plimsoll_core::{Nanos, text::hex};
 use sha2::{Digest as _, Sha256};
 
 use crate::fabric::{Delivery, Now};

@@ -1,7 +1,6 @@
 //! The histogram against sorted samples and against the `hdrhistogram` crate, whose layout it has.
 
-use plimsoll_histogram::{Bucket, Cursor, Delta, Exact};
-use plimsoll_histogram::{Histogram, samples_needed};
+use plimsoll_histogram::{Bucket, Cursor, Delta, Exact, Histogram, samples_needed};
 use proptest::prelude::*;
 
 const DAY: u64 = 24 * 3600 * 1_000_000_000;

@@ -10,9 +10,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-use plimsoll_driver::clock;
 use plimsoll_driver::epoll::Epoll;
-use plimsoll_driver::resolve::{Family, resolve};
+use plimsoll_system::{
+    clock,
+    resolve::{Family, resolve},
+};
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, TlsConfigError};
 
 pub use deadline::Deadline;

@@ -5,9 +5,10 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Endpoint, clock};
+use plimsoll_driver::Endpoint;
 use plimsoll_http::serve::{Access, Reply, Request, ServeOptions, Server, serve};
 use plimsoll_http::{Client, Deadline, Origin};
+use plimsoll_system::clock;
 
 const LONG: Nanos = Nanos::from_secs(30);
 

@@ -4,7 +4,7 @@ mod schedule;
 
 use std::fmt::Write as _;
 
-use plimsoll_core::{figure, text::plural, Nanos, Shard};
+use plimsoll_core::{Nanos, Shard, figure, text::plural};
 use plimsoll_plan::document::{Field, StepSpec, Text};
 use plimsoll_plan::{
     Connections, Dealing, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved, SettingLayers,

@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_core::characters::visible;
-use plimsoll_core::text::plural;
-use plimsoll_core::{Nanos, Outcome};
+use plimsoll_core::{Nanos, Outcome, characters::visible, text::plural};
 use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Control, Once, SetValue, run_once};
 use plimsoll_metrics::log::Message;

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use plimsoll_core::text::plural;
-use plimsoll_core::{Nanos, Rate};
+use plimsoll_core::{Nanos, Rate, text::plural};
 use plimsoll_engine::FirstContact;
 use plimsoll_metrics::PhaseOutline;
 use plimsoll_plan::{IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Scenario, Target};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::clock;
+use plimsoll_system::clock;
 
 /// A stop is noticed within this time.
 pub(super) const STOP_POLL: Nanos = Nanos::from_millis(50);

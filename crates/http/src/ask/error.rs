@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 use std::{fmt, io};
 
 use plimsoll_driver::SystemError;
-use plimsoll_driver::resolve::ResolveError;
+use plimsoll_system::resolve::ResolveError;
 use plimsoll_wire::http1::ProtocolError;
 
 /// Reason why a request has no answer.

@@ -1,6 +1,6 @@
 //! Faults that were injected while a run went on, and their effect on requests.
 
-use plimsoll_core::{figure, text::noun, Nanos};
+use plimsoll_core::{Nanos, figure, text::noun};
 use plimsoll_histogram::{Censored, Histogram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

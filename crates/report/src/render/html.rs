@@ -20,9 +20,9 @@ pub use interleaved::render_comparison_page;
 pub(crate) use searched::page as searched;
 
 use chart::ChartData;
-use plimsoll_histogram::Histogram;
 use markup::{Markup, json_in_script};
 use plimsoll_core::{characters::visible, escape};
+use plimsoll_histogram::Histogram;
 
 use crate::compare::comparison::{Comparison, Incomparable};
 use crate::contract::result::RunResult;

@@ -4,8 +4,7 @@ use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use plimsoll_core::text::hex;
-use plimsoll_core::{Nanos, Random};
+use plimsoll_core::{Nanos, Random, text::hex};
 use plimsoll_ic::{BadPrincipal, Identity, Kind, Principal, RequestId, Stencil, expiry, write_read_state};
 use plimsoll_plan::document::{CanisterSpec, Field, RequestStep, Text};
 use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem, parse_size};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_core::{figure, text::plural, Nanos};
-use plimsoll_system::clock;
+use plimsoll_core::{Nanos, figure, text::plural};
 use plimsoll_engine::{Control, Progress, RateCommand, Stop};
 use plimsoll_fleet::{
     Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage, Delivery, Fabric as _, Here,
@@ -14,6 +13,7 @@ use plimsoll_plan::{Plan, Problem, Problems};
 use plimsoll_report::agent::{AgentResult, AgentState};
 use plimsoll_report::result::Note;
 use plimsoll_report::{RunContext, SavedRun};
+use plimsoll_system::clock;
 
 use crate::args::fleet::FleetSpec;
 use crate::args::output::OutputArgs;

@@ -1,7 +1,6 @@
 //! HTML that is being written: elements, escaping, and the parts of a document.
 
-use plimsoll_core::characters::is_hidden;
-use plimsoll_core::escape;
+use plimsoll_core::{characters::is_hidden, escape};
 
 use crate::render::document::{Count, Fact, Line, Section, Span, Table, Target, Value};
 use crate::render::layout::Emphasis;
