@@ -554,7 +554,7 @@ mod tests {
                 Ended::Refused,
                 2,
                 "no rate that was tried meets the objectives: every request failed, at every rate: \
-                 256 status_4xx (404)",
+                 456 status_4xx (404)",
                 "",
             ),
             // A lower rate may be answered in time.

@@ -370,12 +370,13 @@ fn k6_of_thresholds() {
 
 /// Kinds of k6's metrics by the keys that it writes (its `summary.js`), and the kind of each metric.
 const K6_TREND: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
-const K6_METRICS: [(&str, &[&str]); 13] = [
+const K6_METRICS: [(&str, &[&str]); 14] = [
     ("checks", &["passes", "fails", "value"]),
     ("data_received", &["count", "rate"]),
     ("data_sent", &["count", "rate"]),
     ("dropped_iterations", &["count", "rate"]),
     ("http_req_duration", &K6_TREND),
+    ("http_req_duration{expected_response:true}", &K6_TREND),
     ("http_req_failed", &["passes", "fails", "value"]),
     ("http_req_waiting", &K6_TREND),
     ("http_reqs", &["count", "rate"]),
@@ -410,8 +411,11 @@ fn every_metric_of_a_summary_is_one_of_k6() {
         assert_eq!(of("/metrics/http_reqs/count"), accounting.ok + bad, "{name}");
         assert_eq!(of("/metrics/http_req_failed/passes"), bad, "{name}");
         assert_eq!(of("/metrics/data_sent/count"), result.bytes.sent, "{name}");
-        let p95 = summary["metrics"]["http_req_duration"]["p(95)"].as_f64();
-        assert_eq!(p95, result.service_time.p.p95.map(|p| p as f64 / 1e6), "{name}");
+        let p95 = |metric: &str| summary["metrics"][metric]["p(95)"].as_f64();
+        let known = result.service_time.p.p95.map(|p| p as f64 / 1e6);
+        assert_eq!(p95("http_req_duration{expected_response:true}"), known, "{name}");
+        // Those of k6 have the failed ones among them.
+        assert_eq!(p95("http_req_duration"), known.filter(|_| bad == 0), "{name}");
     }
 }
 

@@ -8,6 +8,8 @@ const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 90.0;
 const BOTTOM: f64 = 50.0;
 const MARGIN: f64 = 30.0;
+/// Room for the words beside a point.
+const ROOM: f64 = 120.0;
 
 /// One direction of a chart: its title, its ends, and the way in which its values are written.
 pub(super) struct Axis<'a> {
@@ -86,7 +88,11 @@ impl<'a> Plot<'a> {
     /// Words beside a point.
     pub(super) fn label(&mut self, point: (f64, f64), words: &str) {
         let (x, y) = self.at(point);
-        self.text((x + 8.0, y - 8.0), "start", words);
+        // Near the right edge there is room on the left only.
+        match x > WIDTH - ROOM {
+            true => self.text((x - 8.0, y - 8.0), "end", words),
+            false => self.text((x + 8.0, y - 8.0), "start", words),
+        }
     }
 
     /// A line from point to point.
