@@ -70,6 +70,7 @@ pub fn import(
         redirects: Vec::new(),
         proxies: Proxies::default(),
         tokens: Tokens::default(),
+        surroundings: None,
         folder,
         files,
     };
@@ -142,6 +143,8 @@ struct Importer<'a> {
     redirects: Vec<(String, bool)>,
     proxies: Proxies,
     tokens: Tokens,
+    /// Variables of the environment, as they are written.
+    surroundings: Option<Value>,
     folder: &'a Path,
     files: &'a dyn Files,
 }
@@ -168,6 +171,7 @@ impl Importer<'_> {
         self.define(&mut top, "values");
         top.skip(&["id", "name", "timestamp", "color"]);
         top.rest(&mut self.findings, is_own);
+        self.surroundings = value.get("values").cloned();
     }
 
     /// Reads a list of variables.
@@ -213,19 +217,32 @@ impl Importer<'_> {
         let items = top.objects("item", &mut self.findings);
         top.skip(&["id", "uid", "protocolProfileBehavior", "description"]);
         top.rest(&mut self.findings, is_own);
-        if sharing::is_one_sequence(whole) {
+        let environment = std::mem::take(&mut self.surroundings);
+        if sharing::is_one_sequence(whole, environment.as_ref()) {
             self.scenario(if name.is_empty() { "requests" } else { &name }, items, &around);
             self.report_empty();
             return;
         }
-        let (folders, loose): (Vec<Object<'_>>, Vec<Object<'_>>) =
-            items.into_iter().partition(|item| item.has("item"));
-        if !loose.is_empty() {
-            self.scenario(if name.is_empty() { "requests" } else { &name }, loose, &around);
+        // The requests beside the folders are one part, in the place of the first of them.
+        let mut parts: Vec<Vec<Object<'_>>> = Vec::new();
+        let mut beside: Option<usize> = None;
+        for item in items {
+            match beside {
+                Some(at) if !item.has("item") => parts[at].push(item),
+                _ => {
+                    beside = beside.or((!item.has("item")).then_some(parts.len()));
+                    parts.push(vec![item]);
+                }
+            }
         }
-        for mut folder in folders {
-            let (name, around, items) = self.folder(&mut folder, &around);
-            self.scenario(&name, items, &around);
+        for (number, mut part) in parts.into_iter().enumerate() {
+            match &mut part[..] {
+                [folder] if beside != Some(number) => {
+                    let (name, around, items) = self.folder(folder, &around);
+                    self.scenario(&name, items, &around);
+                }
+                _ => self.scenario(if name.is_empty() { "requests" } else { &name }, part, &around),
+            }
         }
         self.report_empty();
     }
@@ -389,13 +406,7 @@ impl Importer<'_> {
             let Some(mut script) = event.object("script", &mut self.findings) else { continue };
             script.skip(&["type", "id", "name", "packages", "requests"]);
             let exec = script.value("exec");
-            let source = match exec {
-                Some(Value::Array(lines)) => {
-                    lines.iter().map(|line| line.as_str().unwrap_or_default()).collect::<Vec<_>>().join("\n")
-                }
-                Some(Value::String(source)) => source.clone(),
-                _ => String::new(),
-            };
+            let source = source_of(exec);
             if script.value("src").is_some() {
                 self.findings.note(
                     script.place("src"),
@@ -440,6 +451,17 @@ impl Importer<'_> {
         }
         self.document.run = flow::run(self.settings);
         self.findings.finish_whole(self.document, self.folder, self.files, None)
+    }
+}
+
+/// The text of a script: one, or a list of lines.
+fn source_of(exec: Option<&Value>) -> String {
+    match exec {
+        Some(Value::Array(lines)) => {
+            lines.iter().map(|line| line.as_str().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+        }
+        Some(Value::String(source)) => source.clone(),
+        _ => String::new(),
     }
 }
 

@@ -261,3 +261,158 @@ fn a_token_of_oauth_2_is_fetched_in_the_setup() {
     all["variable"] = json!([variable("login", "https://login.test"), variable("secret", "s3")]);
     insta::assert_snapshot!(imported(&all));
 }
+
+/// Layouts of a collection of a login, which sets `token`, and of items, which read it.
+const LAYOUTS: [&str; 4] = ["folder, folder", "folder, request", "request, folder", "inner folder, folder"];
+
+/// A collection of one of the layouts, of the requests that log in and read.
+fn laid_out(layout: &str, login: &Value, reader: &Value) -> Value {
+    let folder = |name: &str, items: &Value| json!({"name": name, "item": items});
+    collection(match layout {
+        "folder, folder" => json!([folder("Auth", &json!([login])), folder("Items", &json!([reader]))]),
+        "folder, request" => json!([folder("Auth", &json!([login])), reader]),
+        "request, folder" => json!([login, folder("Items", &json!([reader]))]),
+        _ => {
+            let inner = folder("Inner", &json!([login]));
+            json!([folder("Auth", &json!([inner])), folder("Items", &json!([reader]))])
+        }
+    })
+}
+
+/// A request that sets `token` from its response. Credentials that read the token are not its own.
+fn login() -> Value {
+    let script = "pm.environment.set('token', pm.response.json().token)";
+    json!({
+        "name": "Login",
+        "request": {"method": "POST", "url": "http://h/login", "auth": {"type": "noauth"}},
+        "event": [{"listen": "test", "script": {"exec": [script]}}],
+    })
+}
+
+/// Credentials of every kind, with the token in one of their parameters.
+fn all_credentials() -> Vec<Value> {
+    let all = [
+        ("bearer", "token"),
+        ("basic", "password"),
+        ("apikey", "value"),
+        ("digest", "username"),
+        ("oauth2", "accessToken"),
+        ("hawk", "authKey"),
+        ("awsv4", "sessionToken"),
+    ];
+    let auth = |(kind, key): (&str, &str)| {
+        let list = json!([{"key": "key", "value": "x-key"}, {"key": key, "value": "{{token}}"}]);
+        [json!({"type": kind, kind: list}), json!({"type": kind, kind: {"key": "x-key", key: "{{token}}"}})]
+    };
+    all.into_iter().flat_map(auth).collect()
+}
+
+/// Checks that a collection becomes one scenario, which logs in first and reads its own token.
+fn assert_one_sequence(case: &str, value: &Value) {
+    let text = imported(value);
+    assert_eq!(text.matches("steps:").count(), 1, "{case}: {text}");
+    assert!(!text.contains("nothing gives it a value"), "{case}: {text}");
+    let place = |name: &str| text.find(&format!("name: {name}")).expect("a step of that name");
+    assert!(place("Login") < place("Read"), "{case}: {text}");
+}
+
+/// The half of the iterations only logged in, and the others were refused with 401, when the credentials were
+/// those of the collection.
+#[test]
+fn folders_that_share_a_token_are_one_sequence_wherever_it_is_read() {
+    for layout in LAYOUTS {
+        let plain = json!({"name": "Read", "request": "http://h/items"});
+        // Credentials of the request, of its folder, of the collection.
+        for auth in all_credentials() {
+            let own = json!({"name": "Read", "request": {"url": "http://h/items", "auth": auth}});
+            assert_one_sequence(&format!("{layout}, {auth}"), &laid_out(layout, &login(), &own));
+            let mut inherited = laid_out(layout, &login(), &plain);
+            inherited["auth"] = auth.clone();
+            assert_one_sequence(&format!("{layout}, collection {auth}"), &inherited);
+            if layout.ends_with("folder") {
+                let mut folders = laid_out(layout, &login(), &plain);
+                folders["item"][1]["auth"] = auth.clone();
+                assert_one_sequence(&format!("{layout}, folder {auth}"), &folders);
+            }
+        }
+        let body = |body: Value| json!({"method": "POST", "url": "http://h/", "body": body});
+        let script = |listen: &str, exec: Value| json!([{"listen": listen, "script": {"exec": exec}}]);
+        for (place, request, event) in [
+            ("URL", json!("http://h/{{token}}"), json!([])),
+            ("query", json!({"url": {"raw": "http://h/?t={{token}}"}}), json!([])),
+            (
+                "header",
+                json!({"url": "http://h/", "header": [{"key": "a", "value": "{{token}}"}]}),
+                json!([]),
+            ),
+            ("body", body(json!({"mode": "raw", "raw": "{{token}}"})), json!([])),
+            (
+                "form",
+                body(json!({"mode": "urlencoded", "urlencoded": [{"key": "a", "value": "{{token}}"}]})),
+                json!([]),
+            ),
+            (
+                "script before",
+                json!("http://h/"),
+                script("prerequest", json!(["pm.variables.set('a',", "  pm.environment.get(", "'token'));"])),
+            ),
+            (
+                "script after",
+                json!("http://h/"),
+                script("test", json!("pm.expect(pm.response.json().t).to.eql(pm.globals.get('token'))")),
+            ),
+        ] {
+            let reader = json!({"name": "Read", "request": request, "event": event});
+            assert_one_sequence(&format!("{layout}, {place}"), &laid_out(layout, &login(), &reader));
+        }
+        let mut variable = laid_out(layout, &login(), &json!({"name": "Read", "request": "http://h/{{t}}"}));
+        variable["variable"] = json!([{"key": "t", "value": "{{token}}"}]);
+        assert_one_sequence(&format!("{layout}, value of a variable"), &variable);
+        // The script of the collection sets the token, for the request that has one in its response.
+        let mut bare = login();
+        bare["event"] = json!([]);
+        let read = json!({"name": "Read", "request": "http://h/{{token}}"});
+        let mut around = laid_out(layout, &bare, &read);
+        around["event"] = login()["event"].clone();
+        let text = imported(&around);
+        assert_eq!(text.matches("steps:").count(), 1, "{layout}, script of the collection: {text}");
+    }
+}
+
+/// Folders that share nothing are scenarios of their own, in the order of the collection.
+#[test]
+fn folders_that_share_no_variable_stay_apart_in_their_order() {
+    let bearer = json!({"type": "bearer", "bearer": [{"key": "token", "value": "{{token}}"}]});
+    let unused =
+        json!({"type": "basic", "basic": [{"key": "username", "value": "u"}], "bearer": bearer["bearer"]});
+    let set = |code: &str| json!([{"listen": "prerequest", "script": {"exec": [code]}}]);
+    for layout in LAYOUTS {
+        let own = |auth: &Value| json!({"name": "Read", "request": {"url": "http://h/items", "auth": auth}});
+        let header = json!([{"key": "a", "value": "{{token}}", "disabled": true}]);
+        let mut of_collection = laid_out(layout, &login(), &own(&json!({"type": "noauth"})));
+        of_collection["auth"] = bearer.clone();
+        let mut each = laid_out(layout, &login(), &json!({"name": "Read", "request": "http://h/{{now}}"}));
+        each["event"] = set("pm.variables.set('now', Date.now())");
+        let commented =
+            json!({"name": "Read", "request": "http://h/", "event": set("// pm.environment.get('token')")});
+        for (case, value) in [
+            ("credentials of another kind", laid_out(layout, &login(), &own(&unused))),
+            ("none instead of those of the collection", of_collection),
+            (
+                "a header that is off",
+                laid_out(
+                    layout,
+                    &login(),
+                    &json!({"name": "Read", "request": {"url": "http://h/", "header": header}}),
+                ),
+            ),
+            ("a comment", laid_out(layout, &login(), &commented)),
+            ("a value that every request gets", each),
+        ] {
+            let text = imported(&value);
+            assert_eq!(text.matches("steps:").count(), 2, "{layout}, {case}: {text}");
+            let place = |name: &str| text.find(&format!("name: {name}")).expect("a step of that name");
+            assert!(place("Login") < place("Read"), "{layout}, {case}: {text}");
+        }
+    }
+}
