@@ -176,7 +176,15 @@ impl Command {
         let settings = &mut self.settings;
         let flag = || Field::new(true);
         match used {
-            Use::Url => self.urls.push((value.clone(), at.clone())),
+            Use::Url => match value.strip_prefix('@') {
+                Some(file) => {
+                    let hint = format!(
+                        "a file that has a command is named without `@`: plimsoll import curl {file}"
+                    );
+                    findings.hinted("", format!("`{at}` is not a URL"), hint);
+                }
+                None => self.urls.push((value.clone(), at.clone())),
+            },
             Use::Request => self.method = Some(value.clone()),
             Use::Header => self.header(value, at, findings),
             Use::UserAgent => self.headers.push(("user-agent".into(), value.clone(), at.clone())),
@@ -249,7 +257,10 @@ impl Command {
                 if settings.follow_redirects.is_absent() {
                     settings.follow_redirects = text(REDIRECTS);
                 }
-                findings.note(at.as_str(), "", "redirects to another authority are not followed");
+                if at == "--location-trusted" {
+                    let becomes = "redirects to another server are followed without credentials";
+                    findings.note(at.as_str(), "", becomes);
+                }
             }
             Use::MaxRedirs => match value.parse::<u32>() {
                 Ok(most) if most > MOST_REDIRECTS => {
@@ -317,7 +328,7 @@ impl Command {
     ) -> Document {
         let mut document = Document::default();
         let content = body::read(given, reader, findings);
-        if self.urls.is_empty() {
+        if self.urls.is_empty() && !findings.has_problems() {
             findings.hinted("", "there is no URL", "write curl https://host/path");
         }
         if self.method.as_deref().is_some_and(|method| !draft::is_token(method)) {

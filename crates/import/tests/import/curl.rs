@@ -37,6 +37,7 @@ fn commands() {
         "curl -x http://me:p%40ss@127.0.0.1:3128/ --noproxy localhost --resolve h:443:127.0.0.1 https://h/",
         "curl --socks5-hostname '[::1]:1080' --proxy-user me -4 http://h/",
         "curl --socks5 127.0.0.1 -x '' -U me:x http://h/",
+        "curl --location-trusted -u a:b http://h/",
     ]
     .iter()
     .map(|command| imported(command))
@@ -61,6 +62,7 @@ fn mistakes() {
         "curl --digest -u a:b -Z http://h/a http://h/b",
         "curl http://h/ -x https://proxy:3128 -p --preproxy socks5://a",
         "curl http://h/ -x proxy:x --proxy-digest",
+        "curl @c.sh",
     ]
     .iter()
     .map(|command| imported(command))
