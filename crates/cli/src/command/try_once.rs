@@ -74,6 +74,8 @@ struct TriedExchange {
     service_time: Option<Nanos>,
     /// Class and reason.
     error: Option<(&'static str, String)>,
+    /// Reason why it is not the last exchange of its request: a redirect that was followed, or a poll.
+    went_on: Option<String>,
     /// Checks of the step beside that of the status.
     checks: usize,
     /// Name and value of each variable that the step takes.
@@ -157,8 +159,10 @@ fn tried_part(plan: &Plan) -> Result<(Tried, Option<Vec<SetValue>>), Failure> {
     let Once { record, values } = once.map_err(run::failure)?;
     let scenarios = plan.scenarios.len();
     let mut sessions = vec![Session::new(plan.variables.len()); scenarios];
-    let shown: Vec<TriedExchange> =
+    let mut shown: Vec<TriedExchange> =
         exchanges.iter().map(|exchange| shown(plan, &mut sessions, exchange)).collect();
+    name_schemes(&mut shown);
+    let requests = shown.iter().filter(|exchange| exchange.went_on.is_none()).count() as u64;
     let explained = shown.iter().any(|exchange| exchange.error.is_some());
     let iterations = record.iterations;
     let message = (record.error_examples.values().next().filter(|_| !explained).cloned())
@@ -168,7 +172,7 @@ fn tried_part(plan: &Plan) -> Result<(Tried, Option<Vec<SetValue>>), Failure> {
         untried: 0,
         unfinished: (scenarios as u64).saturating_sub(iterations.completed),
         message,
-        more: record.accounting.started.saturating_sub(shown.len() as u64),
+        more: record.accounting.started.saturating_sub(requests),
         exchanges: shown,
     };
     Ok((tried, values))
@@ -190,9 +194,11 @@ fn shown(plan: &Plan, sessions: &mut [Session], exchange: &FailedExchange) -> Tr
         Outcome::Failed(class) => Some((class.name(), redaction.in_text(reason).into_owned())),
         Outcome::TimedOut => Some(("timed_out", "no whole response came in time".to_owned())),
     };
+    let went_on = (entry.outcome == Outcome::Ok && !reason.is_empty()).then(|| reason.clone());
     let extracted = match sessions.get_mut(scenario) {
-        Some(session) => extracted(plan, session, exchange, sent),
-        None => Vec::new(),
+        // Values are taken from the last exchange.
+        Some(session) if went_on.is_none() => extracted(plan, session, exchange, sent),
+        _ => Vec::new(),
     };
     let body = |message: &Message, is_request: bool| {
         let whole = (message.cut == 0).then(|| step.handler.show_body(&message.body, is_request));
@@ -219,8 +225,33 @@ fn shown(plan: &Plan, sessions: &mut [Session], exchange: &FailedExchange) -> Tr
         response: (entry.status > 0).then(|| message(response, false)),
         service_time: entry.service_time,
         error,
-        checks: step.handler.checks(),
+        checks: if went_on.is_some() { 0 } else { step.handler.checks() },
+        went_on,
         extracted,
+    }
+}
+
+/// Gives the exchanges behind a redirect the scheme that it led to: the messages of HTTP/1.1 do not have it.
+fn name_schemes(exchanges: &mut [TriedExchange]) {
+    let mut led: Option<String> = None;
+    for exchange in exchanges {
+        if let Some(scheme) = led.take()
+            && let Some((_, rest)) = exchange.url.split_once("://")
+        {
+            exchange.url = format!("{scheme}://{rest}");
+        }
+        let Some(response) = exchange.response.as_ref().filter(|_| exchange.went_on.is_some()) else {
+            continue;
+        };
+        let of_location = response.head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("location").then(|| value.trim().to_ascii_lowercase())
+        });
+        let Some(location) = of_location else { continue };
+        let absolute =
+            ["http", "https"].into_iter().find(|scheme| location.starts_with(&format!("{scheme}:")));
+        let same = exchange.url.split("://").next().map(str::to_owned);
+        led = absolute.map(str::to_owned).or(same);
     }
 }
 
@@ -408,6 +439,7 @@ impl TriedExchange {
             "response": response,
             "service_time_s": self.service_time.map(Nanos::as_secs_f64),
             "error": error,
+            "went_on": self.went_on,
             "checks": check,
             "extracted": extracted.collect::<Vec<_>>(),
         })
@@ -439,6 +471,9 @@ impl TriedExchange {
                 Some(value) => writeln!(text, "= {name}: {}", in_lines(&visible(value))),
                 None => writeln!(text, "= {name}: nothing to take"),
             };
+        }
+        if let Some(reason) = &self.went_on {
+            let _ = writeln!(text, "= {reason}");
         }
         if let Some((class, reason)) = &self.error {
             let _ = writeln!(text, "! {class}: {}", in_lines(&visible(reason)));

@@ -191,7 +191,8 @@ fn answers_within(
         LogBatch::Entries(_) | LogBatch::Streams(_) | LogBatch::Writes(_) | LogBatch::End => None,
     });
     let answers: Vec<Answer> = exchanges
-        .filter(|exchange| exchange.entry.status > 0)
+        // Those with words were not the last ones of their requests.
+        .filter(|exchange| exchange.entry.status > 0 && exchange.reason.is_empty())
         .map(|FailedExchange { entry, response, .. }| Answer {
             status: entry.status,
             head: response.head,

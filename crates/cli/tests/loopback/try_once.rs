@@ -1,5 +1,8 @@
 //! `plimsoll try`: each scenario of a plan once, with every exchange in full.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+
 use serde_json::{Value, json};
 
 use crate::loopback::process::{Finished, Folder, Process, run};
@@ -181,5 +184,125 @@ scenarios:
         assert_eq!(request["body"], "hello again", "{version}: {value:#}");
         let head = request["head"].as_str().unwrap_or_default();
         assert_eq!(head.matches("\ncontent-length: 11").count(), 1, "{version}: {value:#}");
+    }
+}
+
+/// A server that answers by the path: `/lead/STATUS/LOCATION` leads there, with a body, all others are good.
+fn leading() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    // It ends with the test.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.expect("a connection"));
+            let (mut first, mut length) = (String::new(), 0);
+            let _ = stream.read_line(&mut first);
+            loop {
+                let mut line = String::new();
+                if stream.read_line(&mut line).is_err() || line.trim().is_empty() {
+                    break;
+                }
+                let line = line.to_ascii_lowercase();
+                length =
+                    line.strip_prefix("content-length:").map_or(length, |n| n.trim().parse().unwrap_or(0));
+            }
+            let _ = stream.read_exact(&mut vec![0; length]);
+            let path = first.split(' ').nth(1).unwrap_or_default();
+            let leads = path.strip_prefix("/lead/").and_then(|rest| rest.split_once('/'));
+            let head = match leads {
+                Some((status, to)) if to.starts_with("http:") => format!("{status} Away\r\nlocation: {to}"),
+                Some((status, to)) => format!("{status} Away\r\nlocation: /{to}"),
+                None => "200 OK\r\nx-token: t1".to_owned(),
+            };
+            let answer = format!("HTTP/1.1 {head}\r\ncontent-length: 3\r\nconnection: close\r\n\r\nhi\n");
+            let _ = stream.get_mut().write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+/// Symptom: a request that was redirected was "1 exchange", its last.
+#[test]
+fn every_hop_of_a_redirect_is_shown() {
+    let (folder, server, other) = (Folder::new(), leading(), leading());
+    let away = format!("/lead/302/{other}/x");
+    for (name, step, wanted, failed) in [
+        ("none", "get: /x".to_owned(), vec![("GET", "/x", 200)], false),
+        ("one", "get: /lead/302/x".to_owned(), vec![("GET", "/lead/302/x", 302), ("GET", "/x", 200)], false),
+        (
+            "two",
+            "get: /lead/301/lead/307/x".to_owned(),
+            vec![("GET", "/lead/301/lead/307/x", 301), ("GET", "/lead/307/x", 307), ("GET", "/x", 200)],
+            false,
+        ),
+        (
+            "another method",
+            "{post: /lead/303/x, body: b}".to_owned(),
+            vec![("POST", "/lead/303/x", 303), ("GET", "/x", 200)],
+            false,
+        ),
+        (
+            "the same method",
+            "{post: /lead/308/x, body: b}".to_owned(),
+            vec![("POST", "/lead/308/x", 308), ("POST", "/x", 200)],
+            false,
+        ),
+        ("away", format!("get: {away}"), vec![("GET", &*away, 302), ("GET", "/x", 200)], false),
+        (
+            "too many",
+            "get: /lead/302/lead/302/lead/302/x".to_owned(),
+            vec![
+                ("GET", "/lead/302/lead/302/lead/302/x", 302),
+                ("GET", "/lead/302/lead/302/x", 302),
+                ("GET", "/lead/302/x", 302),
+            ],
+            true,
+        ),
+    ] {
+        let step = step.trim_matches(['{', '}']);
+        let plan = format!(
+            "run: {{follow_redirects: 2}}\ntargets: {{api: \"{server}\"}}\nscenarios:\n  - steps:\n      - \
+             {{{step}, extract: {{t: {{header: x-token}}}}}}\n      - get: /last\n"
+        );
+        folder.write("plan.yaml", plan);
+        let (finished, value) = tried(&folder.file("plan.yaml"));
+        assert_eq!(finished.code, Some(i32::from(failed)), "{name}: {value:#}");
+        let exchanges = value["exchanges"].as_array().expect("a list");
+        let mut all = wanted.clone();
+        if !failed {
+            all.push(("GET", "/last", 200));
+        }
+        let seen: Vec<(&str, &str, u64)> = exchanges
+            .iter()
+            .map(|one| {
+                let url = one["request"]["url"].as_str().expect("a text");
+                let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
+                let method = one["request"]["method"].as_str().expect("a text");
+                (method, path.expect("a path"), one["response"]["status"].as_u64().expect("a number"))
+            })
+            .collect();
+        assert_eq!(seen, all, "{name}: {value:#}");
+        // The body of each, values of the last alone, and nothing that was left out.
+        let is_whole = |one: &Value| one["response"]["body"] == json!("hi\n");
+        assert!(exchanges.iter().all(is_whole), "{name}: {value:#}");
+        for (one, hop) in exchanges.iter().zip(1..) {
+            let goes_on = hop < wanted.len();
+            assert_eq!(!one["went_on"].is_null(), goes_on, "{name}, {hop}: {one:#}");
+            let takes = !goes_on && !failed && hop == wanted.len();
+            let extracted = if takes { json!([{"name": "t", "value": "t1"}]) } else { json!([]) };
+            if !failed || goes_on {
+                assert_eq!(one["extracted"], extracted, "{name}, {hop}: {one:#}");
+            }
+        }
+        assert_eq!(value["more_exchanges"], json!(0), "{name}: {value:#}");
+        let shown = run(&format!("try {}", folder.file("plan.yaml")));
+        let count = all.len();
+        let said = match failed {
+            false => format!("{count} exchanges, all of them good"),
+            true => format!("1 of {count} exchanges failed; 1 of 1 iteration did not finish"),
+        };
+        assert!(shown.stdout.trim_end().ends_with(&said), "{name}: {}", shown.stdout);
+        let followed = shown.stdout.matches("= the redirect was followed\n").count();
+        assert_eq!(followed, wanted.len() - 1, "{name}: {}", shown.stdout);
     }
 }

@@ -18,6 +18,10 @@ use crate::connection::{Client, Reply, State};
 use crate::request::{AT_SEND, InFlight, Intent};
 use crate::session::LastConnection;
 
+/// Words for an exchange of a log of all exchanges that its request went on after.
+const FOLLOWED: &str = "the redirect was followed";
+const ASKED_AGAIN: &str = "no final answer yet: the request was sent again";
+
 /// A redirect that was answered.
 struct Redirect {
     slot: u32,
@@ -26,7 +30,7 @@ struct Redirect {
     target_address: u32,
     /// `true` if the next request can go on the same connection.
     here: bool,
-    status: u16,
+    reply: Reply,
     location: Option<Vec<u8>>,
     at: Nanos,
 }
@@ -90,7 +94,7 @@ impl<B: Backend> Worker<'_, B> {
             self.records.of(&request).note_received(request.step, reply.wire_bytes);
             self.keep_cookies(&request, (pool, target_address));
             let location = self.exchanges.location(&request);
-            let redirect = Redirect { slot, pool, target_address, here, status: reply.status, location, at };
+            let redirect = Redirect { slot, pool, target_address, here, reply, location, at };
             self.on_redirect(redirect, request);
             if usable {
                 self.list(slot);
@@ -101,6 +105,7 @@ impl<B: Backend> Worker<'_, B> {
             Judged::Ended(outcome) => outcome,
             Judged::Pending(pause) => {
                 self.records.of(&request).note_received(request.step, reply.wire_bytes);
+                self.hand_over_interim(&request, reply, at, ASKED_AGAIN);
                 self.park(pool, request, at + pause);
                 if usable {
                     self.list(slot);
@@ -151,7 +156,8 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Follows a redirect, as a part of the same request.
     fn on_redirect(&mut self, redirect: Redirect, mut request: InFlight) {
-        let Redirect { slot, pool, target_address, here, status, ref location, at } = redirect;
+        let Redirect { slot, pool, target_address, here, reply, ref location, at } = redirect;
+        let status = reply.status;
         let next = match location.as_deref() {
             None => Err(unfollowed("a redirect without a location".to_owned())),
             Some(_) if u32::from(request.redirects) >= self.plan.redirects => {
@@ -169,6 +175,7 @@ impl<B: Backend> Worker<'_, B> {
                 return;
             }
         };
+        self.hand_over_interim(&request, reply, at, FOLLOWED);
         request.redirects += 1;
         request.begin_exchange();
         self.exchanges.captures.send_by(&mut request.capture, Detour::Template(Arc::new(next)));

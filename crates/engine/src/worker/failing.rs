@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use plimsoll_core::Outcome;
+use plimsoll_core::{Nanos, Outcome};
 use plimsoll_driver::Backend;
 use plimsoll_metrics::log::Message;
 use plimsoll_metrics::{FailedExchange, LogEntry};
@@ -11,6 +11,7 @@ use plimsoll_scenario::Context;
 
 use super::Worker;
 use crate::capture::NO_CAPTURE;
+use crate::connection::Reply;
 use crate::request::InFlight;
 
 impl<B: Backend> Worker<'_, B> {
@@ -26,6 +27,28 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn hand_over_write(&mut self, request: &InFlight, entry: LogEntry) {
         let exchange = self.exchange(request, entry, true);
         self.exchanges.log.push_write(exchange);
+    }
+
+    /// Hands over an exchange that is not the last of its request, if the log wants those that did not fail.
+    /// Only the last one has a time. The capture is still there.
+    pub(super) fn hand_over_interim(&mut self, request: &InFlight, reply: Reply, at: Nanos, reason: &str) {
+        if !self.exchanges.log.wants_exchange(false) {
+            return;
+        }
+        let intended = request.intended.min(request.sent).min(at);
+        let entry = LogEntry {
+            unix: self.clock.unix(intended),
+            step: request.step,
+            status: reply.status,
+            outcome: Outcome::Ok,
+            response_time: at.since(intended),
+            service_time: None,
+            bytes_received: reply.wire_bytes,
+            warmup: !request.measured,
+        };
+        let mut exchange = self.exchange(request, entry, false);
+        reason.clone_into(&mut exchange.reason);
+        self.exchanges.log.push_failed(exchange);
     }
 
     /// Both messages of a request; their memory leaves its capture if it `takes` it.
