@@ -51,4 +51,4 @@ pub use error::RunError;
 pub use names::resolve_anew;
 pub use once::{Once, OnceFailure, SetValue, refresh, run_once, set_up};
 pub use preflight::{FirstContact, PassedOver, preflight};
-pub use run::{Resolved, resolve, run, run_logged};
+pub use run::{Resolved, check_user_rows, resolve, run, run_logged};

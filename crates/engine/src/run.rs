@@ -304,8 +304,11 @@ impl Team {
     }
 }
 
-/// Refuses files that have fewer rows than users that each keep one.
-fn check_user_rows(plan: &Plan) -> Result<(), RunError> {
+/// Refuses files that have fewer rows than users that each keep one. Reads as many rows as there are users.
+///
+/// # Errors
+/// The source that has fewer, or that cannot be read so far.
+pub fn check_user_rows(plan: &Plan) -> Result<(), RunError> {
     let users = plan.lasting_users();
     for feed in plan.feeds.iter().filter(|feed| feed.per == Per::User) {
         let reason = match feed.suffices(users) {

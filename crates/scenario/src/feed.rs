@@ -14,7 +14,7 @@ use plimsoll_core::{Random, Shard};
 
 use crate::Session;
 use crate::pool::{Pool, PoolSpec, Row, pool_of};
-use file::{Destination, Format, Indexed, Stream};
+use file::{Destination, Format, Head, Indexed, Stream};
 use turn::Turn;
 
 /// The data sources of a plan, as one worker draws from them.
@@ -162,15 +162,26 @@ impl Rows {
 }
 
 impl FeedSpec {
-    /// Finds problems before the run: settings that do not fit together, and a file that cannot be read, has
-    /// no rows or is malformed in its first one. The message does not name the source.
-    pub fn check(&self) -> Result<(), String> {
-        self.check_shape()?;
-        if let Some(format) = Format::of(&self.rows) {
-            let stream = Stream::open(format, self.columns.len(), Share::Whole, Shard::WHOLE)?;
-            self.check_first(stream)?;
+    /// Finds problems before the run: settings that do not fit together, a file that cannot be read or has no
+    /// rows, malformed rows that begin within its first `length` bytes, each with its line, and a file of at
+    /// most that length that has too few of them for so many workers. Stops at the 20th problem. The messages
+    /// do not name the source.
+    pub fn problems(&self, length: usize, workers: u32) -> Vec<String> {
+        if let Err(problem) = self.check_shape() {
+            return vec![problem];
         }
-        Ok(())
+        let Some(format) = Format::of(&self.rows) else { return Vec::new() };
+        let mut head = self.into_nowhere(|into| Head::read(&format, length, MOST_PROBLEMS, into));
+        let is_short = head.is_whole && self.share == Share::Split && head.rows < u64::from(workers);
+        if head.problems.is_empty() && is_short && self.gives_for_ever() {
+            head.problems.push(too_few(workers));
+        }
+        head.problems
+    }
+
+    /// Returns `true` if there is neither an end of the rows nor an error that may show later.
+    fn gives_for_ever(&self) -> bool {
+        self.at_end == AtEnd::Wrap || self.order == Order::Random
     }
 
     /// Checks everything that can be known without reading files.
@@ -226,14 +237,18 @@ impl FeedSpec {
 
     /// Reads the first row of a file, into nowhere that lasts.
     fn check_first(&self, mut stream: Stream) -> Result<(), String> {
+        self.into_nowhere(|into| stream.draw(AtEnd::Stop, into)).map_err(|error| error.to_string())
+    }
+
+    /// Reads rows into variables that do not last.
+    fn into_nowhere<T>(&self, read: impl FnOnce(&mut Destination<'_>) -> T) -> T {
         let variables = self.columns.iter().flatten().max().map_or(0, |&last| usize::from(last) + 1);
-        let mut into = Destination {
+        read(&mut Destination {
             columns: &self.columns,
             found: &mut Vec::new(),
             variables: &mut vec![Vec::new(); variables],
             known: &mut vec![false; variables],
-        };
-        stream.draw(AtEnd::Stop, &mut into).map_err(|error| error.to_string())
+        })
     }
 }
 
@@ -258,6 +273,9 @@ enum Source {
     List(Turn, Arc<[Vec<Vec<u8>>]>),
     Indexed(Turn, Arc<Indexed>),
 }
+
+/// Problems of one source that are told at once.
+const MOST_PROBLEMS: usize = 20;
 
 /// The streams of random numbers that shuffle, one for each source: apart from those of the workers, which
 /// are small numbers.
@@ -377,6 +395,13 @@ fn next(turn: &mut Turn, at_end: AtEnd, random: &mut Random) -> Result<u64, Feed
     turn.next(at_end, random).ok_or(FeedError::Ended)
 }
 
+fn too_few(workers: u32) -> String {
+    format!(
+        "fewer rows than the {workers} workers that each need some of their own; let each have the whole \
+         (`share: whole`), or use fewer threads"
+    )
+}
+
 fn named(name: &str, reason: &str) -> FeedError {
     FeedError::Failed(format!("data source `{name}`: {reason}"))
 }
@@ -426,13 +451,8 @@ impl Feed {
                 (Source::Stream(stream), has_rows)
             }
         };
-        // Endless or random order over no rows is neither an end nor an error that may show later.
-        if !has_rows && (spec.at_end == AtEnd::Wrap || spec.order == Order::Random) {
-            return Err(format!(
-                "fewer rows than the {} workers that each need some of their own; let each have the whole \
-                 (`share: whole`), or use fewer threads",
-                worker.of
-            ));
+        if !has_rows && spec.gives_for_ever() {
+            return Err(too_few(worker.of));
         }
         Ok(Self {
             name: spec.name.clone(),

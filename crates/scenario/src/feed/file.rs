@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use plimsoll_core::Shard;
 
-use super::records::{Broken, Ends, Record, Records, first_record};
+use super::records::{BLOCK, Broken, Ends, LONGEST_RECORD, Record, Records, first_record};
 use super::{AtEnd, FeedError, Rows, Share, csv, json};
 use crate::regular_file;
 
@@ -142,6 +142,54 @@ impl Format {
                 }
             }
         }
+    }
+}
+
+/// The rows that begin within the first bytes of a file.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    /// Problems, each with its line.
+    pub(super) problems: Vec<String>,
+    pub(super) rows: u64,
+    /// `true` if there are no rows behind them.
+    pub(super) is_whole: bool,
+}
+
+impl Head {
+    /// Reads every row that begins within `length` bytes, as a run would, until there are this many problems.
+    pub(super) fn read(format: &Format, length: usize, most: usize, into: &mut Destination<'_>) -> Self {
+        let mut head = Self::default();
+        if let Err(problem) = head.read_all(format, length, most, into) {
+            head.problems.push(problem);
+        }
+        head
+    }
+
+    fn read_all(
+        &mut self,
+        format: &Format,
+        length: usize,
+        most: usize,
+        into: &mut Destination<'_>,
+    ) -> Result<(), String> {
+        // The last row may be as long as any.
+        let source = format.open()?.take((length + LONGEST_RECORD + 2 * BLOCK) as u64);
+        let mut records = Records::new(source, format.ends());
+        format.skip_header(&mut records, Some(into.columns.len()))?;
+        while self.problems.len() < most {
+            let Some(record) = records.next().map_err(|broken| format.broken(broken))? else {
+                self.is_whole = true;
+                return if self.rows == 0 { Err(format.refused("there are no rows")) } else { Ok(()) };
+            };
+            if record.offset >= length as u64 {
+                return Ok(());
+            }
+            self.rows += 1;
+            if let Err(reason) = format.read(&records.bytes()[record.range], into) {
+                self.problems.push(format.broken(Broken { line: record.line, reason }));
+            }
+        }
+        Ok(())
     }
 }
 

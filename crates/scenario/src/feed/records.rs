@@ -4,9 +4,9 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 /// Bytes that are read at once.
-const BLOCK: usize = 64 << 10;
+pub(super) const BLOCK: usize = 64 << 10;
 /// Bytes of a record at most, so that a quote that is never closed does not read the whole file into memory.
-const LONGEST_RECORD: usize = 4 << 20;
+pub(super) const LONGEST_RECORD: usize = 4 << 20;
 
 /// Rule for the ends of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -41,6 +41,9 @@ fn list(rows: &[&[&str]]) -> Rows {
     Rows::List(rows.iter().map(row).collect::<Vec<_>>().into())
 }
 
+/// Bytes of files that are examined before a run.
+const HEAD: usize = 1 << 20;
+
 /// A source whose columns go into the variables 0, 1 and so on.
 fn spec(rows: Rows, columns: u16) -> FeedSpec {
     FeedSpec {
@@ -140,7 +143,7 @@ fn lists_and_files_give_the_same_rows() {
     assert_eq!(json.json(&[]).names().unwrap(), ["name", "id"]);
     assert_eq!(list(&[]).names().unwrap(), [""; 0]);
     for rows in [csv.csv(true), json.json(&["id", "name"])] {
-        assert_eq!(spec(rows, 2).check(), Ok(()));
+        assert_eq!(spec(rows, 2).problems(HEAD, 3), [""; 0]);
     }
 }
 
@@ -175,6 +178,9 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
             assert!(found.starts_with("data source `users`: "), "{found}");
             assert!(found.contains(&format!("{}{reason}", csv.0.display())), "{text:?}: {found}");
         }
+        // Before the run as well.
+        let found = spec(csv.csv(false), 2).problems(HEAD, 1).join("\n");
+        assert!(found.contains(&format!("{}{reason}", csv.0.display())), "{text:?}: {found}");
     }
     for (text, reason) in [
         ("{\"id\":1}\n{\"x\":1}", ":2: no member `id`"),
@@ -183,14 +189,54 @@ fn what_is_wrong_with_a_file_is_said_with_its_line() {
         ("{\"id\":\"\\ud800\"}", ":1: `id` a string with half of a surrogate pair"),
     ] {
         let json = Written::new(text);
-        let found = failure(&spec(json.json(&["id"]), 1));
-        assert!(found.contains(&format!("{}{reason}", json.0.display())), "{text:?}: {found}");
+        let spec = spec(json.json(&["id"]), 1);
+        for found in [failure(&spec), spec.problems(HEAD, 1).join("\n")] {
+            assert!(found.contains(&format!("{}{reason}", json.0.display())), "{text:?}: {found}");
+        }
     }
     let header = Written::new("id,name\n");
-    assert!(failure(&spec(header.csv(true), 2)).ends_with(": there are no rows"));
-    assert!(failure(&spec(header.csv(true), 3)).ends_with(":1: 2 names of columns, but 3 are expected"));
+    for (columns, reason) in [(2, ": there are no rows"), (3, ":1: 2 names of columns, but 3 are expected")] {
+        let spec = spec(header.csv(true), columns);
+        assert!(failure(&spec).ends_with(reason));
+        assert!(spec.problems(HEAD, 1)[0].ends_with(reason));
+    }
     let missing = Rows::Csv { path: "no such folder/x.csv".into(), delimiter: b',', header: false };
     assert!(failure(&spec(missing, 1)).contains("no such folder/x.csv: No such file"));
+}
+
+/// All problems are told, and a large file is not read whole for them.
+#[test]
+fn the_head_of_a_file_is_examined_before_the_run() {
+    let row =
+        |number: usize| if number % 1_000 == 7 { format!("{number}\n") } else { format!("{number},b\n") };
+    let text: String = (1..=5_000).map(row).collect();
+    let csv = Written::new(&text);
+    let lines = |length: usize| {
+        let problems = spec(csv.csv(false), 2).problems(length, 1);
+        let line = |problem: &String| problem.rsplit(": ").nth(1)?.rsplit(':').next()?.parse().ok();
+        problems.iter().filter_map(line).collect::<Vec<usize>>()
+    };
+    assert_eq!(lines(HEAD), [7, 1_007, 2_007, 3_007, 4_007]);
+    let head = text.find("\n2007\n").expect("a row of one value") + 1;
+    assert_eq!((lines(head), lines(head + 1)), (vec![7, 1_007], vec![7, 1_007, 2_007]));
+    assert_eq!(spec(csv.csv(false), 1).problems(HEAD, 1).len(), 20, "there is an end of them");
+    // A row that begins in the head is read whole, as by a run, and no further.
+    let open = Written::new(&format!("1,a\n2,\"{}\n{}\"", "x".repeat(100), "3,b\n".repeat(2 << 20)));
+    let found = spec(open.csv(false), 2).problems(10, 1).join("\n");
+    assert!(found.ends_with(":2: a record of more than 4 MiB (is a quote not closed?)"), "{found}");
+    let few = Written::new("1,a\n2,b\n");
+    for (spec, workers, too_few) in [
+        (FeedSpec { at_end: AtEnd::Wrap, ..spec(few.csv(false), 2) }, 2, false),
+        (FeedSpec { at_end: AtEnd::Wrap, ..spec(few.csv(false), 2) }, 3, true),
+        (FeedSpec { order: Order::Random, ..spec(few.csv(false), 2) }, 3, true),
+        (spec(few.csv(false), 2), 3, false),
+        (FeedSpec { at_end: AtEnd::Wrap, share: Share::Whole, ..spec(few.csv(false), 2) }, 3, false),
+    ] {
+        let problems = spec.problems(HEAD, workers);
+        assert_eq!(!problems.is_empty(), too_few, "{workers}: {problems:?}");
+        let last = Shard { index: workers - 1, of: workers };
+        assert_eq!(Feeds::open(&[spec], last, 0).is_err(), too_few, "{workers}: as the run");
+    }
 }
 
 #[test]
@@ -209,7 +255,7 @@ fn what_does_not_fit_together_is_found_before_the_run() {
         (Rows::JsonLines { path: "no such file".into(), members: vec![] }, 0, "no such file: No such file"),
     ] {
         let spec = spec(rows, columns);
-        let error = spec.check().unwrap_err();
+        let error = spec.problems(HEAD, 1).join("\n");
         assert!(error.contains(reason), "{spec:?}: {error}");
         assert!(Feeds::open(&[spec], Shard::WHOLE, 0).is_err());
     }
