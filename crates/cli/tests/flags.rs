@@ -265,6 +265,26 @@ fn flags_of_other_tools() {
     ]));
 }
 
+/// Symptom: flags of hey, ab and curl had hints that led elsewhere, or none.
+#[test]
+fn habits_of_other_programs_have_the_right_hint() {
+    insta::assert_snapshot!(refused(&[
+        &[URL, "-A", "text/html"],
+        &[URL, "-D", "body.json"],
+        &[URL, "-disable-keepalive"],
+        &[URL, "-disable-redirects"],
+        &[URL, "-p", "body.json"],
+        &[URL, "-F", "a=b"],
+        &[URL, "-I"],
+        &["--json", URL],
+        &["--report", URL, "-n", "5"],
+        &["import", "curl", "-F", "a=b", URL],
+        &["import", "curl", "-X", "POST", URL],
+        &["import", "curl", "-L", URL],
+        &["import", "curl", "@c.sh"],
+    ]));
+}
+
 /// Symptom: `--json BODY`, as curl has it, sent a GET without a body, and wrote a file that had the password
 /// in its name.
 #[test]
@@ -391,8 +411,14 @@ fn the_rate_of_heys_q_is_told_to_be_that_of_the_whole_run() {
     for args in [&[URL, "-q", "10", "-c", "5", "-n", "10"][..], &["run", URL, "-q10", "-c5", "-n", "10"]] {
         assert_eq!(note(args).as_deref(), Some(said), "{args:?}");
     }
+    // Symptom: there was none without -c, where hey has 50 connections, or one about their number alone.
+    let said = "note: -q 10 is 10/s for the whole run, as oha's; hey's is for each of its 50 connections where \
+                -c is not given: -R 500 -c 50 is that load";
+    for args in [&[URL, "-q", "10", "-n", "10"][..], &[URL, "-z", "1ms", "-q", "10"]] {
+        assert_eq!(note(args).as_deref(), Some(said), "{args:?}");
+    }
     for args in [
-        &[URL, "-q", "10", "-n", "10"][..],
+        &[URL, "-q", "10", "-d", "1ms"][..],
         &[URL, "-q", "10", "-c", "1", "-n", "10"],
         &[URL, "-R", "10", "-c", "5", "-n", "10"],
         &[URL, "-q", "10", "-c", "5", "-n", "10", "--quiet"],

@@ -88,6 +88,18 @@ impl Words<'_> {
         })
     }
 
+    /// Returns `true` if the number of connections is not the default: there is a rate, or a number of users.
+    fn says_load(&self) -> bool {
+        let flags = ["--rate", "-R", "--qps", "--users", "--user-stages", "--stages", "--rate-file"];
+        flags.into_iter().any(|flag| self.has(flag)) || self.value("-R", "").is_some()
+    }
+
+    /// Returns `true` if there is a flag that hey does not have, or has for something else.
+    fn is_ours(&self) -> bool {
+        let is_flag = |word: &Cow<'_, str>| word.starts_with("--") || word.starts_with("-R");
+        self.0.iter().any(is_flag) || ["-d", "-D"].into_iter().any(|flag| self.value(flag, "").is_some())
+    }
+
     /// Notes on what h2loadrunner and h2load do differently with this command line.
     fn habits_of_h2loadrunner(&self) -> Vec<String> {
         let is_crud = self.0.iter().any(|word| word.starts_with("--crud-"));
@@ -95,7 +107,10 @@ impl Words<'_> {
         let is_http1 = !others.into_iter().any(|flag| self.has(flag))
             && !self.0.iter().any(|word| word.starts_with("https:"));
         let mut habits = Vec::new();
-        if (is_crud || self.has("-D")) && is_http1 {
+        // hey's and oha's -D is a file.
+        let has_time =
+            || self.value("-D", "").is_some_and(|time| time.starts_with(|c: char| c.is_ascii_digit()));
+        if (is_crud || has_time()) && is_http1 {
             let note = "h2loadrunner and h2load speak HTTP/2 by default: --http2; this load is HTTP/1.1";
             habits.push(note.to_owned());
         }
@@ -125,9 +140,10 @@ impl Words<'_> {
 
 /// Notes about flags that are valid here and mean something else in another tool.
 ///
-/// hey's `-q` is the rate of each of its `-c` workers, and ours that of the whole run, as oha's. Its `-z` and
-/// oha's go with 50 connections. h2loadrunner's `--rps` is the rate of each connection, here as there, and
-/// other generators' that of all; its `-n` counts requests.
+/// hey's `-q` is the rate of each of its `-c` workers, of which it has 50, and ours that of the whole run, as
+/// oha's. Its `-z` and oha's go with 50 connections; with a rate there are as many here as it needs.
+/// h2loadrunner's `--rps` is the rate of each connection, here as there, and other generators' that of all;
+/// its `-n` counts requests.
 pub(crate) fn habits(args: &[OsString]) -> Vec<String> {
     let words = args.iter().map(|arg| arg.to_string_lossy()).take_while(|arg| arg != "--");
     let words = Words(words.collect());
@@ -150,16 +166,9 @@ fn habit(words: &Words<'_>) -> Option<String> {
         (words.has("--rps") || words.has("--token")) && !words.has("--preset") && !is_demo
     };
     let note = match &**command {
-        "run" if words.value("-z", "").is_some() && connections.is_none() && !words.has("--users") => {
+        "run" if words.value("-q", "").is_some() => return rate_of_hey(words, connections.as_deref()),
+        "run" if words.value("-z", "").is_some() && connections.is_none() && !words.says_load() => {
             "hey and oha have 50 connections where -c is not given, and Plimsoll 64: -c 50"
-        }
-        "run" => {
-            let (rate, connections) = (words.value("-q", "")?, connections?);
-            let each: u64 = rate.parse().ok()?;
-            let all = each.checked_mul(connections.parse().ok().filter(|connections| *connections > 1)?)?;
-            return Some(format!(
-                "-q {rate} is {rate}/s for the whole run; hey's -q is for each connection: -R {all} is that load"
-            ));
         }
         "grpc" if words.0.iter().any(|word| word.contains("{{")) => {
             "ghz's {{.RequestNumber}}, {{.UUID}} and the like are sent as they are written: they are ${sequence}, \
@@ -180,6 +189,28 @@ fn habit(words: &Words<'_>) -> Option<String> {
     };
     Some(note.to_owned())
 }
+
+/// The note about hey's rate, which is that of each worker. Without `-c` a command line with flags in our
+/// words is none of hey's.
+fn rate_of_hey(words: &Words<'_>, connections: Option<&str>) -> Option<String> {
+    let rate = words.value("-q", "")?;
+    let each: f64 = rate.parse().ok()?;
+    let of: u64 = connections.unwrap_or(WORKERS_OF_HEY).parse().ok()?;
+    let all = each * of as f64;
+    match connections {
+        Some(_) if of > 1 => Some(format!(
+            "-q {rate} is {rate}/s for the whole run; hey's -q is for each connection: -R {all} is that load"
+        )),
+        None if !words.is_ours() => Some(format!(
+            "-q {rate} is {rate}/s for the whole run, as oha's; hey's is for each of its {of} connections where \
+             -c is not given: -R {all} -c {of} is that load"
+        )),
+        _ => None,
+    }
+}
+
+/// Connections of hey where `-c` is not given.
+const WORKERS_OF_HEY: &str = "50";
 
 /// Names the flags at the beginning of messages as they were typed: by an alias, and `-m, --streams` where
 /// the short name is on the command line and the long one is not.

@@ -1,5 +1,5 @@
-//! A body that was typed where the name of a file belongs: `--json '{…}'` sends one with curl, and names a
-//! file here; so does `-d '{…}'`, which is a duration here.
+//! A body or a URL that was typed where the name of a file belongs: `--json '{…}'` sends one with curl, and
+//! names a file here, as `--json URL` does; so does `-d '{…}'`, which is a duration here.
 
 use std::ffi::OsStr;
 
@@ -17,6 +17,9 @@ pub(crate) fn problem(command: &Command, found: &ArgMatches) -> Option<Problem> 
     command.get_arguments().filter(|arg| is_time(arg) || takes_file(arg)).find_map(|arg| {
         let mut values = found.try_get_raw(arg.get_id().as_str()).ok()??;
         let flag = arg.get_long()?;
+        if !is_time(arg) && values.clone().any(is_url) {
+            return Some(taken(flag));
+        }
         let has_one = values.any(|value| is_body(flag, value));
         has_one.then(|| if is_time(arg) { no_time() } else { refused(flag, has_body) })
     })
@@ -44,6 +47,21 @@ fn is_body(flag: &str, value: &OsStr) -> bool {
     };
     name.trim_start().starts_with(['{', '['])
         || (["json", "duration"].contains(&flag) && name.starts_with('@'))
+}
+
+/// Returns `true` of a URL, which no file is named like.
+fn is_url(value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    ["http://", "https://"].into_iter().any(|scheme| value.starts_with(scheme))
+}
+
+fn taken(flag: &str) -> Problem {
+    let problem = Problem::new(format!("--{flag}: this is a URL, and no name of a file"));
+    let hint = format!("write `--{flag} FILE URL`");
+    problem.with_hint(match flag {
+        "json" => format!("{hint}; JSON on stdout is -o json"),
+        _ => hint,
+    })
 }
 
 fn no_time() -> Problem {

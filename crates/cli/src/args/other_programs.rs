@@ -2,6 +2,7 @@
 
 mod cache_constants;
 mod hey;
+mod single_dash;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -20,9 +21,10 @@ const INTERPRETERS: [&str; 8] = ["bash", "sh", "python", "python3", "rust-script
 /// names of one in place of flags; `None` if it does not. `args` starts with the name of this program.
 pub(crate) fn problem(args: &[OsString]) -> Option<Problem> {
     let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-    if let Some(problem) = cache_constants::problem(&words) {
-        return Some(problem);
-    }
+    cache_constants::problem(&words).or_else(|| named(&words)).or_else(|| single_dash::problem(&words))
+}
+
+fn named(words: &[String]) -> Option<Problem> {
     let is_in_front = |word: &&String| *word == "run" || INTERPRETERS.contains(&word.as_str());
     let (word, rest) = words[words.iter().take_while(is_in_front).count()..].split_first()?;
     if word.starts_with('-') || word.contains("://") {

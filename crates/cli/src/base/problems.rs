@@ -94,6 +94,9 @@ pub(crate) fn from_clap(
         ErrorKind::UnknownArgument if !flag().starts_with('-') => {
             Problem::new(format!("unexpected argument `{}`", flag()))
         }
+        ErrorKind::UnknownArgument if is_curl(args) => {
+            Problem::new(format!("unknown flag `{}`", flag())).with_hint(CURL_WORDS)
+        }
         ErrorKind::UnknownArgument if is_number(&flag()) => below_zero(&flag(), args),
         ErrorKind::UnknownArgument => {
             unknown_flag(&flag(), text(ContextKind::SuggestedArg).as_deref(), owner_of)
@@ -181,6 +184,15 @@ pub(crate) fn from_clap(
         }
     };
     Some(if problem.hint.is_some() { problem } else { problem.with_hint("`--help` lists the flags") })
+}
+
+const CURL_WORDS: &str =
+    "flags of curl stand behind `--`: `plimsoll import curl -- -X POST URL`; or the whole command in quotes";
+
+/// Returns `true` if the command line is one of `plimsoll import curl`.
+fn is_curl(args: &[OsString]) -> bool {
+    let mut words = args.iter().skip(1).filter(|word| !word.to_string_lossy().starts_with('-'));
+    words.next().is_some_and(|word| word == "import") && words.next().is_some_and(|word| word == "curl")
 }
 
 /// Returns true for negative numbers, such as the start of `-5s`, which the parser takes for flags.
@@ -289,11 +301,14 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "-L" => "percentiles are always shown (wrk's `-L`); curl's `-L` is --follow-redirects",
         "-l" | "--latency" | "--histogram" => "percentiles and a histogram are always shown",
         "--latency-correction" => "response times always count from the intended start",
-        "-p" => "oha's `-p` is -m here (HTTP/2) or --pipeline; h2load's `-p h2c` is --http2",
+        "-p" => {
+            "ab's `-p FILE` is -b @FILE here, with -X PUT its `-u FILE`; oha's `-p` is -m (HTTP/2) or \
+             --pipeline; h2load's `-p h2c` is --http2"
+        }
         "--no-tls-proto" => "write --http2 for h2c, --http1.1 for http/1.1",
         "-u" => {
-            "the number of users (Locust's, JMeter's) is --users; curl's `-u` is --basic user:password; aiperf's \
-             is the URL, without a flag"
+            "the number of users (Locust's, JMeter's) is --users; curl's `-u` is --basic user:password; ab's \
+             `-u FILE` is -X PUT -b @FILE; aiperf's is the URL, without a flag"
         }
         "--streaming" => {
             "answers of `plimsoll llm` are streams; a plan can say `stream: false` in `completion`"
@@ -313,7 +328,9 @@ fn foreign(flag: &str) -> Option<&'static str> {
             "p50 to p99.99, mean, min and max are always shown; --out k6=FILE writes k6's summary"
         }
         "--summary-mode" => "the report has --output FORMAT, --out FORMAT=FILE and --quiet",
-        "-A" | "--user-agent" => "write -H 'User-Agent: …'",
+        "-A" => "hey's `-A` is -H 'Accept: …' here, curl's -H 'User-Agent: …', ab's --basic user:password",
+        "--user-agent" => "write -H 'User-Agent: …'",
+        "-I" | "--head" => "a request for the head alone is -X HEAD",
         "-x" => "a proxy is --proxy http://HOST:PORT here, or socks5://",
         "-w" => "oha's `-w` is --drain here, h2load's --window-bits",
         "-W" => "h2load's `-W` is --connection-window-bits here",
@@ -355,7 +372,10 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--qps" | "--arrival-rate" => "the rate is --rate, for the whole run",
         "--data" | "--data-raw" | "--data-binary" | "--data-ascii" | "--payload" => "the body is -b",
         "--data-urlencode" | "--url-query" => "a body is -b, and it and the URL are written as they are sent",
-        "-F" | "--form" => "forms are not supported: prepare the body in a file and send it with -b @file",
+        "-F" | "--form" => {
+            "a form is `multipart` of a step in a plan: `plimsoll import curl -- -F … URL > plan.yaml` \
+             writes one"
+        }
         "--request" => "the method is -X",
         "--target-rps" => "the rate is --rate, for the whole run",
         "--total-requests" => "the number of iterations is -n",

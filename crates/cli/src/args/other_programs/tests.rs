@@ -118,3 +118,41 @@ fn flags_of_ready_made_loads_are_known_elsewhere() {
     assert_eq!(owner("--print-plan-of-all", &typed("run")), None);
     assert_eq!(owner("--print-plan", &typed("find")), None, "many have it");
 }
+
+/// Symptom: `-disable-keepalive` was a duration of `isable-keepalive`, and `-h2` printed the help.
+#[test]
+fn long_flags_with_one_dash_are_told() {
+    for (line, hint) in [
+        ("http://a -disable-keepalive", Some("--disable-keepalive")),
+        ("run -disable-keepalive http://a", Some("--disable-keepalive")),
+        ("-n 5 -disable-redirects http://a", Some("--follow-redirects only")),
+        ("-disable-compression http://a", Some("leave it out")),
+        ("-host a.test http://a", Some("-H 'Host: …'")),
+        ("-cpus 2 http://a", Some("-t")),
+        ("-h2 http://a", Some("--http2")),
+        ("-more http://a", Some("--long")),
+        ("-duration=5s http://a", Some("--duration")),
+        ("-rate 50 http://a", Some("--rate")),
+        ("-timeout=2s http://a", Some("--timeout")),
+        ("-insecure http://a", Some("--insecure")),
+        ("-connections=5 http://a", Some("--connections")),
+        ("-header=a:b http://a", Some("--header")),
+        ("-body=body.json http://a", Some("-b @FILE")),
+        ("-targets=t.txt -rate 5", Some("plimsoll import vegeta")),
+        ("-root-certs=ca.pem http://a", Some("--cacert")),
+        ("-redirects=3 http://a", Some("--follow-redirects")),
+        ("-max-workers=5 http://a", Some("-c")),
+        ("-keepalive=false http://a", Some("--disable-keepalive")),
+        ("find -duration 5s http://a", Some("--duration")),
+        ("-n5 -d5s -c8 -k http://a", None),
+        ("-bx=1 -HA:b http://a", None),
+        ("-s wrk.lua http://a -- -host", None),
+        ("import curl -- -insecure http://a", None),
+        ("-d -5s http://a", None),
+    ] {
+        let problem = problem(&typed(line));
+        let said = problem.as_ref().and_then(|problem| problem.hint.as_deref());
+        assert_eq!(said.is_some(), hint.is_some(), "{line}: {problem:?}");
+        assert!(hint.is_none_or(|hint| said.is_some_and(|said| said.contains(hint))), "{line}: {problem:?}");
+    }
+}
