@@ -95,6 +95,82 @@ fn everything_that_is_wrong_with_a_bad_plan_is_said_at_once() {
     }
 }
 
+/// Symptom: `check` said ok, and the run ended with exit code 2.
+#[test]
+fn rows_that_no_run_could_read_are_found_by_check() {
+    let place = std::env::temp_dir().join(format!("plimsoll-rows-{}", std::process::id()));
+    std::fs::create_dir_all(&place).expect("it can be made");
+    let few = "u,p\na,b\n";
+    for (text, more, problems) in [
+        ("u,p\n", "", &[": there are no rows"][..]),
+        ("u,p\na,b\nc\nd,e\nf\n", "", &[":3: 1 values, but 2 columns", ":5: 1 values, but 2 columns"]),
+        ("u,p\na,\"b\nc,d\n", "", &[":2: a quote that begins in this record is never closed"]),
+        ("u,p\na,b\"\"c\n", "", &[":2: a quote within a value"]),
+        (few, "per: user", &["fewer rows than the 2 users"]),
+        (few, "share: split", &["fewer rows than the 2 workers"]),
+        (few, "share: whole", &[]),
+    ] {
+        for order in ["sequential", "shuffled"] {
+            std::fs::write(place.join("d.csv"), text).expect("it can be written");
+            let plan = format!(
+                "run: {{connections: 2, threads: 2}}\ntargets: {{a: \"http://127.0.0.1:1\"}}\n\
+                 data: {{d: {{csv: d.csv, order: {order}{}{more}}}}}\n\
+                 scenarios: [{{steps: [{{get: \"/${{u}}?${{p}}\"}}]}}]\n",
+                if more.is_empty() { "" } else { ", " }
+            );
+            std::fs::write(place.join("plan.yaml"), plan).expect("it can be written");
+            let output = plimsoll(&place, &["check", "plan.yaml"], &[]);
+            let said = String::from_utf8(output.stderr).expect("messages are text");
+            let code = if problems.is_empty() { 0 } else { 2 };
+            assert_eq!(output.status.code(), Some(code), "{text:?} {order} {more}: {said}");
+            let found: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
+            assert_eq!(found.len(), problems.len(), "{text:?} {order} {more}: {said}");
+            for (line, problem) in found.iter().zip(problems) {
+                assert!(line.starts_with("error: data source `d`: ") && line.contains(problem), "{said}");
+            }
+        }
+    }
+    std::fs::remove_dir_all(&place).expect("it was made");
+}
+
+/// Symptom: a step that an import had named `GET /items/$${id}` was shown with both signs.
+#[test]
+fn what_is_escaped_in_a_name_is_shown_as_it_is() {
+    let place = std::env::temp_dir().join(format!("plimsoll-escaped-{}", std::process::id()));
+    std::fs::create_dir_all(&place).expect("it can be made");
+    let plan = "targets: {a: \"http://127.0.0.1:1\"}\nthresholds: [{step: \"$${x}\", that: \
+                p99<1s}]\nscenarios: [{name: \"s $${y}\", steps: [{name: \"$${x}\", get: /}]}]\n";
+    std::fs::write(place.join("plan.yaml"), plan).expect("it can be written");
+    let output = plimsoll(&place, &["explain", "plan.yaml"], &[]);
+    let said = String::from_utf8(output.stdout).expect("it is text");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!said.contains("$$") && said.contains("s ${y}") && said.contains("    ${x}"), "{said}");
+    std::fs::remove_dir_all(&place).expect("it was made");
+}
+
+/// Symptom: `check` said nothing of slots that other programs have, which are sent as they are.
+#[test]
+fn slots_of_other_programs_are_noted_by_check() {
+    let place = std::env::temp_dir().join(format!("plimsoll-slots-{}", std::process::id()));
+    std::fs::create_dir_all(&place).expect("it can be made");
+    let plan = "targets: {a: \"http://127.0.0.1:1\"}\nvariables: {token: t}\nscenarios:\n  - steps:\n      \
+                - get: /items/{item}/${token}\n        headers: {A: \"{{user}}\", B: Bearer $token, C: \
+                $other}\n";
+    std::fs::write(place.join("plan.yaml"), plan).expect("it can be written");
+    let check = |args: &[&str]| {
+        let output = plimsoll(&place, &[&["check", "plan.yaml"], args].concat(), &[]);
+        assert_eq!(output.status.code(), Some(0));
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("messages are text"))
+    };
+    let [stdout, stderr] = check(&[]);
+    assert_eq!(stdout, "plan.yaml: ok\n");
+    insta::assert_snapshot!(stderr);
+    let [stdout, _] = check(&["-o", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&stdout).expect("it is JSON");
+    assert_eq!(value["warnings"].as_array().map(Vec::len), Some(3), "{value:#}");
+    std::fs::remove_dir_all(&place).expect("it was made");
+}
+
 #[test]
 fn a_good_plan_is_ok_and_explained() {
     let folder = folder("good");

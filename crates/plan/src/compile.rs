@@ -62,6 +62,7 @@ use pool::PoolDraft;
 use script::ScriptText;
 use server::NamedTarget;
 pub use step::MOST_STEPS;
+pub(crate) use text::unescaped;
 pub use variables::is_function;
 
 /// Most scenarios of a plan.

@@ -5,6 +5,7 @@ use plimsoll_metrics::threshold::{Counted, Limit, Metric, Total};
 use plimsoll_metrics::{Threshold, ThresholdError, ThresholdSpec};
 use plimsoll_schedule::parse_duration;
 
+use crate::compile::unescaped;
 use crate::document::{self, Field, Text};
 use crate::resolve::Resolver;
 use crate::{Load, Place, Plan, PlanPatch, Problem};
@@ -61,8 +62,9 @@ impl Resolver<'_> {
         let window = self.document_duration(&spec.window);
         let delay = self.document_duration(&spec.delay);
         // The names are shown as those of the plan are.
-        let name =
-            |field: &Field<Text>| field.get().map(|text| self.redaction.in_text(text.as_str()).into_owned());
+        let name = |field: &Field<Text>| {
+            field.get().map(|text| self.redaction.in_text(&unescaped(text.as_str())).into_owned())
+        };
         let (scenario, step, phase) = (name(&spec.scenario), name(&spec.step), name(&spec.phase));
         let spec = ThresholdSpec {
             threshold: threshold?,
@@ -89,7 +91,13 @@ impl Resolver<'_> {
     fn threshold(&mut self, text: &str, by: &str, place: Option<Place>) -> Option<Threshold> {
         match Threshold::parse(text.trim()) {
             Ok(threshold) => Some(threshold),
-            Err(error) => self.fail(threshold_problem(by, &error).at(place)),
+            Err(error) => {
+                let problem = threshold_problem(by, &error).at(place);
+                self.fail(match of_k6(text) {
+                    Some(meant) => problem.with_hint(format!("did you mean `{meant}`?")),
+                    None => problem,
+                })
+            }
         }
     }
 
@@ -151,6 +159,21 @@ pub(crate) struct Judged {
 }
 
 /// The problem that an error of a threshold describes.
+/// A condition that is written as k6 has it, `p(95)<200`, as it is here; `None` if it is none.
+fn of_k6(text: &str) -> Option<String> {
+    let text: String = text.split_whitespace().collect();
+    let (name, limit) = text.split_at(text.find(['<', '>', '='])?);
+    let name = match name {
+        "avg" => "mean".to_owned(),
+        "med" => "p50".to_owned(),
+        name => format!("p{}", name.strip_prefix("p(")?.strip_suffix(')')?),
+    };
+    // k6 counts in milliseconds.
+    let is_bare = limit.ends_with(|c: char| c.is_ascii_digit());
+    let guess = format!("{name}{limit}{}", if is_bare { "ms" } else { "" });
+    Threshold::parse(&guess).is_ok().then_some(guess)
+}
+
 pub(crate) fn threshold_problem(by: &str, error: &ThresholdError) -> Problem {
     Problem::new(format!("{by}: {}", error.message)).with_hint(error.hint.clone())
 }

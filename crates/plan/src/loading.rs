@@ -164,12 +164,49 @@ fn like(name: &str, files: &dyn Files) -> Option<String> {
     let path = Path::new(name);
     let (file, folder) = (path.file_name()?.to_str()?, path.parent().unwrap_or(Path::new("")));
     let stem = |name: &str| name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned();
-    let mut plans = files.names(folder);
-    plans.retain(|other| is_plan_name(other));
+    let plans = plans(folder, files);
     let stems: Vec<String> = plans.iter().map(|plan| stem(plan)).collect();
     let near = suggest::closest(&stem(file), stems.iter().map(String::as_str))?;
     let near = plans.iter().find(|plan| stem(plan) == near)?;
     Some(folder.join(near).display().to_string())
+}
+
+/// The names of the plans in a folder. JSON has other uses, too: results of runs, for one.
+fn plans(folder: &Path, files: &dyn Files) -> Vec<String> {
+    let mut plans = files.names(folder);
+    plans.retain(|name| {
+        let is_json = || name.to_ascii_lowercase().ends_with(".json");
+        let head = || files.read_head(&folder.join(name), JSON_HEAD).unwrap_or_default();
+        is_plan_name(name) && (!is_json() || is_json_plan(&String::from_utf8_lossy(&head())))
+    });
+    plans
+}
+
+/// Bytes of a JSON file that tell whether it may be a plan.
+const JSON_HEAD: usize = 16 << 10;
+
+/// Returns `true` if JSON begins with a key of plans, and has targets or scenarios.
+fn is_json_plan(head: &str) -> bool {
+    let first = head.trim_start().strip_prefix('{').and_then(|rest| rest.trim_start().strip_prefix('"'));
+    let first = first.and_then(|rest| rest.split('"').next()).unwrap_or_default();
+    let known = [
+        "$schema",
+        "name",
+        "description",
+        "run",
+        "phases",
+        "targets",
+        "variables",
+        "data",
+        "tokens",
+        "setup",
+        "refresh",
+        "scenarios",
+        "teardown",
+        "thresholds",
+        "scripts",
+    ];
+    known.contains(&first) && ["\"targets\"", "\"scenarios\""].into_iter().any(|key| head.contains(key))
 }
 
 fn read(name: &str, files: &dyn Files) -> Result<Source, Problem> {
@@ -181,8 +218,7 @@ fn read(name: &str, files: &dyn Files) -> Result<Source, Problem> {
                 Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
                 None => {
                     let folder = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty());
-                    let mut plans = files.names(folder.unwrap_or(Path::new("")));
-                    plans.retain(|name| is_plan_name(name));
+                    let plans = plans(folder.unwrap_or(Path::new("")), files);
                     let whose = folder.map_or("this folder".to_owned(), |f| format!("`{}`", f.display()));
                     let shown = plans.iter().take(PLANS_SHOWN).map(|plan| format!("`{plan}`"));
                     let shown = shown.collect::<Vec<_>>().join(", ");

@@ -353,7 +353,7 @@ macro_rules! settings {
 const THREADS_HABIT: &str =
     "`-t` is the number of threads here; hey's and oha's `-t` is --timeout, fortio's is --duration";
 const DURATION_HABIT: &str = "the duration is written 30s or 1m30s; curl's, hey's and oha's `-d` is --body here, \
-                              h2load's --body @file";
+                              hey's and oha's `-D FILE` and h2load's `-d FILE` are --body @FILE";
 const STREAMS_HABIT: &str = "hey's and oha's `-m` is -X here; `-m` is the number of concurrent streams";
 const MILLISECONDS_HABIT: &str = "write a number of milliseconds, such as 2000, or `--timeout 2s`";
 

@@ -197,6 +197,14 @@ impl Compiler<'_, '_> {
             return self
                 .form(spec.csv.place(), problem.with_hint("the first row of a CSV file names its columns"));
         };
+        if spec.delimiter.is_absent()
+            && columns.len() != 1
+            && let Some(hint) = other_delimiter(&first)
+        {
+            let problem =
+                Problem::new(format!("`{}` has one column, `{}`", path.display(), first[0].escape_debug()));
+            return self.fail(spec.csv.place(), problem.with_hint(hint));
+        }
         if !columns.is_empty() && columns.len() != first.len() {
             let (given, found) = (columns.len(), first.len());
             let problem =
@@ -374,6 +382,17 @@ fn first_record(text: &[u8], delimiter: u8) -> Option<Vec<String>> {
     let is_empty = matches!(fields.as_slice(), [only] if only.is_empty());
     let names = fields.iter().map(|field| String::from_utf8_lossy(field).trim().to_owned());
     (!is_empty).then(|| names.collect())
+}
+
+/// Advice where the only column of a file is several with another delimiter.
+fn other_delimiter(first: &[String]) -> Option<&'static str> {
+    let [only] = first else { return None };
+    let known = [
+        (';', "write `delimiter: \";\"`"),
+        ('\t', "write `delimiter: tab`"),
+        ('|', "write `delimiter: \"|\"`"),
+    ];
+    known.into_iter().find(|(delimiter, _)| only.contains(*delimiter)).map(|(_, hint)| hint)
 }
 
 fn parse_order(text: &str) -> Result<Order, String> {

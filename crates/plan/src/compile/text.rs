@@ -45,8 +45,8 @@ impl Compiler<'_, '_> {
 
     /// The same for a text whose slots are not filled in later.
     pub(super) fn filled_plain(&mut self, text: &str, place: Option<Place>) -> Option<String> {
-        let bytes = self.filled_bytes(text.as_bytes(), place, str::to_owned)?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        let bytes = self.filled_bytes(text.as_bytes(), place, Template::escape)?;
+        Some(unescaped(&String::from_utf8_lossy(&bytes)))
     }
 
     /// The same for the content of a file.
@@ -155,6 +155,11 @@ impl Compiler<'_, '_> {
     }
 }
 
+/// A text that is no template, of which `$${` is `${` as in templates.
+pub(crate) fn unescaped(text: &str) -> String {
+    text.replace("$${", "${")
+}
+
 fn first_line(content: &[u8]) -> String {
     String::from_utf8_lossy(content).lines().next().unwrap_or_default().trim_end().to_owned()
 }
@@ -251,6 +256,13 @@ mod tests {
         let slot = next_slot(b"${ env(A, http://x/(1)) }").unwrap();
         assert_eq!(slot.environment(), Some("A, http://x/(1)"));
         assert_eq!(next_slot(b"${uuid}").unwrap().environment(), None);
+    }
+
+    #[test]
+    fn what_is_escaped_is_itself_in_texts_that_are_no_templates() {
+        for text in ["GET /items/${id}", "a$${b", "$$", "${", "$"] {
+            assert_eq!(unescaped(&Template::escape(text)), text);
+        }
     }
 
     #[test]

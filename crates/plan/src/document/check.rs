@@ -8,6 +8,7 @@ use super::{
     DataSpec, Document, ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, PauseSpec, RequestStep,
     ScenarioSpec, StepKind, StepSpec, TargetSpec, Text, ThresholdSpec,
 };
+use crate::compile::unescaped;
 use crate::{Place, Problem, Problems};
 
 impl Document {
@@ -63,7 +64,11 @@ impl<'d> Check<'d, '_> {
 
     /// Reports a name that nothing has.
     fn known(&mut self, noun: &str, named: &Field<Text>, known: &[&str]) {
-        let Some(name) = named.get().map(Text::as_str).filter(|name| !known.contains(name)) else { return };
+        let Some(name) = named.get().map(|name| unescaped(name.as_str())) else { return };
+        let name = name.as_str();
+        if known.contains(&name) {
+            return;
+        }
         let problem = Problem::new(format!("there is no {noun} `{}`", name.escape_debug()));
         let problem = match suggest::closest(name, known.iter().copied()) {
             Some(near) => problem.with_hint(format!("did you mean `{near}`?")),
@@ -423,8 +428,9 @@ impl<'d> Check<'d, '_> {
         if threshold.step.is_absent() {
             return;
         }
-        let wanted = threshold.scenario.get();
-        let of = scenarios.iter().zip(&names).filter(|(_, name)| wanted.is_none_or(|w| w.as_str() == **name));
+        let wanted = threshold.scenario.get().map(|name| unescaped(name.as_str()));
+        let is_wanted = |name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
+        let of = scenarios.iter().zip(&names).filter(|(_, name)| is_wanted(name));
         let of: Vec<Option<Vec<String>>> =
             of.map(|(scenario, _)| scenario.get().and_then(ScenarioSpec::step_names)).collect();
         // A scenario that could not be read may have the step, and a missing scenario was reported.

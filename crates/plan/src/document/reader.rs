@@ -74,7 +74,18 @@ impl<'n> Reader<'n> {
         let problem = match self.node.noun() {
             "nothing" => Problem::new(format!("`{name}` has no value"))
                 .with_hint("give it one, or leave it out; an empty text is \"\""),
-            found => Problem::new(format!("`{name}` has to be {wanted}, and is {found}")),
+            found => {
+                let problem = Problem::new(format!("`{name}` has to be {wanted}, and is {found}"));
+                match (wanted, found, self.name) {
+                    ("a mapping", "a list", _) => {
+                        problem.with_hint("write `NAME: VALUE` on a line each, without dashes in front")
+                    }
+                    ("a single value", "a mapping" | "a list", "body") => {
+                        problem.with_hint("a body of JSON that is written as YAML is `json`")
+                    }
+                    _ => problem,
+                }
+            }
         };
         Wrong(problem.at(Some(self.node.place)))
     }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     Document, Field, PauseSpec, RepetitionStep, RequestStep, RowsStep, ScenarioSpec, StepKind, StepSpec, Text,
 };
+use crate::compile::unescaped;
 
 impl Document {
     /// Returns the name of the scenario at `index` in reports: its own, or one that distinguishes it from the
@@ -12,8 +13,8 @@ impl Document {
     pub fn scenario_name(&self, index: usize) -> String {
         let given = self.scenarios.get(index).and_then(Field::get).and_then(|spec| spec.name.get());
         match (given, self.scenarios.len(), self.name.get()) {
-            (Some(name), ..) => name.0.clone(),
-            (None, 0 | 1, Some(plan)) => plan.0.clone(),
+            (Some(name), ..) => unescaped(&name.0),
+            (None, 0 | 1, Some(plan)) => unescaped(&plan.0),
             (None, 0 | 1, None) => "scenario".to_owned(),
             (None, ..) => format!("scenario {}", index + 1),
         }
@@ -68,7 +69,7 @@ fn collect(steps: &[Field<StepSpec>], names: &mut StepNames, all: &mut Vec<Strin
         let Some(step) = field.get() else { return false };
         if step.is_request() {
             let Some(plain) = step.plain_name() else { return false };
-            let given = step.name.get().map(|name| names.give(&name.0));
+            let given = step.name.get().map(|name| names.give(&unescaped(&name.0)));
             all.push(if given.is_some() { plain } else { names.make(&plain) });
         }
         step.inner().all(|inner| collect(inner, names, all))
@@ -80,7 +81,7 @@ impl StepSpec {
     /// requests whose path is known only during the run.
     pub fn report_name(&self) -> Option<String> {
         match (self.name.get(), &self.kind) {
-            (Some(name), _) => Some(name.0.clone()),
+            (Some(name), _) => Some(unescaped(&name.0)),
             (None, StepKind::Request(request)) => {
                 let mut urls = request.address.urls().into_iter();
                 let (word, url) = urls.find_map(|(word, url)| Some((word, url.get()?)))?;
