@@ -67,8 +67,12 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
   });
 
   /** Does something on a page of its own, on which nothing may go wrong. */
-  async function on(place: string, act: (tab: Tab, opened: Opened) => Promise<void>): Promise<void> {
-    const opened = await open(browser, ui, { place, still: true });
+  async function on(
+    place: string,
+    act: (tab: Tab, opened: Opened) => Promise<void>,
+    refusals = false,
+  ): Promise<void> {
+    const opened = await open(browser, ui, { place, still: true, refusals });
     await act(opened.tab, opened);
     await opened.end();
   }
@@ -289,13 +293,21 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       await tab.getByLabel("File to import").setInputFiles(join(imports, "basic_get.json"));
       await poll(() => plan.textContent()).toContain("/hello");
       const imported = await plan.textContent();
+      // It is saved where it says, and not over a file.
+      const name = tab.getByLabel("Name of the plan");
+      await poll(() => name.inputValue()).toBe("basic_get.yaml");
+      await name.fill("phases.yaml");
       await button(tab, "Save as plan").click();
-      await badge(tab, "new, not saved");
+      await tab.locator(".field-error", { hasText: "there is such a file" }).waitFor();
+      await name.fill("imports/hello.yaml");
+      await button(tab, "Save as plan").click();
+      await tab.locator(".note", { hasText: "imports/hello.yaml is saved" }).waitFor();
+      await badge(tab, "saved");
       expect(`${await textOf(tab)}`.trimEnd()).toBe(imported?.trimEnd());
-      await button(tab, "Save").click();
-      await tab.locator(".note", { hasText: "basic_get.yaml is saved" }).waitFor();
-      expect(statSync(join(ui.folder, "basic_get.yaml")).size).toBeGreaterThan(50);
-    });
+      expect(statSync(join(ui.folder, "imports/hello.yaml")).size).toBeGreaterThan(50);
+      await tab.getByRole("link", { name: "Plans" }).first().click();
+      await tab.getByRole("link", { name: "imports/hello.yaml" }).waitFor();
+    }, true);
     await on("#/import", async (tab) => {
       await tab.getByLabel(/^Or paste/).fill("curl http://shop.test/ --http3");
       await button(tab, "Import").click();
@@ -497,6 +509,102 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       await tab.goBack();
       await poll(() => tab.getByLabel("First rate").inputValue()).toBe("77/s");
     });
+  });
+
+  /** Ways to open a new text, each with the name that it would have. */
+  const ways: [way: string, place: string, name: string, act: (tab: Tab) => Promise<void>][] = [
+    [
+      "the form of a command",
+      "#/new?form=run",
+      "run.yaml",
+      async (tab) => {
+        await tab.getByRole("textbox", { name: "Address", exact: true }).fill("http://127.0.0.1:9/");
+        await button(tab, "Make plan").click();
+      },
+    ],
+    ["the form of a scenario", "#/new?form=scenario", "scenario.yaml", (tab) => button(tab, "Make plan").click()],
+    ["the form of a cluster", "#/new?form=cluster", "shop.yaml", (tab) => button(tab, "Make spec").click()],
+    ["an example", "#/new", "open-rate.yaml", (tab) => button(tab, "Edit as new file: open-rate").click()],
+    [
+      "an import",
+      "#/import",
+      "imported.yaml",
+      async (tab) => {
+        await tab.getByLabel(/^Or paste/).fill("curl http://shop.test/");
+        await button(tab, "Import").click();
+        await button(tab, "Save as plan").click();
+      },
+    ],
+  ];
+  const kept = (tab: Tab, path: string) =>
+    tab.evaluate((path) => sessionStorage.getItem(`plimsoll-draft:${path}`), path);
+  /** Has the tab keep a text that was edited and is in no file. */
+  const keep = (tab: Tab, path: string, etag: string | null = null) =>
+    tab.evaluate(
+      ([path, etag]) =>
+        sessionStorage.setItem(`plimsoll-draft:${path}`, JSON.stringify({ text: "# mine\n", etag, begun: "" })),
+      [path, etag] as const,
+    );
+
+  for (const [way, place, name, act] of ways) {
+    test(`a text that is not saved stays beside that of ${way}`, async () => {
+      await on("#/find", async (tab) => {
+        await keep(tab, name);
+        const before = await kept(tab, name);
+        await tab.evaluate((place) => void (location.hash = place), place);
+        await act(tab);
+        const [stem] = name.split(".");
+        await tab.waitForURL(new RegExp(`#/plan/${stem}-2\\.yaml$`));
+        await text(tab).waitFor();
+        expect(await textOf(tab)).not.toContain("# mine");
+        expect(await kept(tab, name)).toBe(before);
+        // The list has it, until it is discarded.
+        await tab.evaluate(() => void (location.hash = "#/plans"));
+        await tab.getByRole("link", { name, exact: true }).click();
+        await expectText(tab, "# mine\n");
+        await badge(tab, "new, not saved");
+      });
+    });
+  }
+
+  test("texts that are not saved are listed, opened and discarded; their names are not free", async () => {
+    await on("#/new?form=run", async (tab) => {
+      const form = tab.getByRole("form", { name: "Load on a URL" });
+      await form.getByRole("textbox", { name: "Address", exact: true }).fill("http://127.0.0.1:9/listed");
+      await button(tab, "Make plan").click();
+      await badge(tab, "new, not saved");
+      await tab.getByRole("link", { name: "Plans" }).first().click();
+      const listed = tab.getByLabel("Texts that are not saved");
+      await listed.getByRole("row", { name: /run\.yaml.*new, not saved/ }).waitFor();
+      await tab.getByRole("textbox", { name: "New plan" }).fill("run");
+      await tab.locator(".field-error", { hasText: "not saved" }).waitFor();
+      // The same form once more opens the same text.
+      await tab.evaluate(() => void (location.hash = "#/new?form=run"));
+      await button(tab, "Make plan").click();
+      await tab.waitForURL(/#\/plan\/run\.yaml$/);
+      await tab.getByRole("link", { name: "Plans" }).first().click();
+      await button(tab, "Discard run.yaml").click();
+      await tab.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+      await button(tab, "Discard run.yaml").click();
+      await tab.getByRole("dialog").getByRole("button", { name: "Discard" }).click();
+      await listed.waitFor({ state: "detached" });
+      expect(await kept(tab, "run.yaml")).toBeNull();
+    });
+  });
+
+  test("the text of a file that was removed is there still", async () => {
+    await on(
+      "#/find",
+      async (tab) => {
+        await keep(tab, "removed.yaml", "of a file");
+        await tab.evaluate(() => void (location.hash = "#/plan/removed.yaml"));
+        await expectText(tab, "# mine\n");
+        await badge(tab, "new, not saved");
+        await tab.getByRole("link", { name: "Runs", exact: true }).click();
+        await tab.getByRole("dialog", { name: "Leave without saving?" }).waitFor();
+      },
+      true,
+    );
   });
 
   for (const url of ["htp://127.0.0.1/", "ftp://127.0.0.1/", "http://127.0.0.1/a b", "http://127.0.0.1:99999/"]) {

@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import * as api from "../app/api.ts";
 import { go, link } from "../app/router.ts";
 
@@ -13,6 +14,8 @@ export interface Draft {
 const drafts = new Map<string, Draft>();
 /** The start of the keys below which a browser keeps them, so that they outlive a reload of the page. */
 const KEY = "plimsoll-draft:";
+/** Counts their changes, so that lists of them can follow. */
+export const draftsVersion = signal(0);
 
 export function draftOf(path: string): Draft | null {
   const own = drafts.get(path);
@@ -32,6 +35,7 @@ export function keepDraft(path: string, draft: Draft): void {
   } catch {
     // Without room for it, it lasts as long as the page.
   }
+  draftsVersion.value += 1;
 }
 
 export function dropDraft(path: string): void {
@@ -41,15 +45,45 @@ export function dropDraft(path: string): void {
   } catch {
     // There was none.
   }
+  draftsVersion.value += 1;
 }
 
-/** Opens a text in the editor as a file that does not exist yet. */
+/** The paths of all texts that are kept, in order. */
+export function draftPaths(): string[] {
+  const paths = new Set(drafts.keys());
+  try {
+    for (let at = 0; at < sessionStorage.length; at += 1) {
+      const key = sessionStorage.key(at) ?? "";
+      if (key.startsWith(KEY)) paths.add(key.slice(KEY.length));
+    }
+  } catch {
+    // Those of the page are all that there are.
+  }
+  return [...paths].sort();
+}
+
+/** Opens a text in the editor as a file that does not exist yet. Neither a file nor a kept text makes way for it. */
 export async function openAsNew(name: string, text: string): Promise<void> {
-  const { files } = await api.files();
-  const path = freeName(name, new Set(files.map(({ path }) => path)));
-  keepDraft(path, { text, etag: null });
+  const path = placeFor(name, text, await filePaths());
+  if (draftOf(path) === null) keepDraft(path, { text, etag: null });
   go(link("plan", path));
 }
+
+/** The name at which a new text is kept: one that is free, or that of the same text, which was made before. */
+function placeFor(name: string, text: string, files: string[]): string {
+  const kept = draftPaths().filter((path) => {
+    const draft = draftOf(path);
+    return draft !== null && (draft.etag !== null || draft.text !== text);
+  });
+  return freeName(name, new Set([...files, ...kept]));
+}
+
+/** A name that neither a file nor a kept text has. */
+export async function unusedName(name: string): Promise<string> {
+  return freeName(name, new Set([...(await filePaths()), ...draftPaths()]));
+}
+
+const filePaths = async (): Promise<string[]> => (await api.files()).files.map(({ path }) => path);
 
 /** A free name like this one. */
 export function freeName(name: string, taken: ReadonlySet<string>): string {

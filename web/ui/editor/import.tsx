@@ -1,10 +1,11 @@
 import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import * as api from "../app/api.ts";
-import { Button, ErrorBox, Field, Loading, SelectField } from "../app/controls.tsx";
+import { Button, ErrorBox, Field, Loading, SelectField, TextField } from "../app/controls.tsx";
 import { useKept } from "../app/kept.ts";
-import { notifyError } from "../app/notify.tsx";
-import { openAsNew, planNameFor } from "./drafts.ts";
+import { notify, notifyError } from "../app/notify.tsx";
+import { go, link } from "../app/router.ts";
+import { draftOf, nameProblem, planNameFor, unusedName } from "./drafts.ts";
 
 const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
   { value: "auto", label: "detected" },
@@ -121,21 +122,49 @@ export function ImportPage() {
 
 function Outcome({ name, imported }: { name: string; imported: api.Imported }) {
   const { plan, notes } = imported;
+  const path = useSignal("");
+  const busy = useSignal(false);
+  const wrong = useSignal<string | null>(null);
+  useEffect(() => {
+    unusedName(planNameFor(name)).then((free) => (path.value = path.peek() === "" ? free : path.peek()), notifyError);
+  }, [imported]);
   const save = async () => {
+    busy.value = true;
     try {
-      await openAsNew(planNameFor(name), plan);
+      const typed = path.peek().trim() || (await unusedName(planNameFor(name)));
+      const isKept = draftOf(typed) !== null;
+      wrong.value = isKept ? "there is a text of this name that is not saved" : nameProblem(typed);
+      if (wrong.value !== null) return;
+      await api.saveFile(typed, plan, null);
+      notify(`${typed} is saved.`);
+      go(link("plan", typed));
     } catch (error) {
-      notifyError(error);
+      if (api.errorOf(error).status === 409) wrong.value = "there is such a file";
+      else notifyError(error);
+    } finally {
+      busy.value = false;
     }
   };
   return (
     <section aria-labelledby="imported">
-      <div class="plan-head">
-        <h2 id="imported">The plan</h2>
-        <Button kind="primary" onClick={() => void save()}>
+      <h2 id="imported">The plan</h2>
+      <form
+        class="plan-new"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <TextField
+          label="Name of the plan"
+          value={path.value}
+          onInput={(value) => (path.value = value)}
+          error={wrong.value ?? undefined}
+        />
+        <Button submit kind="primary" busy={busy.value}>
           Save as plan
         </Button>
-      </div>
+      </form>
       <div class="plan-imported">
         <pre class="plan-pre" tabIndex={0} aria-label="The plan">
           {plan}

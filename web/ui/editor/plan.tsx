@@ -202,7 +202,17 @@ async function load(model: PlanModel): Promise<boolean> {
     if (draft.text !== (draft.begun ?? draft.text)) model.changed(draft.text);
     return false;
   }
-  const { text, etag } = await api.file(model.path);
+  const found = await api.file(model.path).catch((error: unknown) => {
+    // The file was removed, and its text that was not saved is all that there is of it.
+    if (draft !== null && api.errorOf(error).status === 404) return null;
+    throw error;
+  });
+  if (found === null) {
+    model.load("", null);
+    model.changed(draft?.text ?? "");
+    return true;
+  }
+  const { text, etag } = found;
   model.load(text, etag);
   if (draft === null || draft.text === model.text.peek()) return false;
   model.changed(draft.text);

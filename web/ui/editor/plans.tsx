@@ -1,11 +1,21 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import * as api from "../app/api.ts";
-import { Button, ButtonLink, ErrorBox, Loading, Table, TextField } from "../app/controls.tsx";
+import { Badge, Button, ButtonLink, ErrorBox, Loading, Table, TextField } from "../app/controls.tsx";
 import { useShortcuts } from "../app/keys.tsx";
+import { ask } from "../app/notify.tsx";
 import { go, link } from "../app/router.ts";
 import { bytes } from "../../src/figure.ts";
-import { EMPTY_PLAN, isPlanName, keepDraft, nameProblem } from "./drafts.ts";
+import {
+  draftOf,
+  draftPaths,
+  draftsVersion,
+  dropDraft,
+  EMPTY_PLAN,
+  isPlanName,
+  keepDraft,
+  nameProblem,
+} from "./drafts.ts";
 
 /** Files that are listed at once; a search finds the others. */
 const MOST = 200;
@@ -34,6 +44,7 @@ export function PlansPage() {
     <>
       <h1>Plans</h1>
       <NewPlan taken={files.value.map(({ path }) => path)} />
+      <NotSaved />
       <section aria-label="Files">
         <div class="plan-search">
           <TextField
@@ -101,12 +112,70 @@ export function matching(
   });
 }
 
+/** The texts of this tab that are in no file, or are another one there. */
+function NotSaved() {
+  draftsVersion.value;
+  const paths = draftPaths();
+  if (paths.length === 0) return null;
+  const discard = async (path: string) => {
+    const isSure = await ask({
+      title: `Discard ${path}?`,
+      text: <p>Its text is in this tab alone, and is lost. A file of that name stays as it is.</p>,
+      action: "Discard",
+      danger: true,
+    });
+    if (isSure) dropDraft(path);
+  };
+  return (
+    <section aria-labelledby="not-saved">
+      <h2 id="not-saved">Not saved</h2>
+      <p class="hint">Texts of this tab. They are gone when it is closed.</p>
+      <Table
+        label="Texts that are not saved"
+        columns={[
+          {
+            key: "path",
+            title: "file",
+            heads: true,
+            text: true,
+            cell: (path) => <a href={link("plan", path)}>{path}</a>,
+          },
+          {
+            key: "state",
+            title: "state",
+            text: true,
+            cell: (path) => (
+              <Badge kind="doubtful">{draftOf(path)?.etag == null ? "new, not saved" : "not saved"}</Badge>
+            ),
+          },
+          {
+            key: "discard",
+            title: "",
+            cell: (path) => (
+              <Button onClick={() => void discard(path)} label={`Discard ${path}`}>
+                Discard
+              </Button>
+            ),
+          },
+        ]}
+        rows={paths}
+        rowKey={(path) => path}
+      />
+    </section>
+  );
+}
+
 function NewPlan({ taken }: { taken: string[] }) {
   const name = useSignal("");
   const wasTried = useSignal(false);
   const typed = name.value.trim();
   const path = typed === "" || /\.[a-z]+$/i.test(typed) ? typed : `${typed}.yaml`;
-  const problem = taken.includes(path) ? "there is such a file" : nameProblem(path);
+  draftsVersion.value;
+  const problem = taken.includes(path)
+    ? "there is such a file"
+    : draftOf(path) !== null
+      ? "there is a text of this name that is not saved: open it below, or discard it"
+      : nameProblem(path);
   const create = () => {
     wasTried.value = true;
     if (problem !== null) return;
