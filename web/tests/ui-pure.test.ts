@@ -321,6 +321,9 @@ describe("the list of runs", () => {
       "-o",
       "json",
       "--control=127.0.0.1:0",
+      "--repeat=5",
+      "--pause",
+      "1s",
     ];
     expect(loadFlags(args, null)).toEqual(["--rate=5k", "-d", "3s"]);
     expect(loadFlags(["./shop.yaml", "--http2", "--json", "r.json"], "./shop.yaml")).toEqual(["--http2"]);

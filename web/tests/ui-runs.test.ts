@@ -552,12 +552,71 @@ scenarios: [{steps: [{get: ${path}}]}]
     expect(order).toEqual(Array.from({ length: 6 }, () => ["left", "right"]).flat());
     expect(await more.count()).toBe(0);
     expect(await violations(tab)).toEqual([]);
-    // One load on one address twice is no comparison.
-    const [one, again] = made.filter(({ name }) => name === "left").map(({ id }) => id);
-    await tab.evaluate(([a, b]) => void (location.hash = `#/compare?a=${a}&b=${b}`), [one ?? "", again ?? ""]);
-    await more.click();
-    await tab.locator(".note", { hasText: "one load on one address" }).waitFor();
-    for (const { id } of made) await removeRun(tab, id);
+    // One load on one address is not taken in turns: each side gets its runs when its server is up.
+    const lefts = made.filter(({ name }) => name === "left").map(({ id }) => id);
+    const [a, b] = [lefts.slice(0, 1), lefts.slice(1, 5)].map((ids) => ids.join(","));
+    await tab.evaluate(([a, b]) => void (location.hash = `#/compare?a=${a}&b=${b}`), [a ?? "", b ?? ""]);
+    await tab.locator("#judgement .word").waitFor();
+    await tab.getByText("Both are one load on one address").waitFor();
+    expect(await more.count()).toBe(0);
+    await tab.getByRole("button", { name: "Make 4 more runs of A" }).waitFor();
+    await tab.getByRole("button", { name: "Make 1 more run of B" }).click();
+    await tab.waitForURL(new RegExp(`compare\\?a=${a}&b=${b},\\w+$`), { timeout: 60_000 });
+    for (const { id } of (await saved(tab)).filter(({ name }) => name === "left" || name === "right")) {
+      await removeRun(tab, id);
+    }
+    await close(opened);
+  });
+
+  test("several runs of a plan are started by its form and by a result, and their variation is said", async () => {
+    served.write(
+      "several.yaml",
+      `run: {connections: 1, iterations: 40}
+targets: {shop: "\${env(TARGET)}"}
+scenarios: [{steps: [{get: /several}]}]
+`,
+    );
+    const opened = await open(browser, served, { place: "#/plan/several.yaml" });
+    const { tab } = opened;
+    await tab.getByRole("tab", { name: "Run", exact: true }).click();
+    await tab.getByLabel("Name of the run").fill("several");
+    await tab.getByRole("textbox", { name: "Runs", exact: true }).fill("3");
+    await tab.getByRole("button", { name: "Start the run" }).click();
+    await tab.waitForURL(/#\/live\//);
+    await tab.getByRole("heading", { name: "3 runs" }).waitFor({ timeout: 60_000 });
+    expect(await tab.locator("#series tbody tr").count()).toBe(3);
+    const between = tab.locator("#between tbody");
+    expect(await between.getByRole("row", { name: /^response time p50/ }).textContent()).toContain("ms");
+    expect(await violations(tab)).toEqual([]);
+    await tab.getByRole("link", { name: "run 2", exact: true }).click();
+    // A run of these once more is one run, and five of it are five.
+    await tab.getByRole("button", { name: "Run again" }).click();
+    await tab.getByRole("link", { name: "Open the saved run" }).click({ timeout: 30_000 });
+    await tab.getByRole("button", { name: "Run 5 times" }).click();
+    await tab.getByRole("heading", { name: "5 runs" }).waitFor({ timeout: 60_000 });
+    expect(await between.textContent()).toContain(" to ");
+    for (const { id } of (await saved(tab)).filter(({ name }) => name === "several")) await removeRun(tab, id);
+    await close(opened);
+  });
+
+  test("several runs are stopped as a whole", async () => {
+    served.write(
+      "endless.yaml",
+      `run: {rate: 20/s, duration: 60s}
+targets: {shop: "\${env(TARGET)}"}
+scenarios: [{steps: [{get: /}]}]
+`,
+    );
+    const opened = await open(browser, served, { place: "#/plan/endless.yaml" });
+    const { tab } = opened;
+    await tab.getByRole("tab", { name: "Run", exact: true }).click();
+    await tab.getByRole("textbox", { name: "Runs", exact: true }).fill("2");
+    await tab.getByRole("button", { name: "Start the run" }).click();
+    await tab.locator("#series").getByText("1 of 2 have begun").waitFor();
+    expect(await tab.getByRole("button", { name: /^(Pause|Change)/ }).count()).toBe(0);
+    await tab.getByRole("button", { name: "Stop" }).click();
+    await tab.getByRole("heading", { name: "1 run", exact: true }).waitFor();
+    await tab.getByText("It was stopped: runs are missing.").waitFor();
     await close(opened);
   });
 

@@ -121,11 +121,8 @@ fn not_permitted(name: &str, known: &CommandFlags, closest: Closest) -> Refusal 
         let error = format!("`{shown}` is not a flag");
         return Refusal::unprocessable(error, "flags begin with `--`; the load is that of the plan");
     }
-    if known.others.iter().any(|other| other == name) {
-        let error = format!("`{shown}` cannot be used from the page");
-        let hint =
-            "flags that write files, open ports or start programs are for the command line, and for plans";
-        return Refusal::unprocessable(error, hint);
+    if let Some(refused) = known.others.iter().find(|other| other.name == name) {
+        return Refusal::unprocessable(format!("`{shown}` cannot be used from the page"), refused.hint);
     }
     let names: Vec<&str> = known.permitted.iter().map(|flag| flag.name.as_str()).collect();
     let hint = match closest(name, &names) {
@@ -140,7 +137,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::options::PermittedFlag;
+    use crate::options::{PermittedFlag, RefusedFlag};
 
     fn forms() -> Value {
         json!({"commands": [{"name": "crud", "arguments": [
@@ -181,8 +178,9 @@ mod tests {
             flag("--http2", "-2", FlagValue::Never),
             flag("--probe", "--probes", FlagValue::Optional),
         ];
-        let known =
-            CommandFlags { permitted: permitted_flags, others: ["--out", "-o"].map(str::to_owned).to_vec() };
+        let refused = |(name, hint): (&str, &'static str)| RefusedFlag { name: name.to_owned(), hint };
+        let others = [("--out", "a result"), ("-o", "a result"), ("--fleet", "machines")].map(refused);
+        let known = CommandFlags { permitted: permitted_flags, others: others.to_vec() };
         fn closest<'a>(word: &str, among: &[&'a str]) -> Option<&'a str> {
             among.iter().copied().find(|one| one.starts_with(word))
         }
@@ -206,8 +204,9 @@ mod tests {
         }
         // Symptom: a flag that was mistyped was said to write files.
         for (word, error, hint) in [
-            ("--out=json=x", "`--out` cannot be used from the page", "flags that write files"),
-            ("-o", "`-o` cannot be used from the page", "flags that write files"),
+            ("--out=json=x", "`--out` cannot be used from the page", "a result"),
+            ("-o", "`-o` cannot be used from the page", "a result"),
+            ("--fleet", "`--fleet` cannot be used from the page", "machines"),
             ("--rat=5", "there is no flag `--rat`", "did you mean `--rate`?"),
             ("--tmeout", "there is no flag `--tmeout`", "the flags are those of the command line"),
             ("2s", "`2s` is not a flag", "flags begin with `--`"),

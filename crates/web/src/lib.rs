@@ -46,6 +46,6 @@ mod server;
 mod tls;
 
 pub use example_servers::EXAMPLE_VARIABLES;
-pub use options::{CommandFlags, FlagValue, Identity, Listen, Options, PermittedFlag, Process};
+pub use options::{CommandFlags, FlagValue, Identity, Listen, Options, PermittedFlag, Process, RefusedFlag};
 pub use program::{CONFINED, ENDS_WITH};
 pub use server::{ServeError, serve};

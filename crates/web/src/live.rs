@@ -35,7 +35,7 @@ use tokio::process::Child;
 use tokio::time::{interval, timeout};
 
 use self::elsewhere::Elsewhere;
-use self::run::{Cursor, LiveRun, SWEEP, Stage, Told};
+use self::run::{Cursor, LiveRun, REPEAT, SWEEP, Stage, Told};
 use crate::answer::{Json, Posted};
 use crate::child_starter::ChildStarter;
 use crate::examples::Example;
@@ -406,7 +406,11 @@ async fn begin(
         args.extend(flags.iter().map(OsString::from));
         args.extend(["-o", "json"].map(OsString::from));
         if command.is_run() {
-            args.extend(["--no-tui", "--no-keys", "--control=127.0.0.1:0"].map(OsString::from));
+            args.extend(["--no-tui", "--no-keys"].map(OsString::from));
+        }
+        // Runs that are steered are not alike.
+        if command.is_run() && !is_repeated(command, flags) {
+            args.push(OsString::from("--control=127.0.0.1:0"));
             let mut token = OsString::from("--control-token=@");
             token.push(&files.token);
             args.push(token);
@@ -442,7 +446,16 @@ async fn begin(
 /// The name of a command among the runs under way: a sweep is no search.
 fn kind_of(command: Command, flags: &[String]) -> &'static str {
     let is_sweep = command == Command::Find && flags.iter().any(|flag| flag.starts_with("--sweep"));
-    if is_sweep { SWEEP } else { command.name() }
+    match is_repeated(command, flags) {
+        true => REPEAT,
+        false if is_sweep => SWEEP,
+        false => command.name(),
+    }
+}
+
+/// Returns `true` if several runs of a plan are made, one after the other. Flags are whole names here.
+fn is_repeated(command: Command, flags: &[String]) -> bool {
+    command == Command::Run && flags.iter().any(|flag| flag.starts_with("--repeat="))
 }
 
 /// Collects the messages of a run until it ends, and its exit.
@@ -492,8 +505,10 @@ async fn refused(
         hint.unwrap_or_else(|| "change the values, and try it again".to_owned()),
     );
     let kind = if command == Command::Cluster { DraftKind::Cluster } else { DraftKind::Plan };
-    // `check` does not take the flags of a search.
-    let flags = if command.is_run() { flags } else { Vec::new() };
+    // `check` does not take the flags of a search, nor those of several runs.
+    let is_of_several = |flag: &String| flag.starts_with("--repeat=") || flag.starts_with("--pause=");
+    let flags: Vec<String> = if command.is_run() { flags } else { Vec::new() };
+    let flags = flags.into_iter().filter(|flag| !is_of_several(flag)).collect();
     let problems = ui.problems(kind, folder, text, flags).await.unwrap_or_default();
     refusal.with("problems", problems)
 }

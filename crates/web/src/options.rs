@@ -61,8 +61,17 @@ pub struct PermittedFlag {
 pub struct CommandFlags {
     /// Those that runs may be started with.
     pub permitted: Vec<PermittedFlag>,
-    /// Names of the others, which are for the command line: `--out`.
-    pub others: Vec<String>,
+    /// The others, which are for the command line.
+    pub others: Vec<RefusedFlag>,
+}
+
+/// A flag that a page may not give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedFlag {
+    /// One of its names: `--out`, `-o`.
+    pub name: String,
+    /// Reason, and what to do instead.
+    pub hint: &'static str,
 }
 
 /// Everything that the server does not find out by itself.

@@ -11,6 +11,7 @@ import { Badge, Button, ErrorBox, Loading, OutcomeBadge, PageHead, Table } from 
 import type { Result } from "../app/result.ts";
 import { go, link, type Route } from "../app/router.ts";
 import { inForm } from "../editor/argument-words.tsx";
+import { ENOUGH } from "../runs/again.tsx";
 import { dataOfReport, runDataOf } from "../runs/chart-data.ts";
 import { mainSummary, Part } from "../runs/parts.tsx";
 import { badShare, figureOf, paceOf, rateText, shareText, titleOf, whenText } from "../runs/words.ts";
@@ -30,7 +31,7 @@ import {
   type Word,
   WORDS,
 } from "./contract.ts";
-import { ENOUGH, Turns } from "./turns.tsx";
+import { Turns } from "./turns.tsx";
 
 /** Runs that are drawn over each other at most: more colours cannot be told apart. */
 const MOST_DRAWN = 6;
@@ -84,7 +85,7 @@ export function ComparePage({ route }: { route: Route }) {
       {comparison !== null && (
         <Verdict comparison={comparison}>
           {comparison.verdict === "undecided" && Math.min(a.length, b.length) < ENOUGH && (
-            <Turns a={a[0] ?? ""} b={b[0] ?? ""} />
+            <Turns a={a} b={b} />
           )}
         </Verdict>
       )}

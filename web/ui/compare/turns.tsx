@@ -1,15 +1,13 @@
 /** More runs of both sides, in turns: what a comparison lacks that is undecided. */
 
+import { useEffect, useState } from "preact/hooks";
 import { effect, signal } from "@preact/signals";
 import * as api from "../app/api.ts";
 import { Button } from "../app/controls.tsx";
 import { notify, notifyError } from "../app/notify.tsx";
 import { go, link, route } from "../app/router.ts";
 import { liveRuns } from "../app/state.ts";
-import { sameLoad } from "../runs/again.tsx";
-
-/** Runs of each side: from five on the differences between runs are known well enough. */
-export const ENOUGH = 5;
+import { ENOUGH, sameLoad } from "../runs/again.tsx";
 
 /** The turns that go on, in words; they go on on other pages of this tab, too. */
 const goingOn = signal<string | null>(null);
@@ -28,21 +26,22 @@ function ended(id: string): Promise<string | null> {
   });
 }
 
-/** Carries out runs of both sides in turns, and shows their comparison. */
-async function takeTurns(sides: [api.Start, api.Start]): Promise<void> {
-  const made: [string[], string[]] = [[], []];
+type Side = 0 | 1;
+const LETTERS = ["A", "B"] as const;
+
+/** Carries out runs in this order, and shows the comparison of what was there before and of them. */
+async function carryOut(turns: [Side, api.Start][], before: [string[], string[]]): Promise<void> {
+  const made: [string[], string[]] = [[...before[0]], [...before[1]]];
   const from = location.hash;
   isStopped = false;
   try {
-    for (let round = 1; round <= ENOUGH; round += 1) {
-      for (const side of [0, 1] as const) {
-        if (isStopped) return;
-        goingOn.value = `Run ${round} of ${ENOUGH} of ${side === 0 ? "A" : "B"} goes on.`;
-        const { id } = await api.start(sides[side]);
-        const saved = await ended(id);
-        if (saved === null) throw new Error("a run has ended without a result: there are no further turns");
-        made[side].push(saved);
-      }
+    for (const [number, [side, start]] of turns.entries()) {
+      if (isStopped) return;
+      goingOn.value = `Run ${number + 1} of ${turns.length} goes on, of ${LETTERS[side]}.`;
+      const { id } = await api.start(start);
+      const saved = await ended(id);
+      if (saved === null) throw new Error("a run has ended without a result: no further ones are made");
+      made[side].push(saved);
     }
   } catch (error) {
     notifyError(error);
@@ -52,46 +51,84 @@ async function takeTurns(sides: [api.Start, api.Start]): Promise<void> {
   }
   const comparison = link("compare", "", { a: made[0].join(","), b: made[1].join(",") });
   if (location.hash === from && route.peek().name === "compare") go(comparison);
-  else notify(`${ENOUGH} runs each, in turns, have been made: choose them in the list of runs to compare them.`);
+  else notify(`${turns.length} runs have been made: choose them in the list of runs to compare them.`);
 }
 
-/** The next step after a comparison that is undecided. */
-export function Turns({ a, b }: { a: string; b: string }) {
-  const begin = async () => {
-    goingOn.value = "Looking for the plans.";
-    try {
-      const [one, other] = await Promise.all([sameLoad(a), sameLoad(b)]);
-      goingOn.value = null;
-      if (one === null || other === null) {
-        throw new Error("the plan of a run is not there any more: make the runs by `plimsoll run --repeat 5`");
-      }
-      const load = ({ name: _, ...rest }: api.Start) => JSON.stringify(rest);
-      if (load(one) === load(other)) {
-        throw new Error(
-          "A and B are one load on one address, so that turns would run the same twice: make the runs of each " +
-            "server when it is up, by `plimsoll run --repeat 5`",
-        );
-      }
-      await takeTurns([one, other]);
-    } catch (error) {
-      goingOn.value = null;
-      notifyError(error);
-    }
-  };
+/** The loads of both sides; null as long as they are not known, and of each whose plan is not there any more. */
+function useLoads(a: string, b: string): [api.Start | null, api.Start | null] | null {
+  const [loads, setLoads] = useState<[api.Start | null, api.Start | null] | null>(null);
+  useEffect(() => {
+    let over = false;
+    setLoads(null);
+    const known = (id: string) => sameLoad(id).catch(() => null);
+    void Promise.all([known(a), known(b)]).then((found) => over || setLoads(found));
+    return () => void (over = true);
+  }, [a, b]);
+  return loads;
+}
+
+const load = ({ name: _, ...rest }: api.Start) => JSON.stringify(rest);
+
+/** The next step after a comparison that is undecided: runs that this page can make. */
+export function Turns({ a, b }: { a: string[]; b: string[] }) {
+  const loads = useLoads(a[0] ?? "", b[0] ?? "");
+  if (goingOn.value !== null) {
+    return (
+      <div class="turns">
+        <span role="status">{goingOn.value}</span>
+        <Button onClick={() => (isStopped = true)}>Stop after this run</Button>
+      </div>
+    );
+  }
+  if (loads === null) return null;
+  const [one, other] = loads;
+  const few = <span class="hint">A few runs do not tell a difference from chance. Leave this tab open meanwhile.</span>;
+  if (one !== null && other !== null && load(one) !== load(other)) {
+    const turns = Array.from({ length: ENOUGH }, (): [Side, api.Start][] => [
+      [0, one],
+      [1, other],
+    ]).flat();
+    return (
+      <div class="turns">
+        <Button kind="primary" onClick={() => void carryOut(turns, [[], []])}>
+          Make {ENOUGH} runs each, in turns
+        </Button>
+        {few}
+      </div>
+    );
+  }
+  // One load on one address is of the server that is up now, which only its owner can change.
+  const lacking = [
+    { side: 0 as const, ids: a, start: one },
+    { side: 1 as const, ids: b, start: other },
+  ].flatMap(({ side, ids, start }) =>
+    start === null || ids.length >= ENOUGH ? [] : [{ side, more: ENOUGH - ids.length, start }],
+  );
+  if (lacking.length === 0) {
+    return (
+      <p class="hint">
+        The plans of these runs are not there any more. Run a plan with <em>Runs</em> {ENOUGH} for each side, and
+        compare those.
+      </p>
+    );
+  }
   return (
     <div class="turns">
-      <Button kind="primary" onClick={() => void begin()} disabled={goingOn.value !== null}>
-        Make {ENOUGH} runs each, in turns
-      </Button>
-      {goingOn.value !== null && (
-        <>
-          <span role="status">{goingOn.value}</span>
-          <Button onClick={() => (isStopped = true)}>Stop after this run</Button>
-        </>
-      )}
-      {goingOn.value === null && (
-        <span class="hint">A few runs do not tell a difference from chance. Leave this tab open meanwhile.</span>
-      )}
+      {lacking.map(({ side, more, start }) => (
+        <Button
+          kind={side === 1 ? "primary" : "plain"}
+          key={side}
+          onClick={() => void carryOut(Array.from({ length: more }, () => [side, start]), [a, b])}
+        >
+          {more === 1 ? "Make 1 more run" : `Make ${more} more runs`} of {LETTERS[side]}
+        </Button>
+      ))}
+      <span class="hint">
+        {one !== null && other !== null
+          ? "Both are one load on one address: start the server of that side first. "
+          : `The plan of ${one === null ? "A" : "B"} is not there any more. `}
+        A few runs do not tell a difference from chance. Leave this tab open meanwhile.
+      </span>
     </div>
   );
 }

@@ -15,6 +15,12 @@ export const OVERRIDES: readonly Override[] = [
   { flag: "--warmup", label: "Warm-up", hint: "Load before the measured part", placeholder: "5s" },
   { flag: "--threads", label: "Threads", hint: "Worker threads", placeholder: "1" },
   { flag: "--seed", label: "Seed", hint: "Of every random choice", placeholder: "random" },
+  {
+    flag: "--repeat",
+    label: "Runs",
+    hint: "One after the other: from 5 on, how much runs differ is known",
+    placeholder: "1",
+  },
 ];
 
 /** The same of clusters: the load is that of a plan, with whatever its parameters are. */
@@ -28,7 +34,8 @@ export const CLUSTER_OVERRIDES: readonly Override[] = [
 export function flagsOf(values: Record<string, string>, more: string, overrides = OVERRIDES): string[] {
   const set = overrides.flatMap(({ flag }) => {
     const value = values[flag]?.trim() ?? "";
-    return value === "" ? [] : [flag, value];
+    // One run is a run, and may be steered.
+    return value === "" || (flag === "--repeat" && value === "1") ? [] : [flag, value];
   });
   return [...set, ...words(more)];
 }

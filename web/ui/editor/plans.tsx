@@ -150,7 +150,7 @@ function NotSaved() {
           },
           {
             key: "discard",
-            title: "",
+            title: "action",
             cell: (path) => (
               <Button onClick={() => void discard(path)} label={`Discard ${path}`}>
                 Discard

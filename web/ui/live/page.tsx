@@ -30,7 +30,8 @@ export function LivePage({ route }: { route: Route }) {
   const heard = useStream(id);
   const known = liveRuns.value.find((run) => run.id === id);
   const { result, end, error, entries } = heard;
-  const isSeries = entries !== null || end?.suite !== undefined;
+  const isOfPlan = known?.command === "repeat" || end?.repeated !== undefined;
+  const isSeries = entries !== null || isOfPlan || end?.suite !== undefined;
   const isSearch = (known !== undefined && api.isSearching(known)) || end?.capacity != null;
   const isSweeping = known?.command === "sweep" || (end?.capacity != null && isSweep(end.capacity));
   const name = known?.name ?? (result === null ? (known?.command ?? "Run") : titleOf(result));
@@ -76,12 +77,12 @@ export function LivePage({ route }: { route: Route }) {
       ) : (known !== undefined && known.from !== "ui") || heard.stat?.read_only === true ? (
         <Watched id={id} heard={heard} from={known?.from ?? "terminal"} />
       ) : (
-        <Steering id={id} heard={heard} state={state} isSearch={isSearch} />
+        <Steering id={id} heard={heard} state={state} isSearch={isSearch} isOfPlan={isOfPlan} />
       )}
       {isSearch ? (
         <SearchParts heard={heard} />
       ) : isSeries ? (
-        <SeriesParts heard={heard} entries={entries} />
+        <SeriesParts heard={heard} entries={entries} isOfPlan={isOfPlan} />
       ) : result !== null ? (
         <ResultParts result={result} report={null} plan={null} soFar={end === null} />
       ) : (
@@ -96,8 +97,16 @@ export function LivePage({ route }: { route: Route }) {
 const STATES = { running: "live", paused: "doubtful", stopping: "doubtful", ended: "done" } as const;
 
 /** Controls that steer a run, and its progress. */
-function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES; isSearch: boolean }) {
-  const { id, heard, state, isSearch } = props;
+function Steering(props: {
+  id: string;
+  heard: Heard;
+  state: keyof typeof STATES;
+  isSearch: boolean;
+  isOfPlan: boolean;
+}) {
+  const { id, heard, state, isSearch, isOfPlan } = props;
+  // Neither a search nor runs that are to be alike can be held or changed.
+  const isFixed = isSearch || isOfPlan;
   const { stat, result } = heard;
   const [rate, setRate] = useState("");
   const unit = paceUnit(result);
@@ -131,13 +140,13 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
   const stop = () => void tell("stop", () => api.stop(id));
   // A letter is typed by mistake more easily than a button is pressed.
   const askToStop = async () => {
-    const what = isSearch ? "search" : heard.entries !== null ? "series" : "run";
+    const what = isSearch ? "search" : isOfPlan ? "series" : heard.entries !== null ? "series" : "run";
     const text = <p>What is in flight is waited for, and what was measured is kept.</p>;
     if (await ask({ title: `Stop this ${what}?`, text, action: "Stop" })) stop();
   };
   useShortcuts(
-    isSearch
-      ? [{ keys: "s", about: "Stop the search", act: () => void askToStop() }]
+    isFixed
+      ? [{ keys: "s", about: isSearch ? "Stop the search" : "Stop the series", act: () => void askToStop() }]
       : [
           { keys: "r", about: "To the field of the rate", act: () => field.current?.focus() },
           { keys: "p", about: "Pause and resume", act: hold },
@@ -149,8 +158,8 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
     <section aria-label="Steering" class="steering-card">
       <div class="steering">
         <Badge kind={STATES[state]}>{state}</Badge>
-        <Progress heard={heard} isSearch={isSearch} />
-        {!isSearch && isOpen && (
+        <Progress heard={heard} isSearch={isFixed} />
+        {!isFixed && isOpen && (
           <form
             class="actions"
             onSubmit={(event) => {
@@ -174,7 +183,7 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
           </form>
         )}
         <div class="actions">
-          {!isSearch && (
+          {!isFixed && (
             <Button onClick={hold} busy={busy === "pause"} disabled={state === "stopping"} shortcut="p">
               {paused ? "Resume" : "Pause"}
             </Button>
@@ -249,8 +258,8 @@ function Progress({ heard, isSearch }: { heard: Heard; isSearch: boolean }) {
   const elapsed = stat?.elapsed_s ?? 0;
   const end = stat?.end_s ?? null;
   const text = end === null ? seconds(elapsed) : `${seconds(elapsed)} of ${seconds(end)}`;
-  // A search tells its trials, and nothing between them.
-  const waiting = isSearch ? "searching" : "starting";
+  // A series tells its runs, and nothing between them.
+  const waiting = isSearch ? "" : "starting";
   return (
     <div class="progress">
       <span>{stat === null ? waiting : text}</span>
@@ -265,7 +274,7 @@ function Progress({ heard, isSearch }: { heard: Heard; isSearch: boolean }) {
 function Ended({ heard }: { heard: Heard }) {
   const { end, result } = heard;
   if (end === null) return null;
-  const isSeries = heard.entries !== null || end.suite !== undefined;
+  const isSeries = heard.entries !== null || end.suite !== undefined || end.repeated !== undefined;
   return (
     <section aria-label="End" role="status">
       <div class="steering">

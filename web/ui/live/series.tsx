@@ -1,13 +1,13 @@
-/** A series of runs of a cluster: its runs as they come, and their table at the end. */
+/** A series of runs, of a cluster or of one plan: its runs as they come, and their table at the end. */
 
 import { count } from "../../src/figure.ts";
-import type { Entries, Entry } from "../app/api.ts";
+import type { Entries, Entry, Outcome } from "../app/api.ts";
 import { Badge, OutcomeBadge, Table, type TableColumn } from "../app/controls.tsx";
 import type { Result } from "../app/result.ts";
 import { link } from "../app/router.ts";
 import { ResultParts } from "../runs/page.tsx";
-import { Part } from "../runs/parts.tsx";
-import { figureOf, rateText } from "../runs/words.ts";
+import { mainSummary, Part } from "../runs/parts.tsx";
+import { figureOf, nanosText, plural, rateText } from "../runs/words.ts";
 import type { Heard } from "./stream.ts";
 
 /** The result of a series, see `plimsoll schema suite`. */
@@ -30,24 +30,56 @@ export interface SuiteRun {
   error?: string[];
 }
 
+/** The result of several runs of one plan, see `plimsoll schema repeated`. */
+export interface Repeated {
+  /** Fewer were made if it was stopped. */
+  runs_wanted: number;
+  verdict: { outcome: Outcome; summary: string };
+  between_runs: BetweenRuns[];
+  runs: Result[];
+}
+
+/** Variation of a figure from run to run. */
+export interface BetweenRuns {
+  metric: string;
+  unit: "ns" | "per_s";
+  mean: number | null;
+  /** Standard deviation of the runs. */
+  spread: number | null;
+  /** The part of it that longer runs would average out, and the rest. */
+  within: number | null;
+  between: number | null;
+  /** Ends of the 95 % interval of the mean. */
+  low: number | null;
+  high: number | null;
+  reason: string | null;
+}
+
 /** The run that goes on; null between two of them. */
 export const current = ({ runs }: Entries): Entry | null =>
   runs.at(-1)?.outcome === null ? (runs.at(-1) ?? null) : null;
 
-export function SeriesParts({ heard, entries }: { heard: Heard; entries: Entries | null }) {
+export function SeriesParts(props: { heard: Heard; entries: Entries | null; isOfPlan: boolean }) {
+  const { heard, entries, isOfPlan } = props;
   const { result, end } = heard;
   const suite = end?.suite ?? null;
+  const repeated = end?.repeated ?? null;
   const now = entries === null || end !== null ? null : current(entries);
   return (
     <>
       <div class="parts">
         {suite !== null ? (
           <SuiteTable suite={suite} />
+        ) : repeated !== null ? (
+          <RepeatedTables repeated={repeated} />
         ) : (
-          entries !== null && <EntriesTable entries={entries} isOver={end !== null} />
+          entries !== null && <EntriesTable entries={entries} isOver={end !== null} isOfPlan={isOfPlan} />
         )}
       </div>
-      {now !== null && (
+      {now !== null && isOfPlan && (
+        <p class="hint">Runs that are to be alike are not steered. Their figures come when all of them have ended.</p>
+      )}
+      {now !== null && !isOfPlan && (
         <>
           <h2>
             Run {now.number} of {entries?.of}: {now.name}
@@ -64,27 +96,31 @@ export function SeriesParts({ heard, entries }: { heard: Heard; entries: Entries
 }
 
 /** The runs so far, and how many there will be. */
-function EntriesTable({ entries, isOver }: { entries: Entries; isOver: boolean }) {
-  const stateOf = ({ outcome }: Entry) => {
+function EntriesTable(props: { entries: Entries; isOver: boolean; isOfPlan: boolean }) {
+  const { entries, isOver, isOfPlan } = props;
+  const title = isOfPlan ? "Runs" : "Runs of the suite";
+  const stateOf = (entry: Entry) => {
+    const { outcome } = entry;
     if (outcome === null) {
+      if (isOfPlan && entry !== entries.runs.at(-1)) return <Badge kind="done">ended</Badge>;
       return isOver ? <Badge kind="doubtful">not ended</Badge> : <Badge kind="live">running</Badge>;
     }
     const [word = ""] = outcome.split(",", 1);
     return <Badge kind={word === "PASS" || word === "DONE" ? "good" : "bad"}>{word}</Badge>;
   };
   return (
-    <Part id="series" title="Runs of the suite">
+    <Part id="series" title={title}>
       <p class="hint" role="status">
         {entries.runs.length} of {entries.of} {isOver ? "were begun" : "have begun"}
       </p>
       <Table
-        label="Runs of the suite"
+        label={title}
         rows={entries.runs}
         rowKey={({ number }) => String(number)}
         columns={[
           { key: "state", title: "state", cell: stateOf, text: true },
           { key: "number", title: "run", cell: ({ number }) => count(number) },
-          { key: "name", title: "parameters", cell: named, heads: true, text: true, class: "breaks" },
+          { key: "name", title: isOfPlan ? "seed" : "parameters", cell: named, heads: true, text: true, class: "breaks" },
           {
             key: "figures",
             title: "figures",
@@ -102,6 +138,77 @@ function EntriesTable({ entries, isOver }: { entries: Entries; isOver: boolean }
 /** The parameters of a run that has ended lead to its page. */
 function named({ name, run, outcome }: Entry) {
   return run !== null && outcome !== null ? <a href={link("run", run)}>{name}</a> : name;
+}
+
+/** The runs of one plan, and how much they differ. */
+function RepeatedTables({ repeated }: { repeated: Repeated }) {
+  const { runs, runs_wanted, between_runs, verdict } = repeated;
+  const rows = runs.map((result, index) => ({ result, number: index + 1 }));
+  type Row = (typeof rows)[number];
+  const time = (name: string): TableColumn<Row> => ({
+    key: name,
+    title: `p${name}`,
+    cell: ({ result }) => figureOf(mainSummary(result)[1], name),
+  });
+  const shown = ({ unit }: BetweenRuns, value: number | null) =>
+    unit === "ns" ? nanosText(value) : rateText(value);
+  const of = (name: string, title: string, read: (figure: BetweenRuns) => number | null) => ({
+    key: name,
+    title,
+    cell: (figure: BetweenRuns) => shown(figure, read(figure)),
+  });
+  return (
+    <>
+      <Part id="series" title={plural(runs.length, "run")}>
+        <p>
+          <OutcomeBadge outcome={verdict.outcome} /> {verdict.summary}
+        </p>
+        {runs.length < runs_wanted && <p class="notice">It was stopped: runs are missing.</p>}
+        <Table
+          label="Runs"
+          rows={rows}
+          rowKey={({ number }) => String(number)}
+          columns={[
+            {
+              key: "run",
+              title: "run",
+              cell: ({ number, result }) => <a href={link("run", result.run.id)}>run {number}</a>,
+              heads: true,
+            },
+            { key: "rate", title: "answered", cell: ({ result }) => rateText(result.rate.achieved_per_s) },
+            time("50"),
+            time("99"),
+            {
+              key: "outcome",
+              title: "outcome",
+              cell: ({ result }) => <OutcomeBadge outcome={result.verdict.outcome} />,
+              text: true,
+            },
+          ]}
+        />
+      </Part>
+      <Part id="between" title="Variation between the runs">
+        <Table
+          label="Variation between the runs"
+          rows={between_runs}
+          rowKey={({ metric }) => metric}
+          columns={[
+            { key: "metric", title: "figure", cell: ({ metric }) => metric.replaceAll(/[._]/g, " "), heads: true, text: true },
+            of("mean", "mean", ({ mean }) => mean),
+            {
+              key: "interval",
+              title: "95 % interval of the mean",
+              cell: (figure) =>
+                figure.low === null ? "-" : `${shown(figure, figure.low)} to ${shown(figure, figure.high)}`,
+            },
+            of("spread", "spread of the runs", ({ spread }) => spread),
+            of("between", "of it, between runs", ({ between }) => between),
+            { key: "reason", title: "note", cell: ({ reason }) => reason ?? "", text: true, class: "breaks" },
+          ]}
+        />
+      </Part>
+    </>
+  );
 }
 
 /** The table that the command line prints, with each run a link. */

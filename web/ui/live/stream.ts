@@ -7,7 +7,7 @@ import { listen } from "../app/events.ts";
 import type { Result } from "../app/result.ts";
 import { go, link } from "../app/router.ts";
 import type { Capacity, Sweep } from "./capacity.ts";
-import type { Suite } from "./series.tsx";
+import type { Repeated, Suite } from "./series.tsx";
 
 /** Messages that are kept; of more, the first ones go. */
 export const MOST_MESSAGES = 500;
@@ -23,6 +23,8 @@ export interface End {
   capacity?: Capacity | Sweep | null;
   /** The result of a series of runs. */
   suite?: Suite;
+  /** The result of several runs of one plan. */
+  repeated?: Repeated;
 }
 
 /** Everything that is known of a run: the latest figures only, whose own intervals are bounded. */

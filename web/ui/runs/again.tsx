@@ -12,6 +12,9 @@ import { openAsNew } from "../editor/drafts.ts";
 import type { Circumstances } from "../live/capacity.ts";
 import { FLEET_FLAGS, fleetIn } from "../fleet/broker.ts";
 
+/** Runs from which on the variation between them is known well enough. */
+export const ENOUGH = 5;
+
 /** Flags for results rather than for the load, with the number of their values. */
 const OUTPUTS: Record<string, number> = {
   // The plan, from the page.
@@ -32,6 +35,9 @@ const OUTPUTS: Record<string, number> = {
   "--log": 1,
   "--control": 1,
   "--control-token": 1,
+  // Once more is one run.
+  "--repeat": 1,
+  "--pause": 1,
   "--color": 1,
   // The fleet is told apart.
   ...Object.fromEntries(FLEET_FLAGS.map((flag) => [flag, 1])),
@@ -124,11 +130,13 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
       setBusy(false);
     }
   };
-  const again = () =>
+  const again = (...more: string[]) =>
     attempt(async () => {
-      const { id } = await api.start(start);
+      const { id } = await api.start({ ...start, flags: [...start.flags, ...more] });
       go(link("live", id));
     });
+  // Runs of a fleet and of clusters are made one by one.
+  const mayRepeat = start.command === "run" && start.fleet == null;
   const open = () =>
     attempt(() => openAsNew(`${name?.replace(/[^\w.-]+/g, "-") ?? "plan"}.yaml`, plan ?? ""));
   return (
@@ -136,6 +144,11 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
       <Button kind="primary" busy={busy} onClick={() => void again()}>
         Run again
       </Button>
+      {mayRepeat && (
+        <Button busy={busy} onClick={() => void again("--repeat", String(ENOUGH))}>
+          Run {ENOUGH} times
+        </Button>
+      )}
       {path !== null ? (
         <ButtonLink href={link("plan", path)}>Open plan</ButtonLink>
       ) : (

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction};
 use plimsoll_core::suggest::closest;
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::{Problem, Setting};
-use plimsoll_web::{CommandFlags, FlagValue, Identity, Listen, Options, PermittedFlag};
+use plimsoll_web::{CommandFlags, FlagValue, Identity, Listen, Options, PermittedFlag, RefusedFlag};
 use serde_json::{Value, json};
 
 use crate::args::command_word;
@@ -19,12 +19,15 @@ use crate::base::{environment, process, streams};
 
 /// Settings that a page cannot give as flags: they name what is run.
 const OF_THE_COMMAND_LINE: [&str; 3] = ["script", "script_allow_system", "allow_files"];
-/// Arguments of `run` beside the settings of a plan that a page can give: they write, open and start nothing.
-const OF_RUN: [&str; 5] = ["slices", "probe", "slow_clients", "slow_client_rate", "tags"];
-/// The same of `cluster run`, beside those.
+/// Arguments of `run` and `cluster run` beside the settings of a plan that a page can give: they write, open and start
+/// nothing.
+const OF_BOTH: [&str; 5] = ["slices", "probe", "slow_clients", "slow_client_rate", "tags"];
+/// The same of `run` alone.
+const OF_RUN: [&str; 2] = ["repeat", "pause"];
+/// The same of `cluster run` alone.
 const OF_CLUSTER: [&str; 3] = ["profile", "set", "suite"];
 /// The same of `find`.
-const OF_FIND: [&str; 6] = ["slo", "sweep", "from", "to", "precision", "max_time"];
+const OF_FIND: [&str; 8] = ["slo", "sweep", "from", "to", "precision", "max_time", "at_least", "tags"];
 /// Headings of arguments that say where something goes or by whom, and not what is sent.
 const OUTPUT_HEADINGS: [&str; 6] = ["Live output", "Control", "Output", "History", "Exports", "Fleet"];
 /// Other arguments that are nothing for a form.
@@ -65,9 +68,12 @@ pub(crate) fn command(args: &UiArgs) -> Result<Exit, Failure> {
         store: store.map(|path| std::path::absolute(&path).unwrap_or(path)),
         program: environment::program(),
         temporary: environment::temporary_folder(),
-        run_flags: flags(subcommand(&program, &["run"]), &OF_RUN),
+        run_flags: flags(subcommand(&program, &["run"]), &[&OF_BOTH[..], &OF_RUN].concat()),
         find_flags: flags(subcommand(&program, &["find"]), &OF_FIND),
-        cluster_flags: flags(subcommand(&program, &["cluster", "run"]), &of_cluster()),
+        cluster_flags: flags(
+            subcommand(&program, &["cluster", "run"]),
+            &[&OF_BOTH[..], &OF_CLUSTER].concat(),
+        ),
         closest: |word, among| closest(word, among.iter().copied()),
         clusters: spec.clusters,
         forms: forms(&program),
@@ -92,19 +98,51 @@ fn subcommand<'c>(program: &'c clap::Command, words: &[&str]) -> Option<&'c clap
     words.iter().try_fold(program, |command, word| command.find_subcommand(word))
 }
 
-fn of_cluster() -> Vec<&'static str> {
-    OF_RUN.into_iter().chain(OF_CLUSTER).collect()
-}
-
-/// The flags of a command: those that a page may give, and the names of the others.
+/// The flags of a command: those that a page may give, and the others with their reasons.
 fn flags(command: Option<&clap::Command>, others: &[&str]) -> CommandFlags {
     let permitted = permitted(command, others);
-    let all = command.into_iter().flat_map(clap::Command::get_arguments).filter_map(flag);
-    let names = all.flat_map(|flag| [vec![flag.name], flag.others].concat());
     let is_permitted =
         |name: &String| permitted.iter().any(|flag| flag.name == *name || flag.others.contains(name));
-    let others = names.filter(|name| !is_permitted(name)).collect();
+    let all = command.into_iter().flat_map(clap::Command::get_arguments);
+    let refused =
+        all.filter_map(|arg| flag(arg).map(|flag| (flag, refusal(arg)))).flat_map(|(flag, hint)| {
+            let names = [vec![flag.name], flag.others].concat();
+            names.into_iter().map(move |name| RefusedFlag { name, hint })
+        });
+    let others = refused.filter(|refused| !is_permitted(&refused.name)).collect();
     CommandFlags { permitted, others }
+}
+
+/// The reason why a page may not give this argument, and what to do instead.
+fn refusal(arg: &Arg) -> &'static str {
+    match (arg.get_id().as_str(), arg.get_help_heading().unwrap_or_default()) {
+        ("help", _) => "the page has its keys behind `?`, and explanations in the text of a plan",
+        ("script" | "script_allow_system" | "script_arguments", _) => {
+            "a script is a program: run it by the command line, or name it in the plan"
+        }
+        ("allow_files", _) => "it lets a plan read files outside its folder: give it on the command line",
+        ("watch_pid" | "watch_process", _) => {
+            "it looks at other programs of this machine: give it on the command line"
+        }
+        ("calibrate", _) => "it starts a server of its own first: give it on the command line",
+        ("clean" | "dir", _) => "it names folders that are removed or kept: give it on the command line",
+        ("repeat" | "pause", _) => "several runs of a cluster are a suite: `--set run=1,2,3` makes three",
+        ("h2loadrunner", _) => "the page has an import for such files",
+        ("name", _) => "the form has a field for the name",
+        ("print_plan", _) => "it prints a plan and starts nothing: the text of the plan is in the editor",
+        ("color" | "quiet" | "long" | "no_tui" | "no_keys" | "tell_intervals", _) => {
+            "it is about the text in a terminal, and the page shows the run"
+        }
+        ("report" | "json" | "evidence" | "evidence_key", _) | (_, "Output" | "History") => {
+            "it says where a result goes: a run of the page is saved, and its page has the downloads"
+        }
+        (_, "Live output" | "Exports") => {
+            "it writes or sends records while a run goes on: give it on the command line"
+        }
+        (_, "Control") => "the page itself steers its runs: use the buttons of the run",
+        (_, "Fleet") => "choose the machines in the form; other flags of a fleet are for the command line",
+        _ => "it is of the machine, and not of the load: give it on the command line",
+    }
 }
 
 /// The flags of a command that a page may give: settings of a plan, and some others.
@@ -199,8 +237,10 @@ mod tests {
     /// Every user of the page can make the program do what these flags say.
     #[test]
     fn no_flag_of_a_page_writes_a_file_opens_a_port_or_starts_a_program() {
+        let of_run = [&OF_BOTH[..], &OF_RUN].concat();
+        let of_cluster = [&OF_BOTH[..], &OF_CLUSTER].concat();
         for (words, others) in
-            [(&["run"][..], &OF_RUN[..]), (&["find"], &OF_FIND), (&["cluster", "run"], &of_cluster())]
+            [(&["run"][..], &of_run[..]), (&["find"], &OF_FIND), (&["cluster", "run"], &of_cluster)]
         {
             let (shown, command) = (program(), words.join(" "));
             let shown = subcommand(&shown, words).expect("it is a command");
@@ -225,11 +265,31 @@ mod tests {
             assert!(!flags.iter().any(|flag| flag.name == "--clean" || flag.name == "--dir"), "{command}");
         }
         let shown = program();
-        let flags = permitted(subcommand(&shown, &["run"]), &OF_RUN);
+        let flags = permitted(subcommand(&shown, &["run"]), &OF_BOTH);
         let rate = flags.iter().find(|flag| flag.name == "--rate").expect("a rate");
         assert!(rate.others.contains(&"-R".to_owned()) && rate.value == FlagValue::Always, "{rate:?}");
         let value = |name: &str| flags.iter().find(|flag| flag.name == name).map(|flag| flag.value);
         assert_eq!((value("--http2"), value("--probe")), (Some(FlagValue::Never), Some(FlagValue::Optional)));
+    }
+
+    /// Symptom: `--repeat` and `--help` were said to write files, open ports or start programs.
+    #[test]
+    fn what_is_said_of_a_refused_flag_is_true_of_it() {
+        let program = program();
+        let mut said = std::collections::BTreeMap::<_, std::collections::BTreeSet<_>>::new();
+        let of_run = [&OF_BOTH[..], &OF_RUN].concat();
+        let of_cluster = [&OF_BOTH[..], &OF_CLUSTER].concat();
+        for (words, others) in
+            [(&["run"][..], &of_run[..]), (&["find"], &OF_FIND), (&["cluster", "run"], &of_cluster)]
+        {
+            for RefusedFlag { name, hint } in flags(subcommand(&program, words), others).others {
+                said.entry(hint).or_default().insert(name);
+            }
+        }
+        let lines = said.iter().map(|(hint, names)| {
+            format!("{hint}\n    {}\n", names.iter().map(String::as_str).collect::<Vec<_>>().join(" "))
+        });
+        insta::assert_snapshot!(lines.collect::<String>());
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The runs of a series, read from its messages: `run 2 of 4: profile memory` when one begins, and
-//! `run 2 of 4 ended: PASS, 812/s, p99 3.4 ms`.
+//! `run 2 of 4 ended: PASS, 812/s, p99 3.4 ms`. Of several runs of one plan, `run 2 of 5, seed 7`.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,10 @@ enum Told<'m> {
 }
 
 fn told(message: &str) -> Option<Told<'_>> {
-    let (head, text) = message.strip_prefix("run ")?.split_once(": ")?;
+    let message = message.strip_prefix("run ")?;
+    let named = message.split_once(": ");
+    let seeded = || message.split_once(", ").filter(|(_, text)| text.starts_with("seed "));
+    let (head, text) = named.or_else(seeded)?;
     let (number, of) = head.split_once(" of ")?;
     let number = number.parse().ok()?;
     match of.strip_suffix(" ended") {
@@ -116,10 +119,17 @@ mod tests {
 
     #[test]
     fn other_messages_are_of_no_series() {
-        for other in ["run 1 of 2", "run 1 of x: a", "run x of 2: a", "runs 1 of 2: a", "run 1 of 2 begun: a"]
-        {
+        for other in [
+            "run 1 of 2",
+            "run 1 of 2, later",
+            "run 1 of x: a",
+            "run x of 2: a",
+            "runs 1 of 2: a",
+            "run 1 of 2 begun: a",
+        ] {
             assert_eq!(told(other), None, "{other}");
         }
+        assert_eq!(told("run 2 of 5, seed 7"), Some(Told::Begun { number: 2, of: 5, name: "seed 7" }));
         assert_eq!(told("run 3 of 4 ended: FAIL: x"), Some(Told::Ended { number: 3, outcome: "FAIL: x" }));
     }
 }

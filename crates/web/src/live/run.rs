@@ -21,6 +21,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The names of the commands whose result is no run's.
 const SEARCH: &str = "find";
 pub(super) const SWEEP: &str = "sweep";
+/// The same of several runs of one plan, which nothing steers.
+pub(super) const REPEAT: &str = "repeat";
 /// Status of a result.
 const OK: u16 = 200;
 /// Status of a control port that has no result yet.
@@ -32,7 +34,7 @@ pub(crate) struct LiveRun {
     /// Its id among those of this server.
     pub(crate) id: String,
     pub(crate) name: Option<String>,
-    /// `run`, `find`, `sweep` or `cluster`.
+    /// `run`, `repeat`, `find`, `sweep` or `cluster`.
     pub(crate) command: &'static str,
     pub(crate) started_unix_s: f64,
     /// The number of its process.
@@ -86,6 +88,8 @@ pub(crate) struct End {
     pub(crate) capacity: Option<Value>,
     /// Result of a series of runs, without their intervals.
     pub(crate) suite: Option<Value>,
+    /// Result of several runs of one plan, without their intervals.
+    pub(crate) repeated: Option<Value>,
 }
 
 /// An event for a listener.
@@ -173,7 +177,8 @@ impl LiveRun {
     /// Returns `true` if it has a result.
     pub(crate) fn has_result(&self) -> bool {
         let state = self.lock();
-        let has_ended_with = |end: &End| end.capacity.is_some() || end.suite.is_some();
+        let has_ended_with =
+            |end: &End| end.capacity.is_some() || end.suite.is_some() || end.repeated.is_some();
         state.figures.has_result() || state.end.as_ref().is_some_and(has_ended_with)
     }
 
@@ -207,6 +212,9 @@ impl LiveRun {
             if state.entries.note(line) {
                 (state.control, state.saved) = (None, None);
                 state.entry_since = Some(clock::unix().as_secs_f64());
+                if self.command == REPEAT && *self.stage.borrow() == Stage::Starting {
+                    self.stage.send_replace(Stage::Begun);
+                }
             }
             if state.control.is_none()
                 && let Some(control) = ControlPort::announced(line, token)
@@ -281,13 +289,14 @@ impl LiveRun {
     pub(crate) fn end(&self, exit_code: Option<i32>, output: Option<String>) {
         let written = output.and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let mut state = self.lock();
-        let (mut result, mut capacity, mut suite) = (None, None, None);
+        let (mut result, mut capacity, mut suite, mut repeated) = (None, None, None, None);
         match written {
             Some(found) if self.is_search() => {
                 let id = ["search", "sweep"].into_iter().find_map(|kind| found[kind]["id"].as_str());
                 state.saved = id.map(str::to_owned);
                 capacity = Some(found);
             }
+            Some(found) if self.command == REPEAT => repeated = Some(without_intervals(found)),
             Some(found) if found["runs"].is_array() => suite = Some(without_intervals(found)),
             found => result = found,
         }
@@ -299,7 +308,7 @@ impl LiveRun {
             state.figures = Figures::whole(stat, result);
             state.updates += 1;
         }
-        state.end = Some(End { exit_code, capacity, suite });
+        state.end = Some(End { exit_code, capacity, suite, repeated });
         state.control = None;
         drop(state);
         self.stage.send_replace(Stage::Ended);
@@ -330,10 +339,13 @@ impl LiveRun {
         }
         if let Some(end) = state.end.as_ref().filter(|_| !cursor.is_over) {
             cursor.is_over = true;
-            let End { exit_code, capacity, suite } = end;
+            let End { exit_code, capacity, suite, repeated } = end;
             let mut end = json!({"exit_code": exit_code, "run": state.saved, "capacity": capacity});
             if let Some(suite) = suite {
                 end["suite"] = suite.clone();
+            }
+            if let Some(repeated) = repeated {
+                end["repeated"] = repeated.clone();
             }
             told.push(Told::End(end));
         }
@@ -432,13 +444,15 @@ impl State {
 }
 
 /// The result of a series without the intervals of its runs, each of which is in the history.
-fn without_intervals(mut suite: Value) -> Value {
-    for run in suite["runs"].as_array_mut().into_iter().flatten() {
-        if let Some(result) = run["result"].as_object_mut() {
+fn without_intervals(mut series: Value) -> Value {
+    for run in series["runs"].as_array_mut().into_iter().flatten() {
+        // A suite has its results beside the values of their parameters.
+        let result = if run["result"].is_object() { &mut run["result"] } else { run };
+        if let Some(result) = result.as_object_mut() {
             result.remove("intervals");
         }
     }
-    suite
+    series
 }
 
 /// Returns `true` if figures have everything that these ones of `/stat` tell of.
