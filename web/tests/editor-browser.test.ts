@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Browser, Page as Tab } from "playwright-core";
+import type { Browser, Locator, Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ended, listening, type Listening } from "./program.ts";
 import { hasBrowser, launch, open, type Opened, startUi, textOf, type Ui, violations } from "./ui.ts";
@@ -368,6 +368,39 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
     });
   });
 
+  /** Pastes a text into a field, as a browser does. */
+  const paste = (field: Locator, pasted: string) =>
+    field.evaluate((field, pasted) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", pasted);
+      field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    }, pasted);
+
+  test("lines that are pasted into a field of several values are a row each", async () => {
+    await on("#/new?form=run", async (tab) => {
+      const form = tab.getByRole("form", { name: "Load on a URL" });
+      await form.getByLabel("Address", { exact: true }).waitFor();
+      await form.evaluate((form) => form.querySelectorAll("details").forEach((fold) => (fold.open = true)));
+      for (const [name, lines] of [
+        ["Header fields", ["x-a: 1", "x-b: 2"]],
+        ["Address", ["http://127.0.0.1:9/a", "http://127.0.0.1:9/b"]],
+        ["Thresholds", ["p99<1s", "error_rate<1%"]],
+      ] as const) {
+        await paste(form.getByLabel(name, { exact: true }), `${lines.join("\r\n")}\n`);
+        const second = form.getByLabel(`${name} 2`, { exact: true });
+        await poll(() => second.inputValue()).toBe(lines[1]);
+        expect(await form.getByLabel(name, { exact: true }).inputValue()).toBe(lines[0]);
+      }
+      await button(tab, "Make plan").click();
+      await badge(tab, "no errors");
+      const plan = await textOf(tab);
+      for (const part of ["x-a:", "x-b:", "/a", "/b", "p99<1s", "error_rate<1%"]) expect(plan).toContain(part);
+      // The same in the forms of a plan.
+      await paste(tab.getByRole("textbox", { name: "another headers" }), "x-c: 3\nx-d: 4");
+      await poll(() => textOf(tab)).toMatch(/x-b: 2[^]*x-c: 3[^]*x-d: 4/);
+    });
+  });
+
   test("a replica is named by its URL, and a search is a form like the others", async () => {
     await on("#/new?form=canister", async (tab) => {
       const form = tab.getByRole("form", { name: "A canister" });
@@ -576,6 +609,7 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       await tab.getByRole("link", { name: "Plans" }).first().click();
       const listed = tab.getByLabel("Texts that are not saved");
       await listed.getByRole("row", { name: /run\.yaml.*new, not saved/ }).waitFor();
+      expect(await violations(tab)).toEqual([]);
       await tab.getByRole("textbox", { name: "New plan" }).fill("run");
       await tab.locator(".field-error", { hasText: "not saved" }).waitFor();
       // The same form once more opens the same text.
@@ -628,7 +662,8 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       const more = tab.getByRole("textbox", { name: "Other flags" });
       for (const [typed, said] of [
         ["--tmeout 2s", "there is no flag `--tmeout`: did you mean `--timeout`?"],
-        ["--out json=x", "`--out` cannot be used from the page: flags that write files"],
+        ["--out json=x", "`--out` cannot be used from the page: it says where a result goes"],
+        ["--fleet a.test", "`--fleet` cannot be used from the page: choose the machines"],
       ] as const) {
         await more.fill(typed);
         await button(tab, "Start the run").click();

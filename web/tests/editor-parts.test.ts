@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ApiError, type FormArgument } from "../ui/app/api.ts";
 import { exampleOf, fieldError, labelOf } from "../ui/editor/argument-words.tsx";
 import { argumentsOf, filled, groupsOf } from "../ui/editor/arguments.ts";
+import { pairOf, pastedLines } from "../ui/editor/pasted.ts";
 import { freeName, isPlanName, nameProblem, planNameFor } from "../ui/editor/drafts.ts";
 import { flagsOf, words } from "../ui/editor/flags.ts";
 import { isVariable, jsonIn, pointerOf, stepCalled, variableFor } from "../ui/editor/jsonpaths.ts";
@@ -339,6 +340,24 @@ describe("answers", () => {
     await latest.now("one");
     expect(failed).toHaveLength(1);
   });
+});
+
+test("pasted lines are rows, and a single one is none", () => {
+  const cases: [value: string, pasted: string, from: number, to: number, rows: string[] | null][] = [
+    ["", "a: 1", 0, 0, null],
+    ["", "a: 1\n", 0, 0, null],
+    ["", "a: 1\nb: 2\n", 0, 0, ["a: 1", "b: 2"]],
+    ["", " a: 1\r\n\r\nb: 2", 0, 0, ["a: 1", "b: 2"]],
+    ["x-: 3", "a: 1\nb", 2, 2, ["x-a: 1", "b: 3"]],
+    ["old", "a\rb", 0, 3, ["a", "b"]],
+  ];
+  for (const [value, pasted, from, to, rows] of cases) expect(pastedLines(value, pasted, from, to)).toEqual(rows);
+  expect(["a: b: c", ":authority: x", "a", "a:"].map(pairOf)).toEqual([
+    { name: "a", value: "b: c" },
+    { name: ":authority", value: "x" },
+    null,
+    { name: "a", value: "" },
+  ]);
 });
 
 test("paths in words", () => {

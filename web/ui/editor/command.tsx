@@ -22,6 +22,7 @@ import {
   moreOf,
 } from "./argument-words.tsx";
 import { openAsNew } from "./drafts.ts";
+import { takesLines } from "./pasted.ts";
 
 /** Addresses as they may be written, by the command. */
 const ADDRESSES: Record<string, string> = {
@@ -185,6 +186,10 @@ function ArgumentField(props: {
         .filter((one, at) => one !== "" || at < index);
       set(next.length === 0 ? undefined : next);
     };
+    const put = (index: number, lines: string[]) => {
+      const next = [...texts.slice(0, index), ...lines, ...texts.slice(index + 1)];
+      set(next.length === 0 ? undefined : next);
+    };
     return (
       <Field label={label} hint={hint} error={error}>
         {(control) => (
@@ -200,6 +205,7 @@ function ArgumentField(props: {
                 placeholder={index === 0 ? exampleOf(argument) : "another"}
                 value={text}
                 onInput={(event) => change(index, event.currentTarget.value)}
+                onPaste={takesLines((lines) => put(index, lines))}
               />
             ))}
           </div>

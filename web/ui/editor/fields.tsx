@@ -7,6 +7,7 @@ import { COMMON_SETTINGS, goesWith, shortFor, UNIT_HINTS, unitOf, valuesOf } fro
 import type { PlanModel } from "./model.ts";
 import { referredAt } from "./names.ts";
 import { items } from "./outline.ts";
+import { pairOf, takesLines } from "./pasted.ts";
 import { lineOf } from "./places.ts";
 import { RawField } from "./raw.tsx";
 import { Typed } from "./scalar.ts";
@@ -303,11 +304,14 @@ function TextsField(props: FieldOf) {
     if (text === "") model.edit({ kind: "remove", path: own });
     else model.edit({ kind: "set", path: own, value: new Typed(text) });
   };
-  const add = (text: string) => {
-    if (text === "") return;
-    if (node === null) put({ model, schema, path }, text);
-    else model.edit({ kind: "insert", path, index: values.length, value: new Typed(text) });
+  const addAt = (text: string, index: number) => {
+    if (index === 0 && node === null) put({ model, schema, path }, text);
+    else model.edit({ kind: "insert", path, index, value: new Typed(text) });
   };
+  const add = (text: string) => {
+    if (text !== "") addAt(text, values.length);
+  };
+  const paste = (lines: string[]) => lines.forEach((line, at) => addAt(line, values.length + at));
   return (
     <Group {...props}>
       {values.map((value, index) => (
@@ -319,13 +323,19 @@ function TextsField(props: FieldOf) {
           drop={() => take(index, "")}
         />
       ))}
-      <TextRow key={`new ${values.length}`} label={`another ${label}`} value="" take={add} />
+      <TextRow key={`new ${values.length}`} label={`another ${label}`} value="" take={add} paste={paste} />
     </Group>
   );
 }
 
-function TextRow(props: { label: string; value: string; take: (text: string) => void; drop?: () => void }) {
-  const { label, value, take, drop } = props;
+function TextRow(props: {
+  label: string;
+  value: string;
+  take: (text: string) => void;
+  drop?: () => void;
+  paste?: (lines: string[]) => void;
+}) {
+  const { label, value, take, drop, paste } = props;
   const draft = useDraft(value, take);
   return (
     <div class="plan-row">
@@ -334,6 +344,7 @@ function TextRow(props: { label: string; value: string; take: (text: string) => 
         aria-label={label}
         placeholder={drop === undefined ? "add" : ""}
         {...draft}
+        {...(paste !== undefined && { onPaste: takesLines(paste) })}
         spellcheck={false}
       />
       {drop !== undefined && (
@@ -372,6 +383,12 @@ function PairsField(props: FieldOf) {
         taken={keys}
         list={list}
         add={(name) => model.edit({ kind: "set", path: [...path, name], value: new Typed("") })}
+        paste={(lines) =>
+          lines.forEach((line) => {
+            const { name, value } = pairOf(line) ?? { name: line, value: "" };
+            model.edit({ kind: "set", path: [...path, name], value: new Typed(value) });
+          })
+        }
       />
     </Group>
   );
@@ -405,8 +422,9 @@ function NewName(props: {
   list: string;
   add: (name: string) => void;
   action?: string;
+  paste?: (lines: string[]) => void;
 }) {
-  const { label, taken, add } = props;
+  const { label, taken, add, paste } = props;
   const [name, setName] = useState("");
   const isTaken = taken.includes(name);
   const take = () => {
@@ -422,6 +440,7 @@ function NewName(props: {
         value={name}
         spellcheck={false}
         onInput={(event) => setName(event.currentTarget.value)}
+        {...(paste !== undefined && { onPaste: takesLines(paste) })}
         onKeyDown={(event) => event.key === "Enter" && take()}
       />
       <Button onClick={take} disabled={name === "" || isTaken}>
