@@ -34,6 +34,7 @@ import { groupsOf, tagWords } from "../ui/runs/list.tsx";
 import { quoted } from "../ui/runs/parts.tsx";
 import { sparkPoints } from "../ui/runs/sparkline.tsx";
 import {
+  besideAccounts,
   changeText,
   exampleSaid,
   figureOf,
@@ -217,6 +218,28 @@ describe("words about a result", () => {
       [null, of({}, "+Inf", 2), "+Inf, the worst of 2 series"],
     ] as const) {
       expect(thresholdSeen({ ...whole, reason: null, observed: seen, series })).toBe(said);
+    }
+  });
+
+  test("the accounts have every request that is in neither sum", () => {
+    const none = { scheduled: 4, started: 4, dropped: 0, never_started: 0, without_data: 0, ok: 4, failed: 0 };
+    const of = (accounting: object, run: object = {}) =>
+      besideAccounts({ accounting: { ...none, ...accounting }, run } as unknown as Result);
+    expect(of({ unmeasured: 0 })).toEqual([]);
+    for (const [accounting, run, fact] of [
+      [{ incomplete: true }, {}, ["incomplete", "without workers that have not come back"]],
+      [{ without_data: 3 }, {}, ["never started for lack of data", "3"]],
+      [{ since_warmup: 2 }, {}, ["in flight since the warm-up", "2"]],
+      [{ undelivered: 1 }, {}, ["undelivered, of those started", "1"]],
+      [{ unmeasured: 1234 }, {}, ["unmeasured, beside these", "1,234"]],
+      [{ redirects_followed: 5 }, {}, ["redirects followed", "5"]],
+      [{ polls: 6 }, {}, ["sent again while the answer was to come", "6"]],
+      [{ resent: 7 }, {}, ["sent again, as not processed", "7"]],
+      [{}, { setup: { requests: 1, duration_ns: 2e6 } }, ["setup", "1 request, 2.00 ms"]],
+      [{}, { teardown: { requests: 2, duration_ns: 2e6 } }, ["teardown", "2 requests, 2.00 ms"]],
+      [{}, { refresh: { times: 1, requests: 3 } }, ["refreshed", "1 time, 3 requests"]],
+    ] as const) {
+      expect(of(accounting, run)).toEqual([fact]);
     }
   });
 

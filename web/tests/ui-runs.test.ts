@@ -162,6 +162,9 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
       expect(text).toContain(nanos(step.response_time.p["50"] ?? 0));
     }
     expect(await tab.locator("#outcome tbody tr").count()).toBe(2);
+    // Requests that are in no sum are said, so that the server's count can be explained.
+    expect(result.accounting.unmeasured).toBeGreaterThan(0);
+    await tab.getByText("unmeasured, beside these").waitFor();
     // The heat map is of the histograms, which only the report has.
     await tab.getByRole("heading", { name: "Heat map" }).waitFor();
     await tab.getByText("The plan as it was written").click();

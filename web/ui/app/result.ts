@@ -59,6 +59,23 @@ export interface Accounting {
   in_flight_at_stop: number;
   /** Arrivals of lost agents. */
   unknown?: number;
+  /** True if workers that have not come back are missing. */
+  incomplete?: boolean;
+  /** Of those in flight, the ones since the warm-up; of those that ended, the ones that nothing took. */
+  since_warmup?: number;
+  undelivered?: number;
+  /** Requests that are in no other account: of the preflight, the setup, the warm-up, a probe and so on. */
+  unmeasured?: number;
+  redirects_followed?: number;
+  polls?: number;
+  /** Requests that were sent again, since they had not been processed. */
+  resent?: number;
+}
+
+/** Requests before or after the load, or beside it. */
+export interface DoneOnce {
+  requests: number;
+  duration_ns: number;
 }
 
 export interface RateChange {
@@ -311,6 +328,9 @@ export interface Result {
     stopped_by: string | null;
     /** Link to the trace of a request: a URL with ${trace_id} in it. */
     trace_link?: string | null;
+    setup?: DoneOnce | null;
+    teardown?: DoneOnce | null;
+    refresh?: { times: number; requests: number } | null;
   };
   model: {
     kind: "open" | "closed";

@@ -8,6 +8,7 @@ import {
   badShare,
   boundText,
   bytesText,
+  besideAccounts,
   changeText,
   countsIterations,
   endedEarly,
@@ -425,6 +426,7 @@ export function Accounts({ result }: { result: Result }) {
       />
       <Facts
         facts={[
+          ...besideAccounts(result),
           ["bytes sent", bytesText(result.bytes.sent)],
           ["bytes received", bytesText(result.bytes.received)],
           [

@@ -3,6 +3,7 @@
 import { bytes, count, nanos, perSecond, seconds, share } from "../../src/figure.ts";
 import type { BadgeKind } from "../app/controls.tsx";
 import type {
+  DoneOnce,
   ErrorExample,
   RateChange,
   Result,
@@ -222,6 +223,28 @@ export function changeText({ what, from_per_s, to_per_s }: RateChange): string {
   return from_per_s === null || to_per_s === null
     ? what
     : `${perSecond(from_per_s)} to ${perSecond(to_per_s)}`;
+}
+
+/** What the two sums of the accounts leave out: each with a name, where there is any. */
+export function besideAccounts({ accounting, run }: Pick<Result, "accounting" | "run">): [string, string][] {
+  const once = (done: DoneOnce | null | undefined) =>
+    done == null ? null : `${plural(done.requests, "request")}, ${nanos(done.duration_ns)}`;
+  const counted = (value: number | undefined) => ((value ?? 0) > 0 ? count(value ?? 0) : null);
+  const { refresh } = run;
+  const facts: [string, string | null][] = [
+    ["incomplete", accounting.incomplete === true ? "without workers that have not come back" : null],
+    ["never started for lack of data", counted(accounting.without_data)],
+    ["in flight since the warm-up", counted(accounting.since_warmup)],
+    ["undelivered, of those started", counted(accounting.undelivered)],
+    ["unmeasured, beside these", counted(accounting.unmeasured)],
+    ["redirects followed", counted(accounting.redirects_followed)],
+    ["setup", once(run.setup)],
+    ["teardown", once(run.teardown)],
+    ["refreshed", refresh == null ? null : `${plural(refresh.times, "time")}, ${plural(refresh.requests, "request")}`],
+    ["sent again while the answer was to come", counted(accounting.polls)],
+    ["sent again, as not processed", counted(accounting.resent)],
+  ];
+  return facts.filter((fact): fact is [string, string] => fact[1] !== null);
 }
 
 export const bytesText = (value: number | null | undefined) => (value == null ? "-" : bytes(value));
