@@ -400,6 +400,57 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await second.end();
   });
 
+  test("a run that goes on is found again after another start, by its page", async () => {
+    const token = "0123456789abcdef0123456789abcdef";
+    const first = await startUi({ "shop.yaml": PLAN }, { token });
+    const { tab, context } = await open(browser, first);
+    const id = await start(tab, { text: PLAN, flags: ["--duration=120s"], name: "survivor" });
+    await tab.evaluate((id) => void (location.hash = `#/live/${id}`), id);
+    await tab.locator("#outcome").waitFor({ timeout: 20_000 });
+    await first.kill();
+    await tab.getByText("The run goes on by itself.").waitFor({ timeout: 20_000 });
+    const second = await startUi({}, { after: first, token });
+    await tab.getByText("it can be stopped here").waitFor({ timeout: 30_000 });
+    expect(tab.url()).not.toContain(id);
+    await tab.getByRole("button", { name: "Stop" }).click();
+    await tab.getByRole("link", { name: "Open the saved run" }).click({ timeout: 30_000 });
+    await tab.getByRole("heading", { name: "survivor", level: 1 }).waitFor();
+    await context.close();
+    await second.end();
+  });
+
+  test("an error goes with its page, and with the silence that it is about", async () => {
+    const token = "0123456789abcdef0123456789abcdef";
+    const first = await startUi({ "shop.yaml": PLAN }, { token });
+    const { tab, context } = await open(browser, first, { refusals: true });
+    const error = tab.locator(".note.bad");
+    const id = await start(tab, { text: PLAN, flags: ["--duration=1s"], name: "over" });
+    await tab.evaluate((id) => void (location.hash = `#/live/${id}`), id);
+    await tab.getByRole("button", { name: "Pause" }).waitFor({ timeout: 20_000 });
+    // It ends between what is seen and what is clicked.
+    await tab.route("**/pause", (route) =>
+      route.fulfill({
+        headers: { "x-plimsoll-refusal": "409" },
+        json: { error: "the run has ended", hint: "start it again" },
+      }),
+    );
+    await tab.getByRole("button", { name: "Pause" }).click();
+    await error.getByText("the run has ended").waitFor();
+    await tab.getByRole("link", { name: "Plans", exact: true }).click();
+    await error.waitFor({ state: "detached" });
+    await tab.getByRole("link", { name: "shop.yaml" }).click();
+    const text = tab.getByRole("textbox", { name: /^Text of/ });
+    await text.click();
+    await tab.keyboard.type("# more\n");
+    await first.kill();
+    await tab.getByRole("button", { name: "Save", exact: true }).click();
+    await error.getByText("does not answer").waitFor();
+    const second = await startUi({}, { after: first, token });
+    await error.waitFor({ state: "detached", timeout: 30_000 });
+    await context.close();
+    await second.end();
+  });
+
   test("where every request times out, every sentence is true", async () => {
     // It answers the first request, with which a run looks if somebody is there, and no other.
     let asked = 0;

@@ -266,14 +266,17 @@ export class ApiError extends Error {
   readonly problems: Problem[];
   /** The answer as it came. */
   readonly body: Record<string, unknown>;
+  /** True if the program did not answer. */
+  readonly isSilence: boolean;
 
-  constructor(status: number, body: Record<string, unknown>) {
+  constructor(status: number, body: Record<string, unknown>, isSilence = false) {
     super(typeof body["error"] === "string" ? body["error"] : `the program answered with status ${status}`);
     this.name = "ApiError";
     this.status = status;
     this.hint = typeof body["hint"] === "string" && body["hint"] !== "" ? body["hint"] : null;
     this.problems = Array.isArray(body["problems"]) ? (body["problems"] as Problem[]) : [];
     this.body = body;
+    this.isSilence = isSilence;
   }
 }
 
@@ -306,6 +309,17 @@ export function onRefused(heard: () => void): void {
   refused = heard;
 }
 
+/** Called with each answer of the program. */
+let answered: () => void = () => {};
+
+/** Told of an answer that came another way, as that of a stream of events. */
+export const hearAnswer = () => answered();
+
+/** Sets what happens as soon as the program answers. */
+export function onAnswer(heard: () => void): void {
+  answered = heard;
+}
+
 /**
  * The field by which refusals come with a status of success, and their own in a field of the same name: browsers
  * show any other status as an error of the page on their console, and a rate that was mistyped is none.
@@ -319,11 +333,10 @@ async function asked(path: string, how: RequestInit): Promise<Response> {
     response = await fetch(path, { ...how, headers, credentials: "same-origin", cache: "no-store" });
   } catch (error) {
     if (how.signal?.aborted) throw error;
-    throw new ApiError(0, {
-      error: "`plimsoll ui` does not answer",
-      hint: "see whether it still runs; it prints its address when it starts",
-    });
+    const hint = "see whether it still runs; it prints its address when it starts";
+    throw new ApiError(0, { error: "`plimsoll ui` does not answer", hint }, true);
   }
+  answered();
   const refusal = response.headers.get(REFUSALS);
   if (response.ok && refusal === null) return response;
   const status = refusal === null ? response.status : Number(refusal);

@@ -1,6 +1,6 @@
 /** Server-sent events that end with the part of the page that listens. */
 
-import { ApiError, about } from "./api.ts";
+import { ApiError, about, hearAnswer } from "./api.ts";
 
 /** Time until the page asks anew for events that were refused. */
 const AGAIN_MS = 2_000;
@@ -25,7 +25,10 @@ export function listen(path: string, { on, connected }: Heard): () => void {
     if (over || source !== null || document.visibilityState === "hidden") return;
     const made = new EventSource(path);
     source = made;
-    made.onopen = () => connected?.(true);
+    made.onopen = () => {
+      hearAnswer();
+      connected?.(true);
+    };
     made.onerror = () => {
       connected?.(false);
       // The browser tries again by itself, unless it was refused.

@@ -1,16 +1,21 @@
 /** Short messages at the edge of the page, and questions before something that cannot be undone. */
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ComponentChildren } from "preact";
-import { errorOf } from "./api.ts";
+import { errorOf, onAnswer } from "./api.ts";
 import { Button, Dialog } from "./controls.tsx";
+import { link, type Route, route } from "./router.ts";
 
 interface Notice {
   id: number;
   text: string;
   hint: string | null;
   kind: "done" | "bad";
+  /** The place that an error is about: it goes with that. */
+  place: string | null;
+  /** True if it says that the program does not answer, which is over with its next answer. */
+  isSilence: boolean;
 }
 
 /** Time for which a message without an error stays. */
@@ -23,24 +28,40 @@ let last = 0;
 
 /** Shows that something is done. */
 export function notify(text: string): void {
-  add(text, null, "done");
+  add({ text, hint: null, kind: "done", place: null, isSilence: false });
 }
 
 /** Shows an error, with advice. */
 export function notifyError(thrown: unknown): void {
   const error = errorOf(thrown);
   // Without a session the whole page says so.
-  if (error.status !== 401) add(error.message, error.hint, "bad");
+  if (error.status === 401) return;
+  const { message: text, hint, isSilence } = error;
+  add({ text, hint, kind: "bad", place: placeOf(route.peek()), isSilence });
 }
 
-function add(text: string, hint: string | null, kind: Notice["kind"]): void {
+function add(notice: Omit<Notice, "id">): void {
   last += 1;
   const id = last;
-  notices.value = [...notices.value.filter((one) => one.text !== text), { id, text, hint, kind }].slice(
-    -MOST,
-  );
-  if (kind === "done") setTimeout(() => drop(id), STAYS_MS);
+  const others = notices.peek().filter((one) => one.text !== notice.text);
+  notices.value = [...others, { ...notice, id }].slice(-MOST);
+  if (notice.kind === "done") setTimeout(() => drop(id), STAYS_MS);
 }
+
+const placeOf = ({ name, of }: Route) => link(name, of);
+
+/** Keeps the messages that are true still. */
+function keep(isTrue: (notice: Notice) => boolean): void {
+  const kept = notices.peek().filter(isTrue);
+  if (kept.length < notices.peek().length) notices.value = kept;
+}
+
+// What went wrong on a page is of no other, and what the program did not answer is over once it does.
+effect(() => {
+  const here = placeOf(route.value);
+  keep(({ place }) => place === null || place === here);
+});
+onAnswer(() => keep(({ isSilence }) => !isSilence));
 
 function drop(id: number): void {
   notices.value = notices.value.filter((one) => one.id !== id);
