@@ -1,11 +1,13 @@
 /** The events of a run that goes on, held in bounded memory. */
 
+import { effect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../app/api.ts";
 import type { LiveStat } from "../app/api.ts";
 import { listen } from "../app/events.ts";
 import type { Result } from "../app/result.ts";
 import { go, link } from "../app/router.ts";
+import { liveRuns } from "../app/state.ts";
 import type { Capacity, Sweep } from "./capacity.ts";
 import type { Repeated, Suite } from "./series.tsx";
 
@@ -95,20 +97,30 @@ export function useStream(id: string): Heard {
       },
     });
     let over = false;
+    // The identity in the history is all that the next start of the program knows of a run of this one.
+    let savedId: string | null = null;
+    const forget = effect(() => {
+      savedId = liveRuns.value.find((run) => run.id === id)?.run ?? savedId;
+    });
     const explain = async () => {
       try {
         const { runs } = await api.live();
         const found = runs.find((run) => run.id === id);
         if (over || found !== undefined) return;
+        const known = savedId ?? id;
+        if (runs.some((run) => run.id === known)) {
+          go(link("live", known), { replace: true });
+          return;
+        }
         close();
         // It has ended meanwhile, and is in the history.
-        const isSaved = await api.saved(id).then(
+        const isSaved = await api.saved(known).then(
           () => true,
           () => false,
         );
         if (over) return;
         if (isSaved) {
-          go(link("run", id), { replace: true });
+          go(link("run", known), { replace: true });
           return;
         }
         const error = { error: "this page knows no such run", hint: "it may be in the list of saved runs" };
@@ -119,6 +131,7 @@ export function useStream(id: string): Heard {
     };
     return () => {
       over = true;
+      forget();
       close();
     };
   }, [id]);
