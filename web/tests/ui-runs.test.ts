@@ -747,6 +747,19 @@ scenarios: [{steps: [{get: /}]}]
     const { tab } = opened;
     const row = tab.getByRole("row", { name: /kept/ });
     await row.getByText("search", { exact: true }).waitFor();
+    // With its sentence the list fits, and no name is cut within a word that has room.
+    for (const width of [1920, 1440, 1280, 1201, 1200, 1101, 1024, 981, 980, 641, 640, 390]) {
+      await tab.setViewportSize({ width, height: 800 });
+      const names = await tab.locator(".runs tbody th a").evaluateAll((links) =>
+        links.flatMap((link) => {
+          const { height } = link.getBoundingClientRect();
+          const isOneWord = /^[\w.-]{1,10}$/.test(link.textContent ?? "");
+          return isOneWord && link.getClientRects().length > 1 ? [`${link.textContent} ${height}`] : [];
+        }),
+      );
+      expect([width, await overflow(tab), names]).toEqual([width, 0, []]);
+    }
+    await tab.setViewportSize({ width: 1440, height: 900 });
     expect(await row.getByRole("checkbox").count()).toBe(0);
     await row.getByRole("link", { name: "kept" }).click();
     await tab.getByRole("heading", { name: "kept", level: 1 }).waitFor();

@@ -218,7 +218,7 @@ function Rows({ rows }: { rows: RunRow[] }) {
             length
           </th>
           {hasSparklines && (
-            <th scope="col" class="far">
+            <th scope="col" class="far spark">
               rate over time
             </th>
           )}
@@ -282,12 +282,12 @@ function Row(props: { row: RunRow; hasTargets: boolean; hasSparklines: boolean }
         {row.unfinished ? <Badge kind="doubtful">unfinished</Badge> : <OutcomeBadge outcome={row.outcome} />}
         {row.valid === false && row.outcome !== "no_verdict" && <small class="invalid"> invalid</small>}
       </td>
-      <td class="rate">{row.answer ?? rateText(row.rate_per_s)}</td>
+      <td class={row.answer === null ? "rate" : "rate answer"}>{row.answer ?? rateText(row.rate_per_s)}</td>
       <td class="far">{time(row.p50_s, "50")}</td>
       <td>{time(row.p99_s, "99")}</td>
       <td class="far">{shareText(row.error_share)}</td>
       <td class="far">{secondsText(row.duration_s)}</td>
-      {hasSparklines && <td class="far">{row.sparkline !== null && <Sparkline values={row.sparkline} />}</td>}
+      {hasSparklines && <td class="far spark">{row.sparkline !== null && <Sparkline values={row.sparkline} />}</td>}
       <td class="far" title={whenFull(row.started_unix_s)}>
         {whenText(row.started_unix_s)}
       </td>
