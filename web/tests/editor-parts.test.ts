@@ -4,7 +4,7 @@ import { exampleOf, fieldError, labelOf } from "../ui/editor/argument-words.tsx"
 import { argumentsOf, filled, groupsOf } from "../ui/editor/arguments.ts";
 import { pairOf, pastedLines } from "../ui/editor/pasted.ts";
 import { freeName, isPlanName, nameProblem, planNameFor } from "../ui/editor/drafts.ts";
-import { flagsOf, words } from "../ui/editor/flags.ts";
+import { fieldsOf, flagsOf, words } from "../ui/editor/flags.ts";
 import { isVariable, jsonIn, pointerOf, stepCalled, variableFor } from "../ui/editor/jsonpaths.ts";
 import { Latest } from "../ui/editor/latest.ts";
 import { environmentIn, namesIn, secretsIn } from "../ui/editor/names.ts";
@@ -170,6 +170,20 @@ describe("flags", () => {
       "--tag",
       "a b",
     ]);
+  });
+
+  test("flags are fields of the form, and what has none is typed", () => {
+    const cases: [flags: string[], values: Record<string, string>, more: string][] = [
+      [[], {}, ""],
+      [["--duration=6s", "--rate", "5k/s"], { "--duration": "6s", "--rate": "5k/s" }, ""],
+      [["--http2", "--header=x-a: b"], {}, '--http2 "--header=x-a: b"'],
+      [['--body={"a": "\\"}', "-d", "3s"], {}, '"--body={\\"a\\": \\"\\\\\\"}" -d 3s'],
+      [["--seed=1=2", ""], { "--seed": "1=2" }, '""'],
+    ];
+    for (const [flags, values, more] of cases) {
+      expect(fieldsOf(flags)).toEqual([values, more]);
+      expect(words(more)).toEqual(flags.filter((flag) => !/^--(duration|rate|seed)|^5k/.test(flag)));
+    }
   });
 
   test("words of a command line", () => {

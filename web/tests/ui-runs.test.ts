@@ -215,10 +215,26 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     const again = await resultOf(tab, id);
     expect(again.run.id).not.toBe(first.run.id);
     expect([again.run.name, again.run.plan_hash]).toEqual(["base", first.run.plan_hash]);
-    // Of that one there is no path: its plan is opened by its name and its text.
-    await tab.getByRole("button", { name: "Open plan" }).click();
-    await tab.waitForURL(/#\/plan\/base\.yaml/);
+    // Of that one there is no path: its file is known by its text.
+    expect(await tab.getByRole("link", { name: "Open plan" }).getAttribute("href")).toBe("#/plan/shop.yaml");
     await removeRun(tab, id);
+    // So it is with a name of its own, and what was set over the plan is in the form of Run.
+    await tab.evaluate(() => void (location.hash = "#/plan/shop.yaml"));
+    await tab.getByRole("tab", { name: "Run", exact: true }).click();
+    await tab.getByLabel("Name of the run").fill("base 1");
+    await tab.getByRole("textbox", { name: "Duration", exact: true }).fill("1500ms");
+    await tab.getByRole("textbox", { name: "Other flags" }).fill('--header "x-a: b c"');
+    await tab.getByRole("button", { name: "Start the run" }).click();
+    await tab.getByRole("link", { name: "Open the saved run" }).click({ timeout: 30_000 });
+    const other = new URL(await tab.waitForURL(/#\/runs\//).then(() => tab.url())).hash.split("/").at(-1) ?? "";
+    await tab.reload();
+    await tab.getByRole("button", { name: "Open plan" }).click();
+    await tab.waitForURL(/#\/plan\/shop\.yaml/);
+    const duration = tab.getByRole("textbox", { name: "Duration", exact: true });
+    await expect.poll(() => duration.inputValue()).toBe("1500ms");
+    expect(await tab.getByRole("textbox", { name: "Other flags" }).inputValue()).toBe('"--header=x-a: b c"');
+    await tab.locator(".plan-state .badge", { hasText: /saved$/ }).first().waitFor();
+    await removeRun(tab, other);
     await close(opened);
   });
 

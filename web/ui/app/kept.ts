@@ -5,6 +5,13 @@ import { useMemo } from "preact/hooks";
 
 const kept = new Map<string, Signal<unknown>>();
 
+/** Gives the form of this name its values. */
+export function keep<T>(name: string, value: T): void {
+  const known = kept.get(name);
+  if (known === undefined) kept.set(name, signal<unknown>(value));
+  else known.value = value;
+}
+
 /** The values of the form of this name; `usual` at first. They are in memory only: some are secrets. */
 export function useKept<T>(name: string, usual: T): Signal<T> {
   return useMemo(() => {

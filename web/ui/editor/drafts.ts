@@ -62,11 +62,16 @@ export function draftPaths(): string[] {
   return [...paths].sort();
 }
 
-/** Opens a text in the editor as a file that does not exist yet. Neither a file nor a kept text makes way for it. */
+/** Opens a text in the editor as a file that does not exist yet. */
 export async function openAsNew(name: string, text: string): Promise<void> {
+  go(link("plan", await keepAsNew(name, text)));
+}
+
+/** Keeps a text for a file that does not exist yet: its path. Neither a file nor a kept text makes way for it. */
+export async function keepAsNew(name: string, text: string): Promise<string> {
   const path = placeFor(name, text, await filePaths());
   if (draftOf(path) === null) keepDraft(path, { text, etag: null });
-  go(link("plan", path));
+  return path;
 }
 
 /** The name at which a new text is kept: one that is free, or that of the same text, which was made before. */

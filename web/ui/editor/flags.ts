@@ -40,6 +40,27 @@ export function flagsOf(values: Record<string, string>, more: string, overrides 
   return [...set, ...words(more)];
 }
 
+/** The fields of a form that have these flags, and the others as they are typed. */
+export function fieldsOf(flags: readonly string[], overrides = OVERRIDES): [Record<string, string>, string] {
+  const values: Record<string, string> = {};
+  const others: string[] = [];
+  for (let at = 0; at < flags.length; at += 1) {
+    const [, name = "", inline] = /^([^=]*)(?:=([^]*))?$/.exec(flags[at] ?? "") ?? [];
+    const isField = overrides.some(({ flag }) => flag === name);
+    if (!isField) others.push(flags[at] ?? "");
+    else if (inline !== undefined) values[name] = inline;
+    else {
+      at += 1;
+      values[name] = flags[at] ?? "";
+    }
+  }
+  return [values, others.map(quoted).join(" ")];
+}
+
+/** A word as `words` reads it. */
+const quoted = (word: string) =>
+  word !== "" && !/[\s'"\\]/.test(word) ? word : `"${word.replaceAll(/["\\]/g, "\\$&")}"`;
+
 /** The words of a command line: quotes keep blanks. */
 export function words(line: string): string[] {
   const found: string[] = [];

@@ -167,7 +167,12 @@ export function PlanPage({ route }: { route: Route }) {
         {model.isPlan && schema.value !== null && (
           <section class="plan-right" aria-label="Tools">
             <h2 class="unseen">Tools</h2>
-            <Tools model={model} schema={schema.value} leave={() => leaves.current()} />
+            <Tools
+              model={model}
+              schema={schema.value}
+              leave={() => leaves.current()}
+              tool={route.query.get("tool") ?? "forms"}
+            />
           </section>
         )}
       </div>
@@ -307,8 +312,9 @@ function Findings({ model }: { model: PlanModel }) {
   );
 }
 
-function Tools({ model, schema, leave }: { model: PlanModel; schema: SchemaTree; leave: () => void }) {
-  const chosen = useSignal("forms");
+function Tools(props: { model: PlanModel; schema: SchemaTree; leave: () => void; tool: string }) {
+  const { model, schema, leave } = props;
+  const chosen = useSignal(props.tool);
   useEffect(() => {
     const wants = chosen.value === "schedule" || chosen.value === "explain";
     model.explain(wants);

@@ -3,12 +3,14 @@
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Button, ButtonLink } from "../app/controls.tsx";
-import { notifyError } from "../app/notify.tsx";
+import { keep } from "../app/kept.ts";
+import { notify, notifyError } from "../app/notify.tsx";
 import type { Result } from "../app/result.ts";
 import { go, link } from "../app/router.ts";
 import { about } from "../app/state.ts";
 import { planOfReport } from "./chart-data.ts";
-import { openAsNew } from "../editor/drafts.ts";
+import { isPlanName, keepAsNew } from "../editor/drafts.ts";
+import { fieldsOf } from "../editor/flags.ts";
 import type { Circumstances } from "../live/capacity.ts";
 import { FLEET_FLAGS, fleetIn } from "../fleet/broker.ts";
 
@@ -66,17 +68,35 @@ export function planPath(args: string[], files: string[]): string | null {
   return found?.replace(/^\.\//, "") ?? null;
 }
 
-/** The file that a run was started from by the page: that of its name, if it has the same text still. */
-async function fileOf(name: string | null, plan: string | null, files: string[]): Promise<string | null> {
-  const path = files.find((path) => path === name || path === `${name}.yaml`);
-  if (path === undefined || plan === null) return null;
-  return (await api.file(path)).text === plan ? path : null;
+/** Files of the length of a plan that are read to find it. */
+const MOST_READ = 8;
+
+/** The file that a run was started from by the page, which passes on no name: one with the same text. */
+async function fileOf(name: string | null, plan: string | null, files: api.FileEntry[]): Promise<string | null> {
+  if (plan === null) return null;
+  const length = new TextEncoder().encode(plan).length;
+  const isCalledSo = ({ path }: api.FileEntry) => path === name || path === `${name}.yaml`;
+  const alike = files.filter(({ path, bytes }) => bytes === length && isPlanName(path));
+  const first = alike.filter(isCalledSo);
+  for (const { path } of [...first, ...alike.filter((file) => !first.includes(file))].slice(0, MOST_READ)) {
+    if ((await api.file(path)).text === plan) return path;
+  }
+  return null;
 }
 
 /** The file of a run's plan, if there still is one. */
 async function pathOf(result: Result, plan: string | null): Promise<string | null> {
-  const files = (await api.files()).files.map(({ path }) => path);
-  return planPath(result.run.args, files) ?? (await fileOf(result.run.name ?? null, plan, files));
+  const { files } = await api.files();
+  const named = planPath(
+    result.run.args,
+    files.map(({ path }) => path),
+  );
+  return named ?? (await fileOf(result.run.name ?? null, plan, files));
+}
+
+/** The flags of a run over its plan: what it is called and how it is tagged is no load. */
+function overridesOf(flags: readonly string[]): string[] {
+  return flags.filter((flag, at) => !/^--tag(=|$)/.test(flag) && flags[at - 1] !== "--tag");
 }
 
 /** The start of the same load as that of a run; null if its plan is not there any more. */
@@ -137,8 +157,19 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
     });
   // Runs of a fleet and of clusters are made one by one.
   const mayRepeat = start.command === "run" && start.fleet == null;
+  const overrides = start.command === "run" ? overridesOf(start.flags) : [];
   const open = () =>
-    attempt(() => openAsNew(`${name?.replace(/[^\w.-]+/g, "-") ?? "plan"}.yaml`, plan ?? ""));
+    attempt(async () => {
+      const called = `${name?.replace(/[^\w.-]+/g, "-") ?? "plan"}.yaml`;
+      const opened = path ?? (await keepAsNew(called, plan ?? ""));
+      if (overrides.length > 0) {
+        const [values, more] = fieldsOf(overrides);
+        keep(`run ${opened} values`, values);
+        keep(`run ${opened} more`, more);
+        notify(`This run had ${overrides.join(" ")} over its plan: they are in the form of Run.`);
+      }
+      go(link("plan", opened, overrides.length > 0 ? { tool: "run" } : {}));
+    });
   return (
     <>
       <Button kind="primary" busy={busy} onClick={() => void again()}>
@@ -149,7 +180,7 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
           Run {ENOUGH} times
         </Button>
       )}
-      {path !== null ? (
+      {path !== null && overrides.length === 0 ? (
         <ButtonLink href={link("plan", path)}>Open plan</ButtonLink>
       ) : (
         <Button busy={busy} onClick={() => void open()}>
