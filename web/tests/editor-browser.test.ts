@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser, Locator, Page as Tab } from "playwright-core";
@@ -623,6 +623,90 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       await tab.getByRole("dialog").getByRole("button", { name: "Discard" }).click();
       await listed.waitFor({ state: "detached" });
       expect(await kept(tab, "run.yaml")).toBeNull();
+    });
+  });
+
+  test("a file is added, copied, renamed and deleted, and nothing goes without an answer", async () => {
+    ui.write("kept/old.yaml", PHASES);
+    await on(
+      "#/plans",
+      async (tab) => {
+        const row = (name: string) =>
+          tab
+            .getByRole("row", { name: new RegExp(`^${name.replace(".", "\\.")} `) })
+            .filter({ has: tab.getByRole("button", { name: /^Rename/ }) });
+        const file = (name: string, text: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+        const dialog = tab.getByRole("dialog");
+        await row("kept/old.yaml").waitFor();
+        await button(tab, "Copy kept/old.yaml").click();
+        const name = dialog.getByLabel("Name of the file");
+        expect(await name.inputValue()).toBe("kept/old-2.yaml");
+        await name.fill("phases.yaml");
+        await dialog.getByRole("button", { name: "Copy" }).click();
+        await dialog.getByText("there is such a file").waitFor();
+        await name.fill("kept/twin.yaml");
+        expect(await violations(tab)).toEqual([]);
+        await name.press("Enter");
+        await row("kept/twin.yaml").waitFor();
+        expect(ui.read("kept/twin.yaml")).toBe(PHASES);
+        // A text that is not saved goes with its file.
+        await keep(tab, "kept/twin.yaml", "of a file");
+        await button(tab, "Rename kept/twin.yaml").click();
+        await name.fill("../out.yaml");
+        await dialog.getByRole("button", { name: "Rename" }).click();
+        await dialog.locator(".field-error").waitFor();
+        await name.fill("kept/new.yaml");
+        await dialog.getByRole("button", { name: "Rename" }).click();
+        await row("kept/new.yaml").waitFor();
+        expect(await row("kept/twin.yaml").count()).toBe(0);
+        expect([await kept(tab, "kept/twin.yaml"), (await kept(tab, "kept/new.yaml")) !== null]).toEqual([null, true]);
+        await button(tab, "Delete kept/new.yaml").click();
+        await dialog.getByRole("button", { name: "Cancel" }).click();
+        expect(ui.read("kept/new.yaml")).toBe(PHASES);
+        await button(tab, "Delete kept/new.yaml").click();
+        await dialog.getByRole("button", { name: "Delete" }).click();
+        await row("kept/new.yaml").waitFor({ state: "detached" });
+        expect(existsSync(join(ui.folder, "kept/new.yaml"))).toBe(false);
+        // Files of data: one that is there is replaced after a question only, and what is no text is refused.
+        const chooser = tab.getByLabel("File for: Add files");
+        await chooser.setInputFiles(file("people.csv", "name\nada\n"));
+        await row("people.csv").waitFor();
+        await chooser.setInputFiles(file("people.csv", "name\nbob\n"));
+        await dialog.getByRole("button", { name: "Cancel" }).click();
+        expect(ui.read("people.csv")).toBe("name\nada\n");
+        await chooser.setInputFiles(file("people.csv", "name\nbob\n"));
+        await dialog.getByRole("button", { name: "Replace" }).click();
+        await poll(() => ui.read("people.csv")).toBe("name\nbob\n");
+        await chooser.setInputFiles({ ...file("no.csv", ""), buffer: Buffer.from([0xff, 0xfe]) });
+        await tab.locator(".note", { hasText: "no.csv is not text in UTF-8" }).waitFor();
+        await chooser.setInputFiles(file("run.sh", "x"));
+        await tab.locator(".note", { hasText: "run.sh cannot be added" }).waitFor();
+        expect(existsSync(join(ui.folder, "run.sh"))).toBe(false);
+      },
+      true,
+    );
+  });
+
+  test("a file that a plan lacks is chosen or written where the finding is", async () => {
+    const lacking = plain("http://127.0.0.1:9").replace("targets:", "data: {a: {csv: a.csv}, b: {csv: b.csv}}\ntargets:");
+    ui.write("lacks/plan.yaml", lacking.replace("get: /", "get: /${name}/${mail}"));
+    await on("#/plan/lacks/plan.yaml", async (tab) => {
+      await badge(tab, "2 errors");
+      const buffer = Buffer.from("name\nada\n");
+      await tab.getByLabel("File for: Choose a file for lacks/a.csv").setInputFiles({
+        name: "other.csv",
+        mimeType: "text/csv",
+        buffer,
+      });
+      await badge(tab, "1 error");
+      expect(ui.read("lacks/a.csv")).toBe("name\nada\n");
+      await button(tab, "Write lacks/b.csv").click();
+      await badge(tab, "new, not saved");
+      await write(tab, "mail\nbob\n");
+      await button(tab, "Save").click();
+      await badge(tab, "saved");
+      await tab.goBack();
+      await badge(tab, "no errors");
     });
   });
 

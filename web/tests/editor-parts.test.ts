@@ -3,7 +3,7 @@ import { ApiError, type FormArgument } from "../ui/app/api.ts";
 import { exampleOf, fieldError, labelOf } from "../ui/editor/argument-words.tsx";
 import { argumentsOf, filled, groupsOf } from "../ui/editor/arguments.ts";
 import { pairOf, pastedLines } from "../ui/editor/pasted.ts";
-import { freeName, isPlanName, nameProblem, planNameFor } from "../ui/editor/drafts.ts";
+import { freeName, isPlanName, missingFile, nameProblem, planNameFor } from "../ui/editor/drafts.ts";
 import { fieldsOf, flagsOf, words } from "../ui/editor/flags.ts";
 import { isVariable, jsonIn, pointerOf, stepCalled, variableFor } from "../ui/editor/jsonpaths.ts";
 import { Latest } from "../ui/editor/latest.ts";
@@ -199,7 +199,18 @@ describe("files", () => {
     expect(freeName("a.yaml", new Set())).toBe("a.yaml");
     expect(freeName("a.yaml", new Set(["a.yaml", "a-2.yaml"]))).toBe("a-3.yaml");
     expect(freeName("x/a", new Set(["x/a"]))).toBe("x/a-2");
-    expect(nameProblem("a/b.yaml")).toBeNull();
+    for (const fine of ["a/b.yaml", "users.csv", "a/b.jsonl", "x.lua", "x.proto"]) expect(nameProblem(fine)).toBeNull();
+    const missing = (name: string) => `cannot read \`${name}\`: No such file or directory (os error 2)`;
+    for (const [plan, message, path] of [
+      ["a.yaml", missing("users.csv"), "users.csv"],
+      ["shop/a.yaml", missing("./data/users.csv"), "shop/data/users.csv"],
+      ["a.yaml", missing("../users.csv"), null],
+      ["a.yaml", missing("/etc/passwd"), null],
+      ["a.yaml", missing("key.pem"), null],
+      ["a.yaml", "cannot read `a.csv`: Permission denied (os error 13)", null],
+    ] as const) {
+      expect(missingFile(plan, message)).toBe(path);
+    }
     for (const wrong of ["", "/a.yaml", "../a.yaml", "a//b.yaml", "a.txt", ".a.yaml", "c:\\a.yaml"]) {
       expect([wrong, nameProblem(wrong)]).not.toEqual([wrong, null]);
     }

@@ -176,6 +176,23 @@ impl Folder {
     }
 
     fn create(&self, path: &str, text: &str) -> Result<String, Refusal> {
+        let target = self.new_place(path)?;
+        let failed = |error: io::Error| unwritable(path, &error);
+        let temporary = self.beside(&target, text).map_err(failed)?;
+        // Unlike a rename, a link fails if the target exists.
+        let made = fs::hard_link(&temporary, &target);
+        let _ = fs::remove_file(&temporary);
+        match made {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(changed(path, None)),
+            made => {
+                made.and_then(|()| sync_folder(&target)).map_err(failed)?;
+                Ok(self::etag(text.as_bytes()))
+            }
+        }
+    }
+
+    /// The place of a file that does not exist yet, in a folder that is made for it.
+    fn new_place(&self, path: &str) -> Result<PathBuf, Refusal> {
         let target = self.root.join(checked(path)?);
         if let Ok(metadata) = fs::symlink_metadata(&target) {
             let present = (metadata.is_file()).then(|| content(&target, path).ok()).flatten();
@@ -189,16 +206,53 @@ impl Folder {
             return Err(elsewhere(path));
         }
         fs::create_dir_all(parent).map_err(failed)?;
-        let temporary = self.beside(&target, text).map_err(failed)?;
+        Ok(target)
+    }
+
+    /// Gives a file another name, which is free.
+    ///
+    /// # Errors
+    /// It does not exist, is a link, or cannot have that name.
+    pub(crate) fn rename(&self, path: &str, to: &str) -> Result<(), Refusal> {
+        let _alone = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = self.own_file(path)?;
+        let target = self.new_place(to)?;
         // Unlike a rename, a link fails if the target exists.
-        let made = fs::hard_link(&temporary, &target);
-        let _ = fs::remove_file(&temporary);
-        match made {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(changed(path, None)),
-            made => {
-                made.and_then(|()| sync_folder(&target)).map_err(failed)?;
-                Ok(self::etag(text.as_bytes()))
-            }
+        match fs::hard_link(&from, &target) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(changed(to, None)),
+            made => made
+                .and_then(|()| sync_folder(&target))
+                .and_then(|()| fs::remove_file(&from))
+                .and_then(|()| sync_folder(&from))
+                .map_err(|error| unwritable(to, &error)),
+        }
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// It does not exist, is a link, or cannot be removed.
+    pub(crate) fn remove(&self, path: &str) -> Result<(), Refusal> {
+        let _alone = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = self.own_file(path)?;
+        fs::remove_file(&file).and_then(|()| sync_folder(&file)).map_err(|error| {
+            let error = format!("cannot remove {}: {error}", path.escape_debug());
+            Refusal::failed(error, "check the permissions of its folder")
+        })
+    }
+
+    /// The file of a path that is no link: of a link it would not be clear which of the two is meant.
+    fn own_file(&self, path: &str) -> Result<PathBuf, Refusal> {
+        let real = self.resolve(path)?;
+        let is_link =
+            fs::symlink_metadata(self.root.join(checked(path)?)).is_ok_and(|found| found.is_symlink());
+        let is_file = fs::metadata(&real).is_ok_and(|found| found.is_file());
+        match is_file && !is_link {
+            true => Ok(real),
+            false => Err(Refusal::forbidden(
+                format!("{} is a link or no regular file", path.escape_debug()),
+                "rename or remove it with another program",
+            )),
         }
     }
 
@@ -444,6 +498,10 @@ mod tests {
             let read = status(folder.read(path));
             assert!([StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&read), "{path}: {read}");
             let etag = etag(b"secret");
+            for moved in [folder.rename(path, "moved.yaml"), folder.remove(path)] {
+                let moved = status(moved);
+                assert!([StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&moved), "{path}: {moved}");
+            }
             let written = status(folder.write(path, "x", Some(&etag)));
             assert!([StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&written), "{path}: {written}");
         }
@@ -451,7 +509,10 @@ mod tests {
         {
             let refused = status(folder.write(path, "x", None));
             assert!([StatusCode::FORBIDDEN, StatusCode::CONFLICT].contains(&refused), "{path}: {refused}");
+            let refused = status(folder.rename("a.yaml", path));
+            assert!([StatusCode::FORBIDDEN, StatusCode::CONFLICT].contains(&refused), "{path}: {refused}");
         }
+        assert_eq!(fs::read_to_string(place.0.join("opened/a.yaml")).unwrap(), "x");
         assert!(!place.0.join("new.yaml").exists() && !place.0.join("new").exists());
         assert_eq!(fs::read_to_string(place.0.join("outside.yaml")).unwrap(), "secret");
         for path in ["../x.yaml", "up/x.yaml", "/x.yaml"] {
@@ -484,6 +545,29 @@ mod tests {
         // Nothing is left over.
         let left = fs::read_dir(place.0.join("opened")).unwrap().count();
         assert_eq!((left, fs::read_dir(place.0.join("opened/new")).unwrap().count()), (2, 1));
+    }
+
+    #[test]
+    fn a_file_is_renamed_to_a_free_name_and_removed() {
+        let place = Place::new("rename");
+        place.write("opened/a.yaml", "one");
+        place.write("opened/b.csv", "two");
+        symlink(place.0.join("opened/a.yaml"), place.0.join("opened/link.yaml")).unwrap();
+        symlink(place.0.join("opened-too"), place.0.join("opened/out")).unwrap();
+        // A folder elsewhere, with a link back to a file of this one.
+        symlink(place.0.join("opened/a.yaml"), place.0.join("opened-too/back.yaml")).unwrap();
+        let folder = place.folder();
+        assert_eq!(status(folder.rename("a.yaml", "b.csv")), StatusCode::CONFLICT);
+        for link in ["link.yaml", "out/back.yaml"] {
+            assert_eq!(status(folder.remove(link)), StatusCode::FORBIDDEN, "{link}");
+            assert_eq!(status(folder.rename(link, "c.yaml")), StatusCode::FORBIDDEN, "{link}");
+        }
+        folder.rename("a.yaml", "new/c.yaml").unwrap();
+        assert_eq!(folder.read("new/c.yaml").unwrap().text, "one");
+        assert_eq!(status(folder.rename("a.yaml", "d.yaml")), StatusCode::NOT_FOUND);
+        folder.remove("b.csv").unwrap();
+        assert_eq!(status(folder.remove("b.csv")), StatusCode::NOT_FOUND);
+        assert!(!place.0.join("opened/a.yaml").exists() && !place.0.join("opened/b.csv").exists());
     }
 
     #[test]

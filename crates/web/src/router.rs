@@ -53,6 +53,8 @@ pub(crate) fn router(ui: Arc<Ui>) -> Router {
         .route("/api/about", get(about))
         .route("/api/files", get(files))
         .route("/api/file", get(file).post(save_file))
+        .route("/api/file/rename", post(rename_file))
+        .route("/api/file/delete", post(delete_file))
         .route("/api/examples", get(async || Json(examples::list())))
         .route("/api/example/files", post(example_files))
         .route("/api/schema/{name}", get(schema))
@@ -221,6 +223,28 @@ async fn save_file(
         Ok(Json(json!({"path": path, "etag": etag})))
     })
     .await
+}
+
+#[derive(Deserialize)]
+struct FileRenamed {
+    path: String,
+    to: String,
+}
+
+async fn rename_file(
+    State(ui): State<Arc<Ui>>,
+    Posted(FileRenamed { path, to }): Posted<FileRenamed>,
+) -> Result<Json<Value>, Refusal> {
+    let folder = ui.folder.clone();
+    blocking(move || folder.rename(&path, &to).map(|()| Json(json!({"path": to})))).await
+}
+
+async fn delete_file(
+    State(ui): State<Arc<Ui>>,
+    Posted(FileAsked { path }): Posted<FileAsked>,
+) -> Result<Json<Value>, Refusal> {
+    let folder = ui.folder.clone();
+    blocking(move || folder.remove(&path).map(|()| Json(json!({})))).await
 }
 
 #[derive(Deserialize)]

@@ -368,6 +368,8 @@ export const file = (path: string) => get<FileText>(`/api/file?path=${part(path)
 /** Writes a file; `etag` is that of the text which it replaces, null for a new one. */
 export const saveFile = (path: string, text: string, etag: string | null) =>
   post<{ path: string; etag: string }>("/api/file", { path, text, etag });
+export const renameFile = (path: string, to: string) => post<unknown>("/api/file/rename", { path, to });
+export const deleteFile = (path: string) => post<unknown>("/api/file/delete", { path });
 export const examples = () => get<{ examples: Example[] }>("/api/examples");
 /** Puts the files that an example reads into the folder, but for those that are there. */
 export const exampleFiles = (name: string) =>

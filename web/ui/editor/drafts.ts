@@ -114,7 +114,17 @@ export function nameProblem(path: string): string | null {
   if (path.split("/").some((part) => part === "" || part === "." || part === ".."))
     return "parts of a path have names";
   if (path.split("/").some((part) => part.startsWith("."))) return "names that begin with a dot are hidden";
-  return isPlanName(path) ? null : "plans end in .yaml, .yml or .json";
+  if (isPlanName(path) || /\.(jsonl|csv|lua|proto|har)$/i.test(path)) return null;
+  return "plans end in .yaml, .yml or .json, and files with them in .csv, .jsonl, .lua, .proto or .har";
+}
+
+/** The file beside a plan that a finding says is missing; null if it is about something else, or not to be made here. */
+export function missingFile(plan: string, message: string): string | null {
+  const [, name] = /^cannot read `([^`]+)`: .*\(os error 2\)/.exec(message) ?? [];
+  if (name === undefined) return null;
+  const folder = plan.includes("/") ? plan.slice(0, plan.lastIndexOf("/") + 1) : "";
+  const path = `${folder}${name.replace(/^(\.\/)+/, "")}`;
+  return nameProblem(path) === null ? path : null;
 }
 
 /** A name for the plan that is made of a file. */

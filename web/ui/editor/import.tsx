@@ -5,7 +5,7 @@ import { Button, ErrorBox, Field, Loading, SelectField, TextField } from "../app
 import { useKept } from "../app/kept.ts";
 import { notify, notifyError } from "../app/notify.tsx";
 import { go, link } from "../app/router.ts";
-import { draftOf, nameProblem, planNameFor, unusedName } from "./drafts.ts";
+import { draftOf, isPlanName, nameProblem, planNameFor, unusedName } from "./drafts.ts";
 
 const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
   { value: "auto", label: "detected" },
@@ -133,7 +133,8 @@ function Outcome({ name, imported }: { name: string; imported: api.Imported }) {
     try {
       const typed = path.peek().trim() || (await unusedName(planNameFor(name)));
       const isKept = draftOf(typed) !== null;
-      wrong.value = isKept ? "there is a text of this name that is not saved" : nameProblem(typed);
+      const isPlan = isPlanName(typed) ? null : "plans end in .yaml, .yml or .json";
+      wrong.value = isKept ? "there is a text of this name that is not saved" : (nameProblem(typed) ?? isPlan);
       if (wrong.value !== null) return;
       await api.saveFile(typed, plan, null);
       notify(`${typed} is saved.`);

@@ -4,8 +4,9 @@ import * as api from "../app/api.ts";
 import { Badge, Button, Dialog, ErrorBox, Loading, Tabs } from "../app/controls.tsx";
 import { useShortcuts } from "../app/keys.tsx";
 import { ask, notify, notifyError } from "../app/notify.tsx";
-import { guardLeaving, link, type Route } from "../app/router.ts";
-import { draftOf, dropDraft, EMPTY_PLAN, isPlanName, keepDraft } from "./drafts.ts";
+import { go, guardLeaving, link, type Route } from "../app/router.ts";
+import { draftOf, dropDraft, EMPTY_PLAN, isPlanName, keepDraft, missingFile } from "./drafts.ts";
+import { AddFiles } from "./files.tsx";
 import { OutlineAndForms } from "./forms.tsx";
 import { PlanModel } from "./model.ts";
 import { lineOf, type Finding } from "./places.ts";
@@ -304,11 +305,30 @@ function Findings({ model }: { model: PlanModel }) {
               {mend !== null && from !== null && to !== null && (
                 <Button onClick={() => model.replace(from, to, mend)}>Change to {mend}</Button>
               )}
+              <Missing model={model} path={missingFile(model.path, message)} />
             </li>
           );
         })}
       </ul>
     </div>
+  );
+}
+
+/** Ways to a file that a plan reads and that is not there. */
+function Missing({ model, path }: { model: PlanModel; path: string | null }) {
+  if (path === null) return null;
+  const write = () => {
+    if (draftOf(path) === null) keepDraft(path, { text: "", etag: null });
+    // What is here is kept for the way back.
+    if (model.isChanged.peek()) keepDraft(model.path, model.draft());
+    guardLeaving(null);
+    go(link("plan", path));
+  };
+  return (
+    <p class="plan-actions">
+      <AddFiles label={`Choose a file for ${path}`} as={path} added={() => model.changed(model.text.peek())} />
+      <Button onClick={write}>Write {path}</Button>
+    </p>
   );
 }
 

@@ -16,6 +16,7 @@ import {
   keepDraft,
   nameProblem,
 } from "./drafts.ts";
+import { AddFiles, deleteFile, NameFile, type Naming } from "./files.tsx";
 
 /** Files that are listed at once; a search finds the others. */
 const MOST = 200;
@@ -26,6 +27,7 @@ export function PlansPage() {
   const failed = useSignal<api.ApiError | null>(null);
   const search = useSignal("");
   const onlyPlans = useSignal(true);
+  const naming = useSignal<Naming | null>(null);
   const box = useRef<HTMLInputElement>(null);
   const load = async () => {
     failed.value = null;
@@ -34,6 +36,9 @@ export function PlansPage() {
     } catch (error) {
       failed.value = api.errorOf(error);
     }
+  };
+  const drop = async (path: string) => {
+    if (await deleteFile(path)) await load();
   };
   useEffect(() => void load(), []);
   useShortcuts([{ keys: "/", about: "Search", act: () => box.current?.focus() }]);
@@ -45,6 +50,12 @@ export function PlansPage() {
       <h1>Plans</h1>
       <NewPlan taken={files.value.map(({ path }) => path)} />
       <NotSaved />
+      <NameFile
+        naming={naming.value}
+        taken={files.value.map(({ path }) => path)}
+        close={() => (naming.value = null)}
+        done={() => void load()}
+      />
       <section aria-label="Files">
         <div class="plan-search">
           <TextField
@@ -63,6 +74,14 @@ export function PlansPage() {
             />{" "}
             Only plans
           </label>
+          <AddFiles
+            label="Add files"
+            added={() => {
+              // What was added is to be seen.
+              onlyPlans.value = false;
+              void load();
+            }}
+          />
         </div>
         <p class="hint" role="status">
           {found.length === 1 ? "1 file" : `${found.length} files`}
@@ -87,6 +106,27 @@ export function PlansPage() {
               cell: ({ modified_unix_s }) => new Date(modified_unix_s * 1000).toLocaleString(),
             },
             { key: "size", title: "size", cell: (file) => bytes(file.bytes) },
+            {
+              key: "actions",
+              title: "actions",
+              cell: ({ path }) => (
+                <div class="plan-file-actions">
+                  <Button class="faint" onClick={() => (naming.value = { path, kind: "rename" })} label={`Rename ${path}`}>
+                    Rename
+                  </Button>
+                  <Button class="faint" onClick={() => (naming.value = { path, kind: "copy" })} label={`Copy ${path}`}>
+                    Copy
+                  </Button>
+                  <Button
+                    class="faint"
+                    onClick={() => void drop(path)}
+                    label={`Delete ${path}`}
+                  >
+                    Delete
+                  </Button>
+                </div>
+              ),
+            },
           ]}
           rows={found.slice(0, MOST)}
           rowKey={({ path }) => path}
@@ -179,7 +219,7 @@ function NewPlan({ taken }: { taken: string[] }) {
   const create = () => {
     wasTried.value = true;
     if (problem !== null) return;
-    keepDraft(path, { text: EMPTY_PLAN, etag: null });
+    keepDraft(path, { text: isPlanName(path) ? EMPTY_PLAN : "", etag: null });
     go(link("plan", path));
   };
   return (

@@ -50,6 +50,10 @@ fn no_address_leads_out_of_the_folder() {
     {
         let reply = server.post(&session, "/api/file", &json!({"path": path, "text": "x", "etag": null}));
         assert!(matches!(reply.status, 403 | 409), "{path}: {reply:?}");
+        let reply = server.post(&session, "/api/file/rename", &json!({"path": "a.yaml", "to": path}));
+        assert!(matches!(reply.status, 403 | 409), "{path}: {reply:?}");
+        let reply = server.post(&session, "/api/file/delete", &json!({"path": path}));
+        assert!(matches!(reply.status, 403 | 404), "{path}: {reply:?}");
     }
     assert!(!server.folder.path().join("new.yaml").exists());
     assert_eq!(std::fs::read_to_string(server.folder.path().join("outside.yaml")).unwrap(), "secret");
