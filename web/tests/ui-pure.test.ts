@@ -23,7 +23,7 @@ import {
 } from "../ui/compare/contract.ts";
 import { fieldError, inForm } from "../ui/editor/argument-words.tsx";
 import { hasMethod } from "../ui/editor/command.tsx";
-import { fieldsOf, findFlags, LABELS, searchName } from "../ui/find/plan.ts";
+import { fieldsOf, findFlags, LABELS, ownAddress, searchName } from "../ui/find/plan.ts";
 import { levelsOf, limitsOf, lineOf, nanosOf, trialOf } from "../ui/live/capacity.ts";
 import { paceUnit, rateOf, requestsText } from "../ui/live/pace.ts";
 import { levelAxis } from "../ui/live/sweep.tsx";
@@ -31,7 +31,7 @@ import { heardAfter, MOST_MESSAGES, NOTHING_HEARD } from "../ui/live/stream.ts";
 import { loadFlags, planPath, searchOf } from "../ui/runs/again.tsx";
 import { dataOfReport, extremes, planOfReport } from "../ui/runs/chart-data.ts";
 import { groupsOf, tagWords } from "../ui/runs/list.tsx";
-import { quoted } from "../ui/runs/parts.tsx";
+import { headOf, quoted } from "../ui/runs/parts.tsx";
 import { sparkPoints } from "../ui/runs/sparkline.tsx";
 import {
   besideAccounts,
@@ -175,10 +175,15 @@ describe("words about a result", () => {
     };
     const of = summary({ interval });
     expect(["50", "75", "99", "90"].map((name) => intervalOf(of, name))).toEqual([
-      "[1.00 ms, ?]",
+      "at least 1.00 ms",
       "",
       "",
       "",
+    ]);
+    const other = { "50": { low: null, high: 2e6, ...bounds }, "99": { low: 1e6, high: 2e6, ...bounds } };
+    expect(["50", "99"].map((name) => intervalOf(summary({ interval: other }), name))).toEqual([
+      "at most 2.00 ms",
+      "[1.00 ms, 2.00 ms]",
     ]);
   });
 
@@ -512,6 +517,28 @@ describe("a run that goes on", () => {
     ]);
     expect(lineOf(levels)).toEqual({ low: 400, high: 1600 });
     expect(lineOf([])).toEqual({ low: null, high: null });
+  });
+
+  test("the usual address is that of the last run of the user's own", () => {
+    const sink = "http://127.0.0.1:4000";
+    const runs = [
+      { name: "example open-rate", target: "http://127.0.0.1:4100/" },
+      { name: null, target: `${sink}/` },
+      { name: "several", target: "2 targets" },
+      { name: "mine", target: "http://shop.test/" },
+      { name: "older", target: "http://old.test/" },
+    ];
+    expect(ownAddress(runs, sink)).toBe("http://shop.test/");
+    expect(ownAddress(runs.slice(0, 3), sink)).toBeNull();
+    expect(ownAddress([{ name: null }], "")).toBeNull();
+  });
+
+  test("a run that goes on is headed by its state unless something is judged", () => {
+    expect([headOf("done"), headOf("done", "paused"), headOf("fail", "paused")].map(({ word }) => word)).toEqual([
+      "DONE",
+      "PAUSED",
+      "FAIL",
+    ]);
   });
 
   test("a search is started with what its form has", () => {

@@ -98,7 +98,8 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     expect(await violations(tab)).toEqual([]);
     // A token of another server is none.
     await tab.goto(`${served.origin}/#token=${"0".repeat(64)}`);
-    await tab.getByRole("heading", { name: "Open the address that plimsoll ui printed" }).waitFor();
+    await tab.getByRole("heading", { name: "The token of this address is not valid" }).waitFor();
+    expect(await violations(tab)).toEqual([]);
     // Opened in the same tab, the printed address lets in.
     await tab.goto(served.address);
     await tab.getByRole("heading", { name: "Runs", level: 1 }).waitFor();
@@ -303,7 +304,10 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await expect.poll(() => field.getAttribute("placeholder")).toBe("240/s");
     await tab.getByRole("button", { name: "Pause" }).click();
     await tab.getByRole("button", { name: "Resume" }).waitFor({ timeout: 20_000 });
+    // Everything that says how it stands says the same.
+    await tab.locator(".chips").getByText("paused").waitFor();
     await tab.getByRole("button", { name: "Resume" }).click();
+    await tab.locator(".chips").getByText("running").waitFor();
     await changes.getByText("resume").waitFor({ timeout: 20_000 });
     // By its key: nothing has to be found first.
     await tab.locator("main").focus();
@@ -414,6 +418,45 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await tab.getByRole("heading", { name: "orphan", level: 1 }).waitFor();
     await close(opened);
     await second.end();
+  });
+
+  test("a run that goes on is not done, and a question about its stop ends with it", async () => {
+    const text = PLAN.replace(/thresholds.*\n/, "").replace("duration: 2s", "duration: 4s");
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    const id = await start(tab, { text, flags: [], name: "short" });
+    await tab.evaluate((id) => void (location.hash = `#/live/${id}`), id);
+    await tab.locator("#outcome .word", { hasText: "RUNNING so far" }).waitFor({ timeout: 20_000 });
+    await tab.locator("main").focus();
+    await tab.keyboard.press("s");
+    const question = tab.getByRole("dialog", { name: "Stop this run?" });
+    await question.waitFor();
+    await tab.getByRole("link", { name: "Open the saved run" }).waitFor({ timeout: 20_000 });
+    await question.waitFor({ state: "detached" });
+    await tab.locator("#outcome .word", { hasText: /^DONE$/ }).waitFor();
+    await removeRun(tab, await idOf(tab, "short"));
+    await close(opened);
+  });
+
+  test("a search begins with the address of the last run, and a form with the values of its plan", async () => {
+    const opened = await open(browser, served, { place: "#/find" });
+    const { tab } = opened;
+    // The runs before are against this server.
+    await expect.poll(() => tab.getByLabel("Address").inputValue()).toMatch(/^http:\/\/127\.0\.0\.1:\d+/);
+    await tab.evaluate(() => void (location.hash = "#/plan/shop.yaml"));
+    await tab.getByRole("tab", { name: "Run", exact: true }).click();
+    const placeholder = (name: string) =>
+      tab.getByRole("textbox", { name, exact: true }).getAttribute("placeholder");
+    await expect.poll(() => placeholder("Rate")).toBe("120/s");
+    expect(await placeholder("Duration")).toBe("2s");
+    await close(opened);
+  });
+
+  test("a comparison of runs that are not there has no figures, and announces none", async () => {
+    const opened = await open(browser, served, { refusals: true, place: "#/compare?a=nothing1&b=nothing2" });
+    await opened.tab.getByRole("alert").first().waitFor();
+    expect(await opened.tab.getByText("The figures are below").count()).toBe(0);
+    await close(opened);
   });
 
   test("a run that goes on is found again after another start, by its page", async () => {

@@ -663,6 +663,10 @@ async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>,
         };
         return Err(Refusal::new(status, error, hint));
     }
+    if let Some(is_paused) = [("/pause", true), ("/resume", false)].iter().find(|(of, _)| *of == path) {
+        run.pause(is_paused.1);
+        ui.events.look();
+    }
     let told: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     let told = match told["message"].as_str() {
         Some(message) => message.to_owned(),
@@ -691,7 +695,11 @@ mod tests {
         live.add(run.clone(), places.remove(0).ok().unwrap());
         let _last = live.take_place().ok().unwrap();
         assert_eq!(live.take_place().err(), Some(MOST_AT_ONCE));
+        // Symptom: a run that was paused was listed as one that runs.
+        run.pause(true);
+        assert_eq!(run.summary()["paused"], true);
         run.end(Some(0), None);
+        assert_eq!(run.summary()["paused"], false);
         assert!(live.take_place().is_ok());
         live.close();
         fs::remove_dir_all(&temporary).unwrap();

@@ -184,6 +184,8 @@ export interface LiveRun {
   name: string | null;
   command: string;
   state: "running" | "ended";
+  /** True of a run that goes on and was paused by the page. */
+  paused?: boolean;
   started_unix_s: number;
   exit_code: number | null;
   /** Identity of the saved run. */

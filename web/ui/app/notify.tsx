@@ -112,6 +112,11 @@ export function ask(question: Question): Promise<boolean> {
   });
 }
 
+/** Takes a question back, which counts as "no". */
+export function withdraw(): void {
+  asked.peek()?.answer(false);
+}
+
 export function Questions() {
   const now = asked.value;
   useEffect(() => {

@@ -170,7 +170,7 @@ function Chips({ runs }: { runs: LiveRun[] }) {
       {going.map((run) => (
         <li key={run.id}>
           <a class="chip" href={link("live", run.id)}>
-            <Badge kind="live">{run.state}</Badge>
+            <Badge kind={run.paused === true ? "doubtful" : "live"}>{run.paused === true ? "paused" : run.state}</Badge>
             {run.name ?? run.command}
             {run.from === "terminal" && <small> from a terminal</small>}
             {run.from === "page" && <small> from another start</small>}

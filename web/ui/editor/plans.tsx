@@ -6,6 +6,7 @@ import { useShortcuts } from "../app/keys.tsx";
 import { ask } from "../app/notify.tsx";
 import { go, link } from "../app/router.ts";
 import { bytes } from "../../src/figure.ts";
+import { whenFull, whenText } from "../runs/words.ts";
 import {
   draftOf,
   draftPaths,
@@ -103,7 +104,9 @@ export function PlansPage() {
             {
               key: "changed",
               title: "changed",
-              cell: ({ modified_unix_s }) => new Date(modified_unix_s * 1000).toLocaleString(),
+              cell: ({ modified_unix_s }) => (
+                <span title={whenFull(modified_unix_s)}>{whenText(modified_unix_s)}</span>
+              ),
             },
             { key: "size", title: "size", cell: (file) => bytes(file.bytes) },
             {

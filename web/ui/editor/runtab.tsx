@@ -7,7 +7,7 @@ import { MachineFields } from "../fleet/machines.tsx";
 import { useKept } from "../app/kept.ts";
 import { CLUSTER_OVERRIDES, flagsOf, OVERRIDES, words } from "./flags.ts";
 import type { PlanModel } from "./model.ts";
-import { keysIn } from "./tree.ts";
+import { keysIn, nodeAt, typed } from "./tree.ts";
 
 /** Stands for one run rather than a suite among the choices. */
 const ONE_RUN = "";
@@ -24,6 +24,9 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
   const isCluster = model.kind.value === "cluster";
   const suites = isCluster ? keysIn(model.tree.value, ["suites"]) : [];
   const overrides = isCluster ? CLUSTER_OVERRIDES : OVERRIDES;
+  /** The value that a plan has, which counts as long as the field is empty. */
+  const inPlan = (flag: string) =>
+    isCluster ? null : typed(nodeAt(model.tree.value, ["run", flag.slice(2).replaceAll("-", "_")]));
   const start = async () => {
     busy.value = true;
     failed.value = null;
@@ -91,7 +94,7 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
             key={flag}
             label={label}
             hint={`${hint} (${flag})`}
-            placeholder={placeholder}
+            placeholder={inPlan(flag) ?? placeholder}
             value={values.value[flag] ?? ""}
             onInput={(value) => (values.value = { ...values.value, [flag]: value })}
           />

@@ -7,7 +7,7 @@ import { useKept } from "../app/kept.ts";
 import { go, link, type Route } from "../app/router.ts";
 import { about } from "../app/state.ts";
 import { type FieldError, fieldError, inForm } from "../editor/argument-words.tsx";
-import { fieldsOf, findFlags, isPlan, LABELS, type Search, searchName, SWEEPS } from "./plan.ts";
+import { fieldsOf, findFlags, isPlan, LABELS, type Search, ownAddress, searchName, SWEEPS } from "./plan.ts";
 
 /** Stands for an address rather than a plan among the choices. */
 const ADDRESS = "";
@@ -31,12 +31,25 @@ export function FindPage({ route }: { route: Route }) {
   );
 }
 
+/** Runs that are looked through for an address. */
+const LOOKED_AT = 50;
+
+/** The address of the last run that is none of an example; else that of the server for examples. */
+async function usualAddress(): Promise<string> {
+  const sink = about.peek()?.sink ?? "";
+  const runs = await api.runs("", LOOKED_AT, 0).then(
+    ({ runs }) => runs,
+    () => [],
+  );
+  return ownAddress(runs, sink) ?? sink;
+}
+
 /** The form of a search, which starts it. `plan` is chosen at first. */
 export function SearchForm({ plan }: { plan: string | null }) {
   const [plans, setPlans] = useState<string[]>([]);
   const kept = useKept<Search>("search", {
     plan: ADDRESS,
-    url: about.value?.sink ?? "",
+    url: "",
     objectives: "p99<10ms\nerror_rate<1%",
     from: "",
     to: "",
@@ -46,6 +59,12 @@ export function SearchForm({ plan }: { plan: string | null }) {
     sweep: "",
     levels: "1,2,4,8,16,32",
   });
+  useEffect(() => {
+    if (kept.peek().url !== "") return;
+    void usualAddress().then((url) => {
+      if (kept.peek().url === "") kept.value = { ...kept.peek(), url };
+    });
+  }, []);
   // A link that names a plan means that one.
   useMemo(() => {
     if (plan !== null) kept.value = { ...kept.peek(), plan };

@@ -1,5 +1,7 @@
 /** The plan and the flags that a search is started with. */
 
+import type { RunRow } from "../app/api.ts";
+
 /** A search as its form has it; empty: as the program has it. */
 export interface Search {
   /** Path of a plan; empty: the address. */
@@ -79,3 +81,14 @@ export const LABELS: Readonly<Record<string, string>> = {
 
 /** The name of a search of this plan or address; null if it would be none that a saved run may have. */
 export const searchName = (of: string): string | null => (/[=,]|^latest/.test(of) || of.length > 200 ? null : of);
+
+/** The address of the first of these runs that is the user's own: neither an example nor on the server for examples. */
+export function ownAddress(runs: readonly Partial<Pick<RunRow, "name" | "target">>[], sink: string): string | null {
+  const own = runs.find(
+    ({ name, target }) =>
+      /^https?:\/\/\S+$/.test(target ?? "") &&
+      !(name ?? "").startsWith("example ") &&
+      (sink === "" || !(target ?? "").startsWith(sink)),
+  );
+  return own?.target ?? null;
+}

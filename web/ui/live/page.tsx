@@ -14,7 +14,7 @@ import {
   TextField,
 } from "../app/controls.tsx";
 import { useShortcuts } from "../app/keys.tsx";
-import { ask, notify, notifyError } from "../app/notify.tsx";
+import { ask, notify, notifyError, withdraw } from "../app/notify.tsx";
 import { link, type Route } from "../app/router.ts";
 import { liveRuns } from "../app/state.ts";
 import { ResultParts } from "../runs/page.tsx";
@@ -84,7 +84,7 @@ export function LivePage({ route }: { route: Route }) {
       ) : isSeries ? (
         <SeriesParts heard={heard} entries={entries} isOfPlan={isOfPlan} />
       ) : result !== null ? (
-        <ResultParts result={result} report={null} plan={null} soFar={end === null} />
+        <ResultParts result={result} report={null} plan={null} {...(state !== "ended" && { soFar: state })} />
       ) : (
         end === null && <Loading what="Waiting for the first figures" />
       )}
@@ -139,10 +139,21 @@ function Steering(props: {
   const hold = () => void tell("pause", () => (paused ? api.resume(id) : api.pause(id)));
   const stop = () => void tell("stop", () => api.stop(id));
   // A letter is typed by mistake more easily than a button is pressed.
+  const isAsking = useRef(false);
+  // A run that has ended needs no answer any more.
+  useEffect(
+    () => () => {
+      if (isAsking.current) withdraw();
+    },
+    [],
+  );
   const askToStop = async () => {
     const what = isSearch ? "search" : isOfPlan ? "series" : heard.entries !== null ? "series" : "run";
     const text = <p>What is in flight is waited for, and what was measured is kept.</p>;
-    if (await ask({ title: `Stop this ${what}?`, text, action: "Stop" })) stop();
+    isAsking.current = true;
+    const isSure = await ask({ title: `Stop this ${what}?`, text, action: "Stop" });
+    isAsking.current = false;
+    if (isSure) stop();
   };
   useShortcuts(
     isFixed

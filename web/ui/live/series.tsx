@@ -85,7 +85,7 @@ export function SeriesParts(props: { heard: Heard; entries: Entries | null; isOf
             Run {now.number} of {entries?.of}: {now.name}
           </h2>
           {result !== null && heard.stat?.running === true ? (
-            <ResultParts result={result} report={null} plan={null} soFar />
+            <ResultParts result={result} report={null} plan={null} soFar="running" />
           ) : (
             <p class="hint">The nodes are started or checked.</p>
           )}

@@ -163,7 +163,7 @@ function GoingOn({ runs }: { runs: LiveRun[] }) {
       <ul class="going">
         {runs.map((run) => (
           <li key={run.id}>
-            <Badge kind="live">running</Badge>
+            <Badge kind={run.paused === true ? "doubtful" : "live"}>{run.paused === true ? "paused" : "running"}</Badge>
             <a href={link("live", run.id)}>{run.name ?? run.command}</a>
             <span class="hint">
               {run.command}, since {whenText(run.started_unix_s)}

@@ -29,11 +29,12 @@ import {
   Steps,
   TimesTables,
   VerdictPart,
+  type Going,
 } from "./parts.tsx";
 import { SlowestTable } from "./slowest.tsx";
 import { StreamsPart } from "./streams.tsx";
 import { RunAgain, SearchAgain } from "./again.tsx";
-import { titleOf } from "./words.ts";
+import { titleOf, whenFull } from "./words.ts";
 
 const FORMATS: { format: api.ExportFormat; label: string }[] = [
   { format: "html", label: "HTML, a page with charts" },
@@ -117,7 +118,7 @@ export function RunPage({ route }: { route: Route }) {
           <p class="target">
             {result.model.description.join(" · ")}
             <br />
-            {result.run.started_at} · run {result.run.id}
+            {whenFull(result.run.started_at_unix_ns / 1e9)} · run {result.run.id}
           </p>
         }
       >
@@ -164,7 +165,7 @@ function FoundPage({ id, found }: { id: string; found: Capacity | Sweep }) {
           <p class="target">
             {[...(name === undefined ? [] : targets), load].join(" · ")}
             <br />
-            {started_at} · {what} {id}
+            {whenFull(Date.parse(started_at) / 1000)} · {what} {id}
             {row !== null && (
               <>
                 <br />
@@ -190,13 +191,15 @@ export function ResultParts(props: {
   result: Result;
   report: RunData | null;
   plan: string | null;
-  soFar?: boolean;
+  /** The state of a run that goes on. */
+  soFar?: Going;
 }) {
-  const { result, report, plan, soFar = false } = props;
+  const { result, report, plan } = props;
+  const soFar = props.soFar !== undefined;
   const runs = useMemo(() => [report ?? runDataOf(result, "run")], [result, report]);
   return (
     <div class={soFar ? "parts" : "parts still"}>
-      <VerdictPart result={result} soFar={soFar}>
+      <VerdictPart result={result} {...(props.soFar !== undefined && { soFar: props.soFar })}>
         <PictureCharts runs={runs} />
       </VerdictPart>
       <ClusterPart result={result} />

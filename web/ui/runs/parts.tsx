@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { count, nanos, perSecond, seconds, share } from "../../src/figure.ts";
+import type { Outcome } from "../app/api.ts";
 import { Badge, type BadgeKind, OUTCOMES, Table, type TableColumn } from "../app/controls.tsx";
 import type { Finding, Phase, Result, Step, Summary } from "../app/result.ts";
 import {
@@ -29,6 +30,7 @@ import {
   thresholdWord,
   limitWords,
   validityLine,
+  whenFull,
 } from "./words.ts";
 
 /** A card of the page. */
@@ -47,14 +49,20 @@ const LOOKS: Partial<Record<BadgeKind, string>> = { good: "✓", bad: "✗", don
 
 /** The outcome with its evidence: validity, the limit of the run, figures, thresholds, warnings; `children` is
  * the picture beside it. */
-export function VerdictPart(props: { result: Result; soFar?: boolean; children?: ComponentChildren }) {
-  const { result, soFar = false, children } = props;
+/** States of a run that goes on. */
+export type Going = "running" | "paused" | "stopping";
+
+/** The word above a result. One that goes on is not done, and nothing else can be said where nothing is judged. */
+export function headOf(outcome: Outcome, soFar?: Going): { word: string; kind: BadgeKind } {
+  if (soFar !== undefined && outcome === "done") return { word: soFar.toUpperCase(), kind: "done" };
+  return OUTCOMES[outcome] ?? { word: spaced(outcome).toUpperCase(), kind: "plain" };
+}
+
+export function VerdictPart(props: { result: Result; soFar?: Going; children?: ComponentChildren }) {
+  const { result, soFar, children } = props;
   const { verdict } = result;
-  const { word, kind } = OUTCOMES[verdict.outcome] ?? {
-    word: spaced(verdict.outcome).toUpperCase(),
-    kind: "plain",
-  };
-  const early = soFar ? null : endedEarly(result);
+  const { word, kind } = headOf(verdict.outcome, soFar);
+  const early = soFar !== undefined ? null : endedEarly(result);
   return (
     <Part id="outcome" title="Outcome" quiet>
       <div class="outcome">
@@ -66,7 +74,7 @@ export function VerdictPart(props: { result: Result; soFar?: boolean; children?:
             <div>
               <p class="word">
                 {word}
-                {soFar && <small> so far</small>}
+                {soFar !== undefined && <small> so far</small>}
               </p>
               <p class="summary">{verdict.summary}</p>
               <p class={verdict.valid ? "validity" : "validity bad"}>{validityLine(verdict)}</p>
@@ -675,7 +683,7 @@ export function Origin({ result, plan }: { result: Result; plan: string | null }
       <Facts
         facts={[
           ["run", run.id],
-          ["started", run.started_at],
+          ["started", whenFull(run.started_at_unix_ns / 1e9)],
           ["seed", String(run.seed)],
           ["plan hash", run.plan_hash],
           ["load checksum", run.load_checksum],

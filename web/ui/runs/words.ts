@@ -85,12 +85,13 @@ export function boundText(
   return value == null ? "-" : `${atLeast === true ? "≥ " : ""}${write(value)}`;
 }
 
-/** The interval of a percentile: `[1.02 ms, 1.10 ms]`. */
+/** The interval of a percentile: `[1.02 ms, 1.10 ms]`, or the one end of it that is known. */
 export function intervalOf(summary: Summary, name: string): string {
   const bounds = summary.interval?.[name];
   if (bounds == null || (bounds.low === null && bounds.high === null)) return "";
-  const end = (value: number | null) => (value === null ? "?" : nanos(value));
-  return `[${end(bounds.low)}, ${end(bounds.high)}]`;
+  const { low, high } = bounds;
+  if (high === null) return `at least ${nanosText(low)}`;
+  return low === null ? `at most ${nanos(high)}` : `[${nanos(low)}, ${nanos(high)}]`;
 }
 
 /** Rates are of iterations where these have several requests, and the plan asked for them. */

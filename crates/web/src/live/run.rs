@@ -77,6 +77,8 @@ struct State {
     /// `true` while figures are fetched.
     is_polled: bool,
     last_stat: Option<Value>,
+    /// `true` from the command to pause until that to resume.
+    is_paused: bool,
 }
 
 /// End of a run.
@@ -135,11 +137,17 @@ impl LiveRun {
             "name": self.name,
             "command": self.command,
             "state": if state.end.is_some() { "ended" } else { "running" },
+            "paused": state.is_paused && state.end.is_none(),
             "started_unix_s": self.started_unix_s,
             "exit_code": state.end.as_ref().and_then(|end| end.exit_code),
             "run": state.saved,
             "from": "ui",
         })
+    }
+
+    /// Takes up that it was paused, or resumed.
+    pub(crate) fn pause(&self, is_paused: bool) {
+        self.lock().is_paused = is_paused;
     }
 
     /// Returns `true` if it makes many runs, whose result is a capacity.
