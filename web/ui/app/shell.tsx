@@ -15,7 +15,7 @@ import { Badge, ErrorBox, Loading } from "./controls.tsx";
 import { helpOpen, KeysDialog } from "./keys.tsx";
 import { Notices, Questions } from "./notify.tsx";
 import { link, route, type Route, type RouteName } from "./router.ts";
-import { about, connected, liveRuns, openSession, session } from "./state.ts";
+import { about, connected, isTokenWrong, liveRuns, openSession, session } from "./state.ts";
 
 /** A part of the page, which gets its place. */
 export type PagePart = ComponentType<{ route: Route }>;
@@ -199,7 +199,13 @@ function NoSession() {
   }
   return (
     <section>
-      <h1>Open the address that plimsoll ui printed</h1>
+      <h1>{isTokenWrong.value ? "The token of this address is not valid" : "Open the address that plimsoll ui printed"}</h1>
+      {isTokenWrong.value && (
+        <p>
+          It is that of another start of <code>plimsoll ui</code>, or is not complete. Open the address that the
+          program which runs now has printed.
+        </p>
+      )}
       <p>
         This page belongs to the user who started <code>plimsoll ui</code>. The address that it printed ends in a
         token, which lets a browser in; it looks like this:

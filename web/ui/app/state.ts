@@ -16,6 +16,8 @@ import { go, link, route, tokenOf } from "./router.ts";
 export type Session = "unknown" | "open" | "none" | "unreachable";
 
 export const session = signal<Session>("unknown");
+/** True if the address had a token, and the program did not take it. */
+export const isTokenWrong = signal(false);
 /** The program, as it describes itself. */
 export const about = signal<About | null>(null);
 export const liveRuns = signal<LiveRun[]>([]);
@@ -43,10 +45,12 @@ export async function openSession(): Promise<void> {
       go(here, { replace: true });
       await exchange(token);
     }
+    isTokenWrong.value = false;
     about.value = await fetchAbout();
     session.value = "open";
   } catch (error) {
     const { status } = errorOf(error);
+    isTokenWrong.value = token !== null && status !== 0;
     session.value = status === 0 ? "unreachable" : "none";
     return;
   }

@@ -78,7 +78,7 @@ export function ComparePage({ route }: { route: Route }) {
       {!lacks && refusal !== null && (
         <>
           <ErrorBox error={inForm(refusal)} />
-          <p class="hint">The figures are below.</p>
+          {members !== null && members.length > 0 && <p class="hint">The figures are below.</p>}
         </>
       )}
       {!lacks && comparison === null && refusal === null && <Loading what="Comparing" />}
