@@ -233,7 +233,7 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await tab.waitForURL(/#\/plan\/shop\.yaml/);
     const duration = tab.getByRole("textbox", { name: "Duration", exact: true });
     await expect.poll(() => duration.inputValue()).toBe("1500ms");
-    expect(await tab.getByRole("textbox", { name: "Other flags" }).inputValue()).toBe('"--header=x-a: b c"');
+    expect(await tab.getByRole("textbox", { name: "Other flags" }).inputValue()).toBe("'--header=x-a: b c'");
     await tab.locator(".plan-state .badge", { hasText: /saved$/ }).first().waitFor();
     await removeRun(tab, other);
     await close(opened);

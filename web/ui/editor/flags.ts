@@ -1,3 +1,5 @@
+import { quoted } from "../runs/parts.tsx";
+
 /** A flag that can be set for one run, over the plan. */
 export interface Override {
   flag: string;
@@ -56,10 +58,6 @@ export function fieldsOf(flags: readonly string[], overrides = OVERRIDES): [Reco
   }
   return [values, others.map(quoted).join(" ")];
 }
-
-/** A word as `words` reads it. */
-const quoted = (word: string) =>
-  word !== "" && !/[\s'"\\]/.test(word) ? word : `"${word.replaceAll(/["\\]/g, "\\$&")}"`;
 
 /** The words of a command line: quotes keep blanks. */
 export function words(line: string): string[] {
