@@ -32,6 +32,7 @@ pub(crate) mod schema;
 pub(crate) mod server;
 pub(crate) mod setting;
 pub(crate) mod share;
+pub(crate) mod single_dash;
 pub(crate) mod ui;
 pub(crate) mod verify;
 pub(crate) mod watch;

@@ -136,9 +136,7 @@ pub(crate) fn not_a_url(text: &str, files: &dyn Files) -> Option<Problem> {
     let looks_like_path = text.starts_with(['.', '/', '~']);
     match files.kind(path) {
         Some(FileKind::Folder) => {
-            let mut plans = files.names(path);
-            plans.retain(|name| is_plan_name(name));
-            let hint = match plans.first() {
+            let hint = match plans(path, files).first() {
                 Some(plan) => format!("name a plan in it, such as {}", path.join(plan).display()),
                 None => "it has no plan: the names of plans end with .yaml, .yml or .json".to_owned(),
             };
@@ -171,7 +169,7 @@ fn like(name: &str, files: &dyn Files) -> Option<String> {
     Some(folder.join(near).display().to_string())
 }
 
-/// The names of the plans in a folder. JSON has other uses, too: results of runs, for one.
+/// The names of the plans in a folder. JSON has other uses, too, such as results of runs.
 fn plans(folder: &Path, files: &dyn Files) -> Vec<String> {
     let mut plans = files.names(folder);
     plans.retain(|name| {

@@ -9,7 +9,7 @@ use plimsoll_core::suggest;
 use plimsoll_plan::{Problem, Problems};
 
 use crate::args::cli::Cli;
-use crate::args::{other_programs, workload};
+use crate::args::{other_programs, single_dash, workload};
 
 /// The commands in the groups in which help shows them, the hidden one last.
 const GROUPS: [(&str, &[&str]); 8] = [
@@ -270,7 +270,8 @@ pub(crate) fn with_command(mut args: Vec<OsString>) -> Result<Vec<OsString>, Pro
         args.push(format!("--{first}").into());
         return Ok(args);
     }
-    if let Some(problem) = other_programs::problem(&args) {
+    let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if let Some(problem) = other_programs::problem(&args).or_else(|| single_dash::problem(&words)) {
         return Err(problem);
     }
     let about_program = ["-h", "--help", "-V", "--version"].contains(&first.as_str());

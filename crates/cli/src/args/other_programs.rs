@@ -2,7 +2,6 @@
 
 mod cache_constants;
 mod hey;
-mod single_dash;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,7 +20,7 @@ const INTERPRETERS: [&str; 8] = ["bash", "sh", "python", "python3", "rust-script
 /// names of one in place of flags; `None` if it does not. `args` starts with the name of this program.
 pub(crate) fn problem(args: &[OsString]) -> Option<Problem> {
     let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-    cache_constants::problem(&words).or_else(|| named(&words)).or_else(|| single_dash::problem(&words))
+    cache_constants::problem(&words).or_else(|| named(&words))
 }
 
 fn named(words: &[String]) -> Option<Problem> {
@@ -177,7 +176,7 @@ fn instead(flag: &str, command: &str) -> Option<&'static str> {
 }
 
 /// Returns `true` if a command has a flag with this long name.
-fn has(command: &clap::Command, name: &str) -> bool {
+pub(crate) fn has(command: &clap::Command, name: &str) -> bool {
     command.get_arguments().any(|argument| {
         argument.get_long() == Some(name) || argument.get_all_aliases().unwrap_or_default().contains(&name)
     })
