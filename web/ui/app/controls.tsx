@@ -2,7 +2,7 @@
 
 import { type ComponentChildren, type JSX, type Ref } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { ApiError, Outcome, Problem } from "./api.ts";
+import type { ApiError, LiveRun, Outcome, Problem } from "./api.ts";
 
 type Kind = "plain" | "primary" | "danger";
 
@@ -106,6 +106,11 @@ export function OutcomeBadge({ outcome }: { outcome: Outcome | null }) {
   // An outcome of a later version is shown by its own word.
   const { word, kind } = OUTCOMES[outcome] ?? { word: String(outcome).toUpperCase(), kind: "plain" };
   return <Badge kind={kind}>{word}</Badge>;
+}
+
+/** The state of a run that goes on. */
+export function StateBadge({ run }: { run: Pick<LiveRun, "state" | "paused"> }) {
+  return run.paused === true ? <Badge kind="doubtful">paused</Badge> : <Badge kind="live">{run.state}</Badge>;
 }
 
 export interface FieldProps {

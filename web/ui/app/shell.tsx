@@ -11,7 +11,7 @@ import { LivePage } from "../live/page.tsx";
 import { RunPage } from "../runs/page.tsx";
 import { RunsPage } from "../runs/list.tsx";
 import { errorOf, type LiveRun } from "./api.ts";
-import { Badge, ErrorBox, Loading } from "./controls.tsx";
+import { ErrorBox, Loading, StateBadge } from "./controls.tsx";
 import { helpOpen, KeysDialog } from "./keys.tsx";
 import { Notices, Questions } from "./notify.tsx";
 import { link, route, type Route, type RouteName } from "./router.ts";
@@ -170,7 +170,7 @@ function Chips({ runs }: { runs: LiveRun[] }) {
       {going.map((run) => (
         <li key={run.id}>
           <a class="chip" href={link("live", run.id)}>
-            <Badge kind={run.paused === true ? "doubtful" : "live"}>{run.paused === true ? "paused" : run.state}</Badge>
+            <StateBadge run={run} />
             {run.name ?? run.command}
             {run.from === "terminal" && <small> from a terminal</small>}
             {run.from === "page" && <small> from another start</small>}
@@ -199,7 +199,11 @@ function NoSession() {
   }
   return (
     <section>
-      <h1>{isTokenWrong.value ? "The token of this address is not valid" : "Open the address that plimsoll ui printed"}</h1>
+      <h1>
+        {isTokenWrong.value
+          ? "The token of this address is not valid"
+          : "Open the address that plimsoll ui printed"}
+      </h1>
       {isTokenWrong.value && (
         <p>
           It is that of another start of <code>plimsoll ui</code>, or is not complete. Open the address that the

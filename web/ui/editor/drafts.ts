@@ -118,7 +118,7 @@ export function nameProblem(path: string): string | null {
   return "plans end in .yaml, .yml or .json, and files with them in .csv, .jsonl, .lua, .proto or .har";
 }
 
-/** The file beside a plan that a finding says is missing; null if it is about something else, or not to be made here. */
+/** The file beside a plan that a finding says is missing; null if there is none, or it is not to be made here. */
 export function missingFile(plan: string, message: string): string | null {
   const [, name] = /^cannot read `([^`]+)`: .*\(os error 2\)/.exec(message) ?? [];
   if (name === undefined) return null;

@@ -97,6 +97,9 @@ export interface Naming {
   kind: "rename" | "copy";
 }
 
+/** The words for it. */
+export const NAMINGS: Record<Naming["kind"], string> = { rename: "Rename", copy: "Copy" };
+
 /** Asks for the name of a copy, or for another one of a file, and makes it. */
 export function NameFile(props: { naming: Naming | null; taken: string[]; close: () => void; done: () => void }) {
   const { naming, taken, close, done } = props;
@@ -127,14 +130,14 @@ export function NameFile(props: { naming: Naming | null; taken: string[]; close:
   };
   return (
     <Dialog
-      title={naming === null ? "" : `${naming.kind === "copy" ? "Copy" : "Rename"} ${naming.path}`}
+      title={naming === null ? "" : `${NAMINGS[naming.kind]} ${naming.path}`}
       open={naming !== null}
       onClose={close}
       actions={
         <>
           <Button onClick={close}>Cancel</Button>
           <Button kind="primary" onClick={() => void make()} busy={busy.value}>
-            {naming?.kind === "copy" ? "Copy" : "Rename"}
+            {NAMINGS[naming?.kind ?? "rename"]}
           </Button>
         </>
       }

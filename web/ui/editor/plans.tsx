@@ -17,7 +17,7 @@ import {
   keepDraft,
   nameProblem,
 } from "./drafts.ts";
-import { AddFiles, deleteFile, NameFile, type Naming } from "./files.tsx";
+import { AddFiles, deleteFile, NameFile, type Naming, NAMINGS } from "./files.tsx";
 
 /** Files that are listed at once; a search finds the others. */
 const MOST = 200;
@@ -114,12 +114,16 @@ export function PlansPage() {
               title: "actions",
               cell: ({ path }) => (
                 <div class="plan-file-actions">
-                  <Button class="faint" onClick={() => (naming.value = { path, kind: "rename" })} label={`Rename ${path}`}>
-                    Rename
-                  </Button>
-                  <Button class="faint" onClick={() => (naming.value = { path, kind: "copy" })} label={`Copy ${path}`}>
-                    Copy
-                  </Button>
+                  {(["rename", "copy"] as const).map((kind) => (
+                    <Button
+                      class="faint"
+                      key={kind}
+                      onClick={() => (naming.value = { path, kind })}
+                      label={`${NAMINGS[kind]} ${path}`}
+                    >
+                      {NAMINGS[kind]}
+                    </Button>
+                  ))}
                   <Button
                     class="faint"
                     onClick={() => void drop(path)}

@@ -120,7 +120,14 @@ function EntriesTable(props: { entries: Entries; isOver: boolean; isOfPlan: bool
         columns={[
           { key: "state", title: "state", cell: stateOf, text: true },
           { key: "number", title: "run", cell: ({ number }) => count(number) },
-          { key: "name", title: isOfPlan ? "seed" : "parameters", cell: named, heads: true, text: true, class: "breaks" },
+          {
+            key: "name",
+            title: isOfPlan ? "seed" : "parameters",
+            cell: named,
+            heads: true,
+            text: true,
+            class: "breaks",
+          },
           {
             key: "figures",
             title: "figures",
@@ -193,7 +200,13 @@ function RepeatedTables({ repeated }: { repeated: Repeated }) {
           rows={between_runs}
           rowKey={({ metric }) => metric}
           columns={[
-            { key: "metric", title: "figure", cell: ({ metric }) => metric.replaceAll(/[._]/g, " "), heads: true, text: true },
+            {
+              key: "metric",
+              title: "figure",
+              cell: ({ metric }) => metric.replaceAll(/[._]/g, " "),
+              heads: true,
+              text: true,
+            },
             of("mean", "mean", ({ mean }) => mean),
             {
               key: "interval",

@@ -5,7 +5,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { count, nanos } from "../../src/figure.ts";
 import * as api from "../app/api.ts";
 import type { LiveRun, RunRow } from "../app/api.ts";
-import { Badge, Button, ErrorBox, Loading, OutcomeBadge, PageHead, TextField } from "../app/controls.tsx";
+import {
+  Badge,
+  Button,
+  ErrorBox,
+  Loading,
+  OutcomeBadge,
+  PageHead,
+  StateBadge,
+  TextField,
+} from "../app/controls.tsx";
 import { useShortcuts } from "../app/keys.tsx";
 import { ask, notify, notifyError } from "../app/notify.tsx";
 import { go, link, type Route } from "../app/router.ts";
@@ -163,7 +172,7 @@ function GoingOn({ runs }: { runs: LiveRun[] }) {
       <ul class="going">
         {runs.map((run) => (
           <li key={run.id}>
-            <Badge kind={run.paused === true ? "doubtful" : "live"}>{run.paused === true ? "paused" : "running"}</Badge>
+            <StateBadge run={run} />
             <a href={link("live", run.id)}>{run.name ?? run.command}</a>
             <span class="hint">
               {run.command}, since {whenText(run.started_unix_s)}

@@ -19,14 +19,14 @@ use crate::base::{environment, process, streams};
 
 /// Settings that a page cannot give as flags: they name what is run.
 const OF_THE_COMMAND_LINE: [&str; 3] = ["script", "script_allow_system", "allow_files"];
-/// Arguments of `run` and `cluster run` beside the settings of a plan that a page can give: they write, open and start
-/// nothing.
+/// Arguments of `run` and `cluster run` beside the settings of a plan that a page can give: they write, open
+/// and start nothing.
 const OF_BOTH: [&str; 5] = ["slices", "probe", "slow_clients", "slow_client_rate", "tags"];
-/// The same of `run` alone.
+/// Further ones of `run` alone.
 const OF_RUN: [&str; 2] = ["repeat", "pause"];
-/// The same of `cluster run` alone.
+/// Further ones of `cluster run` alone.
 const OF_CLUSTER: [&str; 3] = ["profile", "set", "suite"];
-/// The same of `find`.
+/// Those of `find`.
 const OF_FIND: [&str; 8] = ["slo", "sweep", "from", "to", "precision", "max_time", "at_least", "tags"];
 /// Headings of arguments that say where something goes or by whom, and not what is sent.
 const OUTPUT_HEADINGS: [&str; 6] = ["Live output", "Control", "Output", "History", "Exports", "Fleet"];

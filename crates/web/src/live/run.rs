@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The names of the commands whose result is no run's.
 const SEARCH: &str = "find";
 pub(super) const SWEEP: &str = "sweep";
-/// The same of several runs of one plan, which nothing steers.
+/// Name for several runs of one plan, which nothing steers.
 pub(super) const REPEAT: &str = "repeat";
 /// Status of a result.
 const OK: u16 = 200;
