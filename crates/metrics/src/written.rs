@@ -1,6 +1,7 @@
 //! Records as they are written: in saved runs and in the rows of a run that goes on.
 //!
-//! Histograms are written as [`plimsoll_histogram`] does, and errors by the names of their classes. Names and order of all fields are part of the format of saved runs.
+//! Histograms are written as [`plimsoll_histogram`] does, and errors by the names of their classes. Names and
+//! order of all fields are part of the format of saved runs.
 
 use std::collections::BTreeMap;
 

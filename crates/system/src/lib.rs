@@ -1,5 +1,5 @@
-//! What Linux gives a program beside its connections: clocks, threads, limits, the use of processors, names of
-//! hosts, free ports, network namespaces, and what a process inherits and leaves.
+//! What Linux gives a program beside its connections: clocks, threads, limits, the use of processors, names
+//! of hosts, free ports, network namespaces, and what a process inherits and leaves.
 //!
 //! Each module stands alone and wraps a few calls of the system. Connections are the business of the driver.
 

@@ -11,8 +11,8 @@ const COLUMNS_MAX: usize = 110;
 /// Names that say nothing about the contents.
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"];
 
-/// Files that may contain `unsafe`: the driver, the calls of the system, one file of scripts with the signal that reaches into a call,
-/// and one of the benchmarks that asks for a child's CPU time.
+/// Files that may contain `unsafe`: the driver, the calls of the system, one file of scripts with the signal
+/// that reaches into a call, and one of the benchmarks that asks for a child's CPU time.
 const UNSAFE: &[&str] =
     &["crates/driver/", "crates/system/", "crates/script/src/alarm.rs", "bench/src/child.rs"];
 /// Crates that contain one of these files, so that their root cannot forbid it.
@@ -28,8 +28,13 @@ struct Ban {
 
 /// Hostile servers attack the program as a whole: they are carried out on real sockets, with a limit of time.
 /// The parsing of other people's programs has one, too.
-const DRIVER: &[&str] =
-    &["crates/system/", "crates/import/src/syntax.rs", "crates/testkit/src/hostile/", "bench/"];
+const DRIVER: &[&str] = &[
+    "crates/driver/",
+    "crates/system/",
+    "crates/import/src/syntax.rs",
+    "crates/testkit/src/hostile/",
+    "bench/",
+];
 /// The fault proxy blocks on both sides of a connection: a slow side has to hold up the sender, which a
 /// backend that reads all input cannot.
 const SOCKETS: &[&str] = &[

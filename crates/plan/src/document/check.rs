@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use plimsoll_core::suggest;
+use plimsoll_core::text::plural;
 
 use super::{
     DataSpec, Document, ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, PauseSpec, RequestStep,
@@ -130,7 +131,7 @@ impl<'d> Check<'d, '_> {
             return;
         };
         if kind == "range" && data.range.len() != 2 {
-            let problem = Problem::new(format!("`range` has {}", plural(data.range.len(), "number")));
+            let problem = Problem::new(format!("`range` has {}", plural(data.range.len() as u64, "number")));
             self.report(problem.with_hint("write the first number and the end: [1, 100]"), range);
         }
         if kind != "csv" && !data.delimiter.is_absent() {
@@ -147,9 +148,11 @@ impl<'d> Check<'d, '_> {
                 let Some(values) = row.get().filter(|values| values.0.len() != data.columns.len()) else {
                     continue;
                 };
-                let count = plural(values.0.len(), "value");
-                let message =
-                    format!("this row has {count}, and there are {}", plural(data.columns.len(), "column"));
+                let count = plural(values.0.len() as u64, "value");
+                let message = format!(
+                    "this row has {count}, and there are {}",
+                    plural(data.columns.len() as u64, "column")
+                );
                 self.report(Problem::new(message), row.place());
             }
         }
@@ -349,7 +352,8 @@ impl<'d> Check<'d, '_> {
         ];
         let law = self.exactly_one(&laws, "a pause", place);
         if law == Some("uniform") && pause.uniform.len() != 2 {
-            let problem = Problem::new(format!("`uniform` has {}", plural(pause.uniform.len(), "duration")));
+            let problem =
+                Problem::new(format!("`uniform` has {}", plural(pause.uniform.len() as u64, "duration")));
             self.report(problem.with_hint("write the shortest and the longest: [1s, 3s]"), uniform);
         }
     }
@@ -489,8 +493,4 @@ fn named_steps(steps: &[Field<StepSpec>]) -> Vec<&StepSpec> {
 /// The first thing that an extraction says.
 fn extract_place(extract: &ExtractSpec) -> Option<Place> {
     [&extract.header, &extract.json, &extract.regex, &extract.default].into_iter().find_map(Field::place)
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
