@@ -15,6 +15,7 @@ pub(crate) mod import;
 pub(crate) mod lifecycle;
 pub(crate) mod live;
 pub(crate) mod made_plan;
+pub(crate) mod observer;
 pub(crate) mod outputs;
 pub(crate) mod page;
 pub(crate) mod queries;

@@ -489,8 +489,8 @@ fn a_busy_generator_is_tried_again() {
     }
 }
 
-/// Symptom: `capacity 800/s to 1,600/s` with the note that 2.4 % of the requests broke the objective at 800/s,
-/// of which 1 % may.
+/// Symptom: `capacity 800/s to 1,600/s` with the note that 2.4 % of the requests broke the objective at
+/// 800/s, of which 1 % may.
 #[test]
 fn a_lower_end_that_its_own_trials_contradict_is_no_end() {
     for seconds in [15.0, 20.0, 25.0, 30.0] {

@@ -40,7 +40,7 @@ use crate::session::background::Background;
 use crate::session::live::fault_log::FaultLog;
 use crate::session::live::request_log::WriteListener;
 use crate::session::request::PlanRequest;
-use crate::session::run::carry_out;
+use crate::session::run::phases::carry_out;
 use crate::session::{describe, page};
 use crate::workload::audit::{Listing, WriteTracker};
 use crate::workload::auxiliary_request;

@@ -59,7 +59,7 @@ pub(crate) fn command(args: &DemoArgs, look: Theme, style: &Style) -> Result<Exi
             run::RunPreparation { command_line: line, look: Some(look), ..run::RunPreparation::default() };
         let output = args.output.for_run();
         let outputs = Outputs::of(&output)?;
-        let outcome = run::carry_out(plan, &output, live, before)?;
+        let outcome = run::phases::carry_out(plan, &output, live, before)?;
         run::write(&outcome, &outputs, style)?;
         let exit = outcome.exit;
         if args.output.output == TableOutputFormat::Text {

@@ -19,7 +19,7 @@ use crate::session::done_once::{DoneOnce, Refreshes};
 use crate::session::lifecycle::{CurrentControl, Lifecycle};
 use crate::session::live::progress::ProgressLine;
 use crate::session::live::watched_ends::Ends;
-use crate::session::run::observers::Observer as _;
+use crate::session::observer::Observer as _;
 use crate::session::{backend, run, wrk};
 
 /// Time between two looks for a signal.

@@ -21,7 +21,7 @@ use crate::session::fleet::conduct;
 use crate::session::fleet::parcel::{Parcel, RecordedFiles};
 use crate::session::outputs::Outputs;
 use crate::session::request::PlanRequest;
-use crate::session::run::{self as session_run, Outcome, RunPreparation, write};
+use crate::session::run::{Outcome, RunPreparation, phases, write};
 use crate::session::{describe, page};
 
 /// Extensions that the command of a workload adds to a run.
@@ -237,7 +237,7 @@ pub(crate) fn carry_out(
         Some(FleetRun { spec, parcel, threads }) => {
             conduct::run_on_fleet(&plan, parcel, spec, &args.output, (&live, &control), threads, &before)?
         }
-        None => session_run::carry_out(plan, &args.output, (&live, &control), before)?,
+        None => phases::carry_out(plan, &args.output, (&live, &control), before)?,
     };
     let concluded = workload.conclude(&mut outcome.run);
     // If one output cannot be written, the others are needed all the more, so every output is attempted. The

@@ -9,7 +9,7 @@ use plimsoll_schedule::parse_rate;
 use crate::args::run::RunArgs;
 use crate::session::live::fault_log::FaultLog;
 use crate::session::live::request_log::WriteListener;
-use crate::session::run::observers::StartObserver;
+use crate::session::observer::StartObserver;
 
 /// Callback that receives the handle of a run before that run begins.
 pub(crate) type OnStart = Box<dyn FnOnce(&Control)>;

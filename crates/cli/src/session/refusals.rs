@@ -5,7 +5,7 @@ use plimsoll_engine::{Control, Progress, Stop};
 use plimsoll_metrics::Interval;
 
 use crate::base::messages::Notify;
-use crate::session::run::observers::Observer;
+use crate::session::observer::Observer;
 
 /// Requests that are refused before a load counts as refused altogether.
 const ENOUGH: u64 = 20;

@@ -2,9 +2,7 @@
 
 mod company;
 pub(crate) mod observers;
-mod phases;
-
-pub(crate) use phases::carry_out;
+pub(crate) mod phases;
 
 use std::path::PathBuf;
 

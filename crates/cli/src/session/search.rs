@@ -23,8 +23,8 @@ const SPARE_CONNECTIONS: f64 = 4.0;
 const LEVEL_LEAD: Nanos = Nanos::from_secs(1);
 /// Slices of a level of a sweep: as many as the interval of a share uses.
 const LEVEL_SLICES: u64 = 20;
-/// No slice of a level is shorter, in milliseconds.
-const SHORTEST_SLICE_MS: u64 = 50;
+/// No slice of a level is shorter, in milliseconds: the shortest that `--interval` takes.
+const SHORTEST_SLICE_MS: u64 = 100;
 /// Connections that are always allowed.
 const FEWEST_CONNECTIONS: u32 = 64;
 

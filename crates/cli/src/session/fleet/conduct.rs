@@ -30,8 +30,8 @@ use crate::session::lifecycle::{CurrentControl, Lifecycle};
 use crate::session::live::fault_log::FaultLog;
 use crate::session::live::stats::Statistics;
 use crate::session::live::view::{Stage, View};
+use crate::session::observer::Observer as _;
 use crate::session::queries::Queries;
-use crate::session::run::observers::Observer as _;
 use crate::session::run::{Live, Outcome, RunPreparation, context, exit_of, failure_under, with_setup};
 use crate::session::saving::RunSaver;
 

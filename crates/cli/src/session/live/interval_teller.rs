@@ -11,7 +11,7 @@ use plimsoll_report::saved::interval_to_line;
 use plimsoll_system::thread::enter_background;
 
 use crate::base::streams::{self, Content};
-use crate::session::run::observers::Observer;
+use crate::session::observer::Observer;
 
 /// Intervals that may wait for an agent that does not read. Later ones are dropped: the result has them.
 const WAITING: usize = 900;

@@ -17,7 +17,7 @@ use crate::session::live::growing_result::{GrowingResult, IntervalFeed};
 use crate::session::live::progress::ProgressLine;
 use crate::session::live::screen::{self, Screen, ScreenHandle};
 use crate::session::live::stats::Statistics;
-use crate::session::run::observers::Observer;
+use crate::session::observer::Observer;
 
 /// The live screen of a run, if it has one, before it is shown.
 pub(crate) struct Stage(Option<(ScreenHandle, Theme)>);

@@ -4,7 +4,7 @@ use plimsoll_core::figure;
 use plimsoll_engine::Progress;
 
 use crate::base::messages::Notify;
-use crate::session::run::observers::Observer;
+use crate::session::observer::Observer;
 
 /// Ends of processes that are said while a run goes on; the result has more.
 const ENDS_SAID: u64 = 5;

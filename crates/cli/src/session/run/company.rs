@@ -16,8 +16,8 @@ use crate::session::run::RunPreparation;
 pub(crate) struct Company {
     probe: Option<Plan>,
     slow: Option<(SlowClients, Plan)>,
-    /// Backends of the slow clients. They read their data long after it arrived, so the kernel's receive times
-    /// do not apply.
+    /// Backends of the slow clients. They read their data long after it arrived, so the kernel's receive
+    /// times do not apply.
     slowly: Backends,
 }
 

@@ -1,4 +1,4 @@
-//! Everything that looks at a run while it goes on.
+//! The observers of a run of this process.
 
 use plimsoll_engine::{Control, Progress, Stop};
 use plimsoll_plan::Plan;
@@ -10,19 +10,9 @@ use crate::session::fleet::merging::taken_over;
 use crate::session::live::interval_teller::IntervalTeller;
 use crate::session::live::view::View;
 use crate::session::live::watched_ends::Ends;
+use crate::session::observer::Observer;
 use crate::session::queries::Queries;
 use crate::session::saving::RunSaver;
-
-/// Takes the figures of a run, second by second.
-///
-/// The run control calls it and waits for it: what takes long is done in a thread of its own.
-pub(crate) trait Observer {
-    /// Takes the latest figures.
-    fn observe(&mut self, progress: &Progress<'_>);
-}
-
-/// Makes an observer of a run that begins. It may stop the run, and notify the user.
-pub(crate) type StartObserver = Box<dyn FnOnce(&Control, &Notify) -> Box<dyn Observer>>;
 
 /// The observers of a run, which are told in this order.
 pub(crate) struct Observers {

@@ -29,12 +29,13 @@ use crate::session::live::request_log::{LostEntries, RequestLog};
 use crate::session::live::stats::Statistics;
 use crate::session::live::view::{Stage, View};
 use crate::session::live::watched_ends::Ends;
+use crate::session::observer::Observer as _;
 use crate::session::queries::Queries;
 use crate::session::saving::RunSaver;
 use crate::session::wrk;
 
 use super::company::Company;
-use super::observers::{Joining, Observer as _, Observers, SavedLive, ScriptErrors, StoppingQueries};
+use super::observers::{Joining, Observers, SavedLive, ScriptErrors, StoppingQueries};
 use super::{
     Live, Outcome, RunPreparation, conclude, context, failure, failure_under, tell_first, tell_lacking,
     with_setup,
