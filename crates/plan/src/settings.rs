@@ -435,8 +435,8 @@ settings! {
             /// well in any time. p99{ok} is of those that were answered well, p99{all} of all that ended.
             /// What the data cannot show is neither met nor failed, and the run has no verdict: without data,
             /// with too few values for a percentile, or where timeouts leave it open. prom(QUERY), compared
-            /// with a number, is asked of the Prometheus server of --prom-url at the end of the measured part:
-            /// every series of the answer has to hold.
+            /// with a number, is asked of the Prometheus server of --prom-url at the end of the measured
+            /// part: every series of the answer has to hold.
             thresholds: List = flag().value("THRESHOLD").long("threshold").any_text().common(),
             /// End the run as soon as a --threshold is shown not to hold
             ///

@@ -171,7 +171,7 @@ impl FeedSpec {
             return vec![problem];
         }
         let Some(format) = Format::of(&self.rows) else { return Vec::new() };
-        let mut head = self.into_nowhere(|into| Head::read(&format, length, MOST_PROBLEMS, into));
+        let mut head = self.with_no_destination(|into| Head::read(&format, length, MOST_PROBLEMS, into));
         let is_short = head.is_whole && self.share == Share::Split && head.rows < u64::from(workers);
         if head.problems.is_empty() && is_short && self.gives_for_ever() {
             head.problems.push(too_few(workers));
@@ -237,11 +237,11 @@ impl FeedSpec {
 
     /// Reads the first row of a file, into nowhere that lasts.
     fn check_first(&self, mut stream: Stream) -> Result<(), String> {
-        self.into_nowhere(|into| stream.draw(AtEnd::Stop, into)).map_err(|error| error.to_string())
+        self.with_no_destination(|into| stream.draw(AtEnd::Stop, into)).map_err(|error| error.to_string())
     }
 
     /// Reads rows into variables that do not last.
-    fn into_nowhere<T>(&self, read: impl FnOnce(&mut Destination<'_>) -> T) -> T {
+    fn with_no_destination<T>(&self, read: impl FnOnce(&mut Destination<'_>) -> T) -> T {
         let variables = self.columns.iter().flatten().max().map_or(0, |&last| usize::from(last) + 1);
         read(&mut Destination {
             columns: &self.columns,

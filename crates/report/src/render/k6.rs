@@ -3,7 +3,8 @@
 //! Times are in milliseconds. `http_req_duration` has the meaning of k6, the time of the exchange alone: our
 //! service time, of all requests only where none failed: times of failures are kept apart here, and
 //! `http_req_duration{expected_response:true}` is without them in k6, too. The response time, which counts
-//! from when a request should have started, is beside it as `plimsoll_response_time`. Figures without an equivalent are left out; `docs/formats.md` lists it.
+//! from when a request should have started, is beside it as `plimsoll_response_time`. Figures without an
+//! equivalent are left out; `docs/formats.md` lists it.
 
 use plimsoll_metrics::Threshold;
 use plimsoll_metrics::threshold::{Counted, Metric, TimeKind};

@@ -221,7 +221,7 @@ fn the_head_of_a_file_is_examined_before_the_run() {
     assert_eq!((lines(head), lines(head + 1)), (vec![7, 1_007], vec![7, 1_007, 2_007]));
     assert_eq!(spec(csv.csv(false), 1).problems(HEAD, 1).len(), 20, "there is an end of them");
     // A row that begins in the head is read whole, as by a run, and no further.
-    let open = Written::new(&format!("1,a\n2,\"{}\n{}\"", "x".repeat(100), "3,b\n".repeat(2 << 20)));
+    let open = Written::new(format!("1,a\n2,\"{}\n{}\"", "x".repeat(100), "3,b\n".repeat(2 << 20)));
     let found = spec(open.csv(false), 2).problems(10, 1).join("\n");
     assert!(found.ends_with(":2: a record of more than 4 MiB (is a quote not closed?)"), "{found}");
     let few = Written::new("1,a\n2,b\n");

@@ -322,7 +322,7 @@ fn watch_signals(current: &CurrentControl, notify: &Notify) -> Result<SignalWatc
 fn first_contacts(
     plan: &Plan,
     backends: &Backends,
-    addresses: &mut Vec<Arc<[TargetAddress]>>,
+    addresses: &mut [Arc<[TargetAddress]>],
     control: &Control,
     notify: &Notify,
 ) -> Result<Vec<FirstContact>, RunError> {
