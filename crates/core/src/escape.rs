@@ -4,49 +4,44 @@ use crate::characters::is_hidden;
 
 /// Text within an element or a quoted attribute of HTML. Hidden characters become visible signs.
 pub fn html(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            // A page may be printed into the log of a CI service, which carries out lines.
-            '\n' => out.push_str("&#10;"),
-            '\'' => out.push_str("&#39;"),
-            _ if is_hidden(c) => out.push(char::REPLACEMENT_CHARACTER),
-            _ => markup(c, &mut out),
-        }
-    }
-    out
+    escaped(text, |c, out| match c {
+        // A page may be printed into the log of a CI service, which carries out lines.
+        '\n' => out.push_str("&#10;"),
+        '\'' => out.push_str("&#39;"),
+        _ if is_hidden(c) => out.push(char::REPLACEMENT_CHARACTER),
+        _ => markup(c, out),
+    })
 }
 
 /// Text within a quoted attribute of XML. Line ends and tabs are kept by references, which a reader would
 /// take for spaces; characters that XML 1.0 cannot have are replaced.
 pub fn xml(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\r' => out.push_str("&#13;"),
-            '\n' => out.push_str("&#10;"),
-            '\t' => out.push_str("&#9;"),
-            _ if !is_xml(c) => out.push(char::REPLACEMENT_CHARACTER),
-            _ => markup(c, &mut out),
-        }
-    }
-    out
+    escaped(text, |c, out| match c {
+        '\r' => out.push_str("&#13;"),
+        '\n' => out.push_str("&#10;"),
+        '\t' => out.push_str("&#9;"),
+        _ if !is_xml(c) => out.push(char::REPLACEMENT_CHARACTER),
+        _ => markup(c, out),
+    })
 }
 
 /// Text without markup in Markdown: every character is shown as it is, and a line break does not end a row of
 /// a table.
 pub fn markdown(text: &str) -> String {
+    escaped(text, |c, out| match c {
+        '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '$' => out.extend(['\\', c]),
+        // User and team names would be notified, and issues linked.
+        '@' => out.push_str("&#64;"),
+        '"' => out.push(c),
+        _ if c.is_control() => out.push(' '),
+        _ => markup(c, out),
+    })
+}
+
+/// A text of which each character is written in its own way.
+fn escaped(text: &str, write: impl Fn(char, &mut String)) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '$' => out.extend(['\\', c]),
-            // User and team names would be notified, and issues linked.
-            '@' => out.push_str("&#64;"),
-            '"' => out.push(c),
-            _ if c.is_control() => out.push(' '),
-            _ => markup(c, &mut out),
-        }
-    }
+    text.chars().for_each(|c| write(c, &mut out));
     out
 }
 

@@ -344,11 +344,11 @@ impl Judge<'_> {
             self.find(finding, ReasonCode::StartLag, evidence, hint);
             return finding;
         }
-        let shared = self.lag_share();
-        if let Some(evidence) = shared.filter(|_| blocked <= LIMIT_SHARE) {
+        let shared = self.lag_share().filter(|_| blocked <= LIMIT_SHARE);
+        if let Some((evidence, is_of_arrivals)) = shared {
             // Users who let requests share wake-ups have accepted the lag. Where the arrivals are on time, it
             // is that of requests behind an answer, and they came as they were asked for.
-            let is_accepted = record.pacing_budget > Nanos::ZERO || !self.arrivals_lag();
+            let is_accepted = record.pacing_budget > Nanos::ZERO || !is_of_arrivals;
             let finding = if is_accepted { Finding::Doubtful } else { Finding::Invalid };
             self.find(finding, ReasonCode::StartLag, evidence, hint);
             return finding;
@@ -410,28 +410,30 @@ impl Judge<'_> {
         ))
     }
 
-    /// A message that the median start lag is more of the median response time than is harmless; `None` if it
-    /// is not.
-    fn lag_share(&self) -> Option<String> {
+    /// A message that the median start lag is more of the median response time than is harmless, and whether
+    /// that is so of the arrivals, too; `None` if it is not.
+    fn lag_share(&self) -> Option<(String, bool)> {
         let total = &self.record.total;
         let lag = total.start_lag.percentile(50.0)?;
         let response = total.response_time.percentile(50.0)?;
         let share = ratio(lag, response)?.min(1.0);
         is_harmful(lag, response).then(|| {
-            let whose = match self.arrivals_lag() {
+            let is_of_arrivals = self.arrivals_lag();
+            let whose = match is_of_arrivals {
                 true => "that part is the generator's",
                 false => {
                     "that part is the generator's, between an answer and the request behind it; service times \
                      are without it"
                 }
             };
-            format!(
+            let evidence = format!(
                 "start lag p50 is {}, {} of the median response time of {}: {whose}{}",
                 figure::nanos(Nanos(lag)),
                 figure::share(share),
                 figure::nanos(Nanos(response)),
                 self.waited(),
-            )
+            );
+            (evidence, is_of_arrivals)
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, Template, TemplateError, check_method, parse_header};
+use plimsoll_scenario::{Body, ScriptSource, Template, TemplateError, check_method, parse_header};
 
 use crate::crud::{self, Crud};
 use crate::draft::{Draft, Requests, ScenarioDraft, Work};
@@ -95,7 +95,7 @@ impl Resolver<'_> {
             let mut scenario = ScenarioDraft::straight(name, drafts.collect());
             if let Some(script) = wrk {
                 scenario.ops = script::ops(&*script);
-                work.scripts = Some(Arc::clone(&script).source());
+                work.scripts = Some(Arc::clone(&script) as Arc<dyn ScriptSource>);
                 work.wrk = Some(script);
             }
             work.scenarios.push(scenario);

@@ -433,10 +433,10 @@ settings! {
             /// and the classes of errors, such as status_5xx, as numbers or in percent. A percentile is of
             /// all requests that were due: one that failed, was dropped or never started was not answered
             /// well in any time. p99{ok} is of those that were answered well, p99{all} of all that ended.
-            /// What the data cannot show is neither met nor failed, and the run has no verdict: without data,
-            /// with too few values for a percentile, or where timeouts leave it open. prom(QUERY), compared
-            /// with a number, is asked of the Prometheus server of --prom-url at the end of the measured
-            /// part: every series of the answer has to hold.
+            /// A threshold without data, with too few values for a percentile, or that timeouts leave open
+            /// is neither met nor failed, and the run has no verdict. prom(QUERY), compared with a number,
+            /// is asked of the Prometheus server of --prom-url at the end of the measured part: every
+            /// series of the answer has to hold.
             thresholds: List = flag().value("THRESHOLD").long("threshold").any_text().common(),
             /// End the run as soon as a --threshold is shown not to hold
             ///

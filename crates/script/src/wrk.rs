@@ -203,14 +203,6 @@ impl UrlScript for WrkScript {
         let fingerprint = Fingerprint::EMPTY.with(&self.text.source);
         self.arguments.iter().fold(fingerprint, |found, argument| found.with(argument.as_bytes()))
     }
-
-    fn source(self: Arc<Self>) -> Arc<dyn ScriptSource> {
-        self
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
 }
 
 /// A state with the script in it, before `init`.

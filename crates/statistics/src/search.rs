@@ -115,7 +115,7 @@ const OVERLOAD: f64 = 1.5;
 const DESCENTS: u32 = 3;
 /// Trials in a row that the generator could not carry out, after which it is the limit.
 const ACCIDENTS: u32 = 3;
-/// Share of bad samples from which even few are no chance.
+/// Share of bad samples from which even a few samples are more than chance.
 const MOSTLY_BAD: f64 = 0.5;
 /// Times that a rate which the generator could not apply is tried again, before it counts as out of reach.
 const SECOND_THOUGHTS: u32 = 2;
@@ -228,8 +228,9 @@ pub struct Level {
     overloaded: bool,
     /// The samples of its last trial, by condition, and what they show by themselves.
     latest: (Vec<SliceCount>, Finding),
-    /// Trials of it broke a condition, and its last one did not.
+    /// Earlier trials were worse than the last one, which did not break a condition.
     disputed: bool,
+    /// The number of trials.
     trials: u32,
 }
 
@@ -622,8 +623,8 @@ impl Search {
         self.levels.iter().any(|level| level.rate > rate && level.finding == Finding::Holds)
     }
 
-    /// Returns `true` if a level was tried once, for a short time, and what it showed may be an accident: of
-    /// the server or of its machine.
+    /// Returns `true` if a level broke in the only trial of it, which may be an accident: of the server or of
+    /// its machine.
     fn may_be_accident(&self, level: &Level) -> bool {
         level.trials == 1 && level.finding == Finding::Breaks
     }
@@ -1012,31 +1013,25 @@ impl Search {
         let own = self.own_finding(&outcome);
         let level = &mut self.levels[index];
         level.length += length;
-        let was_better = match own {
-            Finding::Holds => level.finding == Finding::Unclear || level.finding == Finding::Breaks,
+        let was_worse = match own {
+            Finding::Holds => matches!(level.finding, Finding::Unclear | Finding::Breaks),
             Finding::Unclear => level.overloaded || level.latest.1 == Finding::Breaks,
             Finding::Breaks | Finding::NotApplied => false,
         };
-        level.disputed = own != Finding::Breaks && (level.disputed || (was_better && level.trials > 0));
-        level.overloaded = outcome == Outcome::Overloaded;
+        level.disputed = own != Finding::Breaks && (level.disputed || (was_worse && level.trials > 0));
+        level.overloaded = matches!(outcome, Outcome::Overloaded);
         level.latest.1 = own;
         level.trials += 1;
-        if let Outcome::Measured(portions) = &outcome {
+        if let Outcome::Measured(portions) = outcome {
             level.latest.0 = portions.iter().map(|slices| SliceCount::sum(slices)).collect();
-        }
-        match outcome {
-            Outcome::Measured(portions) => {
-                let is_estimate = matches!(trial.purpose, Purpose::Estimation | Purpose::Confirmation);
-                for ((mine, batches), new) in level.portions.iter_mut().zip(&mut level.batches).zip(portions)
-                {
-                    if is_estimate && !new.is_empty() {
-                        let parts = ((length / f64::from(trial.scale)).round() as usize).max(1);
-                        batches.extend(join(&new, (new.len() / parts).max(1)));
-                    }
-                    mine.extend(new);
+            let is_estimate = matches!(trial.purpose, Purpose::Estimation | Purpose::Confirmation);
+            for ((mine, batches), new) in level.portions.iter_mut().zip(&mut level.batches).zip(portions) {
+                if is_estimate && !new.is_empty() {
+                    let parts = ((length / f64::from(trial.scale)).round() as usize).max(1);
+                    batches.extend(join(&new, (new.len() / parts).max(1)));
                 }
+                mine.extend(new);
             }
-            Outcome::Overloaded | Outcome::NotApplied => {}
         }
         let finding = match self.levels[index].overloaded {
             true => Finding::Breaks,

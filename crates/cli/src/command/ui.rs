@@ -26,7 +26,7 @@ const OF_BOTH: [&str; 5] = ["slices", "probe", "slow_clients", "slow_client_rate
 const OF_RUN: [&str; 2] = ["repeat", "pause"];
 /// Further ones of `cluster run` alone.
 const OF_CLUSTER: [&str; 3] = ["profile", "set", "suite"];
-/// Those of `find`.
+/// Arguments of `find` beside the settings of a plan that a page can give.
 const OF_FIND: [&str; 8] = ["slo", "sweep", "from", "to", "precision", "max_time", "at_least", "tags"];
 /// Headings of arguments that say where something goes or by whom, and not what is sent.
 const OUTPUT_HEADINGS: [&str; 6] = ["Live output", "Control", "Output", "History", "Exports", "Fleet"];

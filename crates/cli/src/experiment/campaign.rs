@@ -70,11 +70,7 @@ impl Campaign {
     pub(crate) fn begin(plan: &mut Plan, quiet: bool, beside: u32) -> Result<Self, Failure> {
         let backends = backend::chosen(plan.backend)?.into();
         let control = CurrentControl::default();
-        let (current, speak) = (control.clone(), messages::say(quiet));
-        let signals =
-            SignalWatch::start(move || current.get(), move |text| speak(text)).map_err(|error| {
-                Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
-            })?;
+        let signals = control.watch_signals(&messages::say(quiet))?;
         let watched = Watched::Nothing;
         let (addresses, first, around) = (Vec::new(), Vec::new(), Vec::new());
         let mut campaign =

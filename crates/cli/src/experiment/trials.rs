@@ -83,11 +83,7 @@ impl FleetTrials {
         let fleet = Fleet::gather(spec, threads, Some(holder), say.clone())?;
         say(&format!("fleet: trials on {}", fleet.described()));
         let control = CurrentControl::default();
-        let (current, speak) = (control.clone(), say.clone());
-        let signals =
-            SignalWatch::start(move || current.get(), move |text| speak(text)).map_err(|error| {
-                Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
-            })?;
+        let signals = control.watch_signals(&say)?;
         let around = Lifecycle::of_others(plan, &control.get(), &control, &say)
             .map_err(|error| failure_under(error, &signals))?;
         Ok(Self { fleet, parcel, around, control, signals, say, quiet })

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Backends, Control, RunError, run_once, set_up};
 use plimsoll_metrics::Log;
-use plimsoll_plan::{GivenValue, Plan, SharedText};
+use plimsoll_plan::{GivenValue, Plan, Problem, SharedText};
 
+use crate::base::failure::Failure;
 use crate::base::handed_values::HandedValues;
 use crate::base::messages::Notify;
+use crate::base::signals::SignalWatch;
 use crate::session::done_once::{DoneOnce, Refreshes};
 use crate::session::refresher::Refresher;
 
@@ -23,6 +25,16 @@ impl CurrentControl {
 
     pub(crate) fn set(&self, control: &Control) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = control.clone();
+    }
+
+    /// Has signals stop the run that is current when they come, and notify the user.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub(crate) fn watch_signals(&self, notify: &Notify) -> Result<SignalWatch, Failure> {
+        let (current, notify) = (self.clone(), notify.clone());
+        SignalWatch::start(move || current.get(), move |text| notify(text))
+            .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))
     }
 }
 

@@ -7,7 +7,7 @@ use plimsoll_core::ErrorClass;
 use plimsoll_engine::TargetAddress;
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Plan, Problem};
-use plimsoll_scenario::ScriptError;
+use plimsoll_scenario::{ScriptError, UrlScript};
 use plimsoll_script::{WrkErrors, WrkMain, WrkScript, WrkStats, WrkSummary};
 
 use crate::base::failure::Failure;
@@ -20,7 +20,8 @@ impl Conversation {
     pub(crate) fn begin(plan: &Plan, addresses: &[Arc<[TargetAddress]>]) -> Result<Option<Self>, Failure> {
         let Some(script) = &plan.wrk else { return Ok(None) };
         // Scripts of another language have no part before and after the run.
-        let Ok(script) = Arc::clone(script).into_any().downcast::<WrkScript>() else { return Ok(None) };
+        let script: Arc<dyn Any + Send + Sync> = Arc::<dyn UrlScript>::clone(script);
+        let Ok(script) = script.downcast::<WrkScript>() else { return Ok(None) };
         let sites = addresses.iter().flat_map(|list| list.iter());
         let addresses: Vec<String> = sites.map(|site| site.endpoint.to_string()).collect();
         let main = script.setup(plan.threads, &addresses).map_err(|error| failure(&error))?;

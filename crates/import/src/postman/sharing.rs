@@ -61,7 +61,7 @@ struct Uses {
 }
 
 impl Uses {
-    /// What the scripts of the collection itself do around each request.
+    /// Reads and writes of variables by the scripts of the collection itself, around each request.
     fn of_whole(collection: &Value) -> Self {
         let mut uses = Self::default();
         uses.scripts(collection);

@@ -42,7 +42,9 @@ pub trait ScriptLanguage: fmt::Debug + Send + Sync {
 }
 
 /// A script that makes or changes the request of a URL.
-pub trait UrlScript: ScriptSource {
+///
+/// Who knows its language, and carries out its part before and after the run, takes it as an [`Any`].
+pub trait UrlScript: ScriptSource + Any {
     /// The request as the script left it: the step sends it if the script does not [make
     /// requests](ScriptSource::makes_requests).
     fn request(&self) -> &UrlRequest;
@@ -55,12 +57,6 @@ pub trait UrlScript: ScriptSource {
 
     /// Distinguishes scripts and their arguments.
     fn fingerprint(&self) -> Fingerprint;
-
-    /// The script itself as a source of the workers' scripts.
-    fn source(self: Arc<Self>) -> Arc<dyn ScriptSource>;
-
-    /// The script itself, for who knows its language and carries out its part before and after the run.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
 /// Permissions and limits of scripts.

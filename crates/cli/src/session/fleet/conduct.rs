@@ -32,6 +32,7 @@ use crate::session::live::stats::Statistics;
 use crate::session::live::view::{Stage, View};
 use crate::session::observer::Observer as _;
 use crate::session::queries::Queries;
+use crate::session::run::observers::StoppingQueries;
 use crate::session::run::{Live, Outcome, RunPreparation, context, exit_of, failure_under, with_setup};
 use crate::session::saving::RunSaver;
 
@@ -227,7 +228,7 @@ struct Spectators<'a> {
     context: &'a RunContext,
     handle: &'a Control,
     before: &'a RunPreparation,
-    queries: Option<Queries>,
+    queries: Option<StoppingQueries>,
 }
 
 impl Audience for Spectators<'_> {
@@ -239,9 +240,7 @@ impl Audience for Spectators<'_> {
 
     fn show(&mut self, progress: &Progress<'_>) {
         self.view.observe(progress);
-        if self.queries.as_mut().is_some_and(|queries| queries.note(progress)) {
-            self.handle.stop(Stop::Drain);
-        }
+        self.queries.iter_mut().for_each(|queries| queries.observe(progress));
         self.saver.iter_mut().for_each(|saver| saver.note(progress));
     }
 
@@ -277,9 +276,7 @@ pub(crate) fn run_on_fleet(
     say(&format!("fleet: run {} on {}", context.run_id, fleet.described()));
     let (handle, current) = (Control::default(), CurrentControl::default());
     current.set(&handle);
-    let (of_run, speak) = (current.clone(), say.clone());
-    let signals = SignalWatch::start(move || of_run.get(), move |text| speak(text))
-        .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
+    let signals = current.watch_signals(&say)?;
     let statistics = Statistics::open(plan, live, output.quiet)?;
     let stage = Stage::of(before.look, control, output.quiet, &statistics);
     let view = View::start(
@@ -295,6 +292,7 @@ pub(crate) fn run_on_fleet(
         .map_err(|error| failure_under(error, &signals))?;
     let context = with_setup(context, around.as_ref().and_then(Lifecycle::setup));
     let queries = Queries::begin(plan)?;
+    let queries = queries.map(|queries| StoppingQueries { queries, control: handle.clone() });
     let mut spectators =
         Spectators { view, saver: None, plan, context: &context, handle: &handle, before, queries };
     let conducted = fleet.carry_out(plan, parcel, &context.run_id, &handle, around.as_ref(), &mut spectators);
@@ -326,7 +324,7 @@ pub(crate) fn run_on_fleet(
         let end = Nanos(about.run.started_at_unix_ns) + measured;
         let is_hurried = about.run.interrupted_by_signal.is_some();
         run.judge_by(course.watch(), |results| {
-            queries.into_iter().for_each(|queries| queries.judge(results, end, is_hurried));
+            queries.into_iter().for_each(|stopping| stopping.queries.judge(results, end, is_hurried));
         });
         let missing = course.missing(conducted.coordinator.missing_intervals());
         if missing > 0 && !run.result.thresholds.is_empty() {

@@ -38,17 +38,17 @@ impl Company {
         })
     }
 
-    /// The number of its connections.
+    /// The most connections that the probe and the slow clients open together.
     pub(crate) fn connections(&self) -> u32 {
         self.probe.iter().chain(self.slow.iter().map(|(_, plan)| plan)).map(|plan| plan.connections.max).sum()
     }
 
-    /// Its plans, to be given the values of a setup.
+    /// The plans of the probe and of the slow clients, to be given the values of a setup.
     pub(crate) fn plans_mut(&mut self) -> impl Iterator<Item = &mut Plan> {
         self.probe.iter_mut().chain(self.slow.iter_mut().map(|(_, plan)| plan))
     }
 
-    /// Its runs, in the order of the records that [`records`](Self::records) takes.
+    /// Makes the runs of the probe and of the slow clients, in this order.
     pub(crate) fn runs<'a>(
         &'a self,
         backends: &'a Backends,
@@ -59,7 +59,7 @@ impl Company {
         probe.chain(slow).collect()
     }
 
-    /// What its runs recorded: that of the probe, and that of the slow clients.
+    /// Sorts the records of the [runs](Self::runs): that of the probe, and that of the slow clients.
     pub(crate) fn records(self, records: Vec<RunRecord>) -> (Option<Box<RunRecord>>, Option<SlowRecord>) {
         let mut records = records.into_iter().map(Box::new);
         let probe = self.probe.and_then(|_| records.next());

@@ -1,5 +1,7 @@
 //! The observers of a run of this process.
 
+use std::sync::Arc;
+
 use plimsoll_engine::{Control, Progress, Stop};
 use plimsoll_plan::Plan;
 use plimsoll_report::RunContext;
@@ -18,7 +20,7 @@ use crate::session::saving::RunSaver;
 pub(crate) struct Observers {
     pub(crate) ends: Ends,
     pub(crate) script_errors: ScriptErrors,
-    /// Those of the workload.
+    /// Observers that the workload brings.
     pub(crate) own: Vec<Box<dyn Observer>>,
     pub(crate) view: View,
     pub(crate) queries: Option<StoppingQueries>,
@@ -85,13 +87,13 @@ impl Observer for StoppingQueries {
 /// The history's copy of a run under way.
 pub(crate) struct SavedLive {
     pub(crate) saver: RunSaver,
-    /// What to look for until it is known that the run has taken over shards of another.
+    /// Set until the run is known to have taken over shards of another.
     pub(crate) joining: Option<Joining>,
 }
 
 /// A run that may turn out to have taken over shards of another.
 pub(crate) struct Joining {
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) control: Control,
     pub(crate) beginning: Beginning,
 }

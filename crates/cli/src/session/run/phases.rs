@@ -8,7 +8,7 @@ use plimsoll_engine::{
 };
 use plimsoll_metrics::RunRecord;
 use plimsoll_monitor::{DESCRIPTORS_PER_SERVER, Named};
-use plimsoll_plan::{Plan, Problem};
+use plimsoll_plan::Plan;
 use plimsoll_report::evidence::Evidence;
 use plimsoll_report::saved::{Beginning, Cut, LiveRecord};
 use plimsoll_report::{RunContext, SavedRun};
@@ -54,7 +54,7 @@ pub(crate) struct Prepared {
     signals: SignalWatch,
     control: Control,
     notify: Notify,
-    plan: Plan,
+    plan: Arc<Plan>,
     before: RunPreparation,
     backends: Backends,
     addresses: Vec<Arc<[TargetAddress]>>,
@@ -82,7 +82,7 @@ pub(crate) struct Ended {
     signals: SignalWatch,
     control: Control,
     notify: Notify,
-    plan: Plan,
+    plan: Arc<Plan>,
     before: RunPreparation,
     first: Vec<FirstContact>,
     context: RunContext,
@@ -119,7 +119,6 @@ impl Prepared {
         watched.append(&mut before.background.watched);
         let descriptors = company.connections() + watched.len() as u32 * DESCRIPTORS_PER_SERVER;
         let fewer = fit_descriptors(&mut plan, descriptors).map_err(Failure::environment)?;
-        // Both are opened before the first problem is reported, so that neither file is missing.
         let statistics = Statistics::open(&plan, live, output.quiet);
         let log = RequestLog::open(&plan, live, before.background.listener.take());
         let (statistics, log) = (statistics?, log?);
@@ -137,7 +136,7 @@ impl Prepared {
         }
         let current = CurrentControl::default();
         current.set(&control);
-        let signals = watch_signals(&current, &notify)?;
+        let signals = current.watch_signals(&notify)?;
         let shown = (stage, statistics);
         let faults = before.background.faults.clone();
         let mut view = View::start(&plan, &control, (live, spec), shown, faults, output.quiet, &notify)?;
@@ -160,11 +159,9 @@ impl Prepared {
         let teller = spec.tells_intervals.then(IntervalTeller::start).transpose();
         let teller = teller.map_err(|error| Failure::no_thread(&error))?;
         let own = before.background.observers.drain(..).map(|start| start(&control, &notify)).collect();
-        let joining = |plan: &Plan| Joining {
-            plan: plan.clone(),
-            control: control.clone(),
-            beginning: beginning.clone(),
-        };
+        let plan = Arc::new(plan);
+        let joining =
+            || Joining { plan: Arc::clone(&plan), control: control.clone(), beginning: beginning.clone() };
         let observers = Observers {
             ends: Ends::new(&notify),
             script_errors: ScriptErrors::new(&control, &notify),
@@ -173,7 +170,7 @@ impl Prepared {
             queries: queries.map(|queries| StoppingQueries { queries, control: control.clone() }),
             teller,
             live: LiveRecord::new(plan.downsampler()),
-            saved: saver.map(|saver| SavedLive { saver, joining: Some(joining(&plan)) }),
+            saved: saver.map(|saver| SavedLive { saver, joining: Some(joining()) }),
         };
         if let Some(accompany) = before.background.accompany.take() {
             accompany(&control);
@@ -311,14 +308,7 @@ fn control_of(
     if is_traced && live.exports.serves_prometheus() { control.with_exemplars() } else { control }
 }
 
-/// Has signals stop whatever is current.
-fn watch_signals(current: &CurrentControl, notify: &Notify) -> Result<SignalWatch, Failure> {
-    let (current, notify) = (current.clone(), notify.clone());
-    SignalWatch::start(move || current.get(), move |text| notify(text))
-        .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))
-}
-
-/// Contacts each server once, if the plan wants that, and tells the user what was found.
+/// Contacts each server, if the plan wants that, and tells the user what was found.
 fn first_contacts(
     plan: &Plan,
     backends: &Backends,
