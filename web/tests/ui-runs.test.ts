@@ -1079,9 +1079,9 @@ const outlined = (tab: Tab): Promise<boolean> =>
     return element !== null && getComputedStyle(element).outlineStyle !== "none";
   });
 
-/** Presses a key until the element with the focus has this name. */
+/** Presses a key until the element with the focus has this name. A list has several stops a row. */
 async function reach(tab: Tab, name: RegExp, key = "Tab"): Promise<void> {
-  for (let step = 0; step < 60; step += 1) {
+  for (let step = 0; step < 300; step += 1) {
     if (name.test(await focused(tab))) return;
     await tab.keyboard.press(key);
   }
