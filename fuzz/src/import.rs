@@ -11,6 +11,7 @@ use plimsoll_import::{
 use plimsoll_import::{har as of_har, openapi as of_openapi, vegeta as of_vegeta};
 use plimsoll_plan::document::{Document, Source};
 use plimsoll_plan::{Files, KeyLogFile, Problems};
+use plimsoll_workloads::PARTS;
 
 const PROTO: &[u8] =
     b"syntax = \"proto3\"; package shop; service Orders { rpc Place(Order) returns (Order); }
@@ -109,7 +110,7 @@ fn check(data: &[u8], imported: &Result<Imported, Problems>) {
             let yaml = document.to_yaml();
             let source = Source { name: "plan.yaml".to_owned(), text: yaml.clone() };
             let mut problems = Problems::default();
-            let read = Document::read(&source, &mut problems);
+            let read = Document::read(&source, PARTS, &mut problems);
             assert!(problems.is_empty(), "{problems}\n{yaml}");
             assert_eq!(read.map(|document| document.to_yaml()).as_deref(), Some(&*yaml));
             notes.iter().for_each(|note| assert_plain(&note.to_string()));

@@ -4,11 +4,12 @@
 use plimsoll_plan::Problems;
 use plimsoll_plan::document::{Document, Source};
 use plimsoll_scenario::Redaction;
+use plimsoll_workloads::PARTS;
 
 fn read(name: &str, text: String) -> (Option<Document>, Problems) {
     let mut problems = Problems::default();
     let source = Source { name: name.to_owned(), text };
-    let document = Document::read(&source, &mut problems);
+    let document = Document::read(&source, PARTS, &mut problems);
     for place in problems.iter().filter_map(|problem| problem.place) {
         assert!(source.text.get(place.start as usize..(place.end as usize).min(source.text.len())).is_some());
     }

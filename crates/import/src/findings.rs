@@ -197,7 +197,7 @@ fn refused(
     let plan = Source { name, text: requests.to_yaml() };
     let flags = PlanPatch {
         script_host: flags.script_host.clone(),
-        bodies: flags.bodies,
+        parts: flags.parts,
         // An import runs nothing. Where the files may lie is decided where the plan is run.
         only_read_scripts: true,
         script_allow_system: Switch::on("--script-allow-system"),

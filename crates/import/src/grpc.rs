@@ -3,7 +3,8 @@
 pub mod ghz;
 pub mod proto;
 
-use plimsoll_plan::document::{Document, Field, GrpcSpec, Settings, StepSpec, TargetSpec};
+use plimsoll_plan::document::{Document, Field, Settings, StepSpec, TargetSpec};
+use plimsoll_workloads::grpc::{CALL, GrpcSpec};
 
 use crate::draft::{self, text};
 
@@ -11,7 +12,7 @@ use crate::draft::{self, text};
 fn call(path: &str, spec: GrpcSpec) -> StepSpec {
     let mut step = draft::request("POST", draft::escaped(path));
     step.name = draft::literal(path.trim_start_matches('/'));
-    step.request_mut().body.grpc = Field::new(spec);
+    step.request_mut().body.add(&CALL, spec);
     step
 }
 

@@ -46,14 +46,14 @@ use plimsoll_core::suggest;
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{BodySupply, Constants, Fingerprint, Judge, Scope, TemplateError};
 
-use crate::bodies::BodyContext;
 use crate::document::{Document, Field, LoadedDocument, Text};
 use crate::draft::{Requests, Work};
+use crate::parts::BodyContext;
 use crate::protocol::ProtocolPreference;
 use crate::requests::{closes, from_template};
 use crate::resolve::Resolver;
 use crate::targets::Servers;
-use crate::{BodyFactories, Place, PlanPatch, Problem};
+use crate::{Place, PlanPatch, Problem};
 
 use around::Around;
 pub use data::LONGEST_DATA_HEAD;
@@ -94,8 +94,6 @@ struct Compiler<'r, 'a> {
     targets: Vec<NamedTarget>,
     sources: Vec<SourceDraft>,
     scripts: Vec<ScriptText>,
-    /// Makers of bodies.
-    bodies: BodyFactories,
     /// Supplies of the steps that were compiled so far.
     supplies: Vec<BodySupply>,
     /// Judges of the steps that were compiled so far.
@@ -144,7 +142,6 @@ impl Resolver<'_> {
                 targets: Vec::new(),
                 sources: Vec::new(),
                 scripts: Vec::new(),
-                bodies: patch.bodies,
                 supplies: Vec::new(),
                 judges: Vec::new(),
                 pools: Vec::new(),

@@ -17,12 +17,12 @@
 pub mod document;
 pub mod environment;
 pub mod files;
-pub mod patch;
+pub mod parts;
+mod patch;
 pub mod plan;
 pub mod problem;
 
 mod around;
-mod bodies;
 mod client_faults;
 mod compile;
 mod confined;
@@ -60,7 +60,6 @@ mod url;
 mod users;
 
 pub use around::{GivenValue, Refresh};
-pub use bodies::{BodyContent, BodyContext, BodyFactories, BodyFactory};
 pub use compile::{LONGEST_DATA_HEAD, MOST_STEPS, is_function};
 pub use confined::{Confined, LARGEST_IMPORT, RefusedFile};
 pub use document::{Document, LoadedDocument, Source};
@@ -71,6 +70,7 @@ pub use grants::Confinement;
 pub use layers::{GaveWay, Layered};
 pub use length::IterationLength;
 pub use loading::{Command, PlanSource, Refused, Resolved, is_plan_name};
+pub use parts::{BodyContent, BodyContext, BodyKey, BodyPart, PlanParts};
 pub use patch::RawValue;
 pub use plan::shard_name;
 pub use plan::{

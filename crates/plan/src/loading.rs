@@ -80,7 +80,7 @@ impl Command {
         if let Some(plan) = &self.plan {
             match plan.read(files) {
                 Ok(source) => {
-                    document = Document::read(&source, &mut problems).map(|document| {
+                    document = Document::read(&source, self.flags.parts, &mut problems).map(|document| {
                         let folder =
                             Path::new(plan.name()).parent().map(Path::to_path_buf).unwrap_or_default();
                         Arc::new(LoadedDocument { document, source: source.clone(), folder })

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{Field, LoadedDocument};
 use crate::layers::{DocumentValues as _, PatchValues as _, SettingValue, Slot};
-use crate::{BodyFactories, Confinement, RawValue, ScriptHost};
+use crate::{Confinement, PlanParts, RawValue, ScriptHost};
 
 /// Beginning of the names of environment variables that are settings.
 pub(crate) const VARIABLE_PREFIX: &str = "PLIMSOLL_";
@@ -283,8 +283,8 @@ macro_rules! settings {
             /// Where files that flags name have to lie, as those of a plan: the flags are those of somebody
             /// else. `None`: anywhere.
             pub confined_to: Option<Confinement>,
-            /// Makers of bodies. Without the one of a key, no plan with that key can be resolved.
-            pub bodies: BodyFactories,
+            /// Keys of plan files beside those that this crate has. A plan with another one is wrong.
+            pub parts: PlanParts,
             /// `true` if another process carries out setup, refresh and teardown, and hands the values over:
             /// the plan has none of them. What they name in the environment may be missing, but for whole
             /// URLs.

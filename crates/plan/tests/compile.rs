@@ -6,7 +6,7 @@ mod flow;
 mod interleaved;
 mod lengths;
 mod pace;
-mod plans;
+pub(crate) mod plans;
 mod programs;
 mod requests;
 mod secrets;

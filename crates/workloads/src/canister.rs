@@ -2,12 +2,14 @@
 
 mod judge;
 mod messages;
+mod spec;
 
 use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
 pub use judge::{CanisterNotes, CertificateSample, judges};
-pub use messages::{FIRST_PRESIGNED, MessageFactory};
+pub use messages::{FIRST_PRESIGNED, MESSAGE};
+pub use spec::CanisterSpec;
 
 /// The step of a query.
 pub const QUERY: &str = "query";

@@ -7,9 +7,11 @@ mod load;
 mod message;
 mod reflection;
 mod schema;
+mod spec;
 
-pub use calls::CallFactory;
+pub use calls::CALL;
 pub use judge::judge;
 pub use load::{Data, GrpcLoad, SchemaFile, deadline_of, method_name, origin};
 pub use reflection::Reflection;
 pub use schema::{FileDescription, MethodDescription, Schema, SchemaError};
+pub use spec::GrpcSpec;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
 pub use advice::advice;
-pub use batches::BatchFactory;
+pub use batches::BATCH;
 pub use preset::Preset;
 pub use reconcile::{Check, Interface, Store, TableContents, UNKNOWN_TABLE, Window};
 

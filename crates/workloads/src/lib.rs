@@ -2,8 +2,8 @@
 //! of a workload in the engine, and its actions can be printed and changed.
 //!
 //! A workload is a struct with its settings and their defaults; its `document` makes the content of a plan
-//! file. Some bodies of such plans are made here, too, and so are the judges of the answers to them: pass
-//! [`BODIES`] to the resolution of plans.
+//! file. Some bodies of such plans are made here, too, and so are the judges of the answers to them: their
+//! keys are [`PARTS`] of plans.
 #![forbid(unsafe_code)]
 
 pub mod cache;
@@ -16,12 +16,8 @@ pub mod llm;
 pub mod websocket;
 
 pub use error::WorkloadError;
-use plimsoll_plan::BodyFactories;
+use plimsoll_plan::PlanParts;
 
-/// Makers of the bodies of steps.
-pub const BODIES: BodyFactories = BodyFactories(&[
-    &ingest::BatchFactory,
-    &canister::MessageFactory,
-    &llm::CompletionFactory,
-    &grpc::CallFactory,
-]);
+/// Keys of plan files whose values these workloads read.
+pub const PARTS: PlanParts =
+    PlanParts { bodies: &[&ingest::BATCH, &canister::MESSAGE, &llm::PROMPT, &grpc::CALL] };

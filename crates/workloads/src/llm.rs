@@ -5,13 +5,15 @@ mod api;
 mod length;
 mod prompts;
 mod recorded;
+mod spec;
 
 use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
 pub use api::Api;
 pub use length::Length;
-pub use prompts::CompletionFactory;
+pub use prompts::PROMPT;
+pub use spec::CompletionSpec;
 
 /// The name of the step.
 pub const COMPLETION: &str = "completion";

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use plimsoll_cluster::document::ClusterDocument;
 use plimsoll_plan::document::Document;
+use plimsoll_workloads::PARTS;
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
@@ -96,7 +97,7 @@ impl SchemaOf {
             Self::Repeated => plimsoll_report::schema_repeated(),
             Self::History => plimsoll_report::schema_history(),
             Self::Ndjson => plimsoll_report::schema_ndjson(),
-            Self::Plan => Document::schema(),
+            Self::Plan => Document::schema(PARTS),
             Self::Cluster => ClusterDocument::schema(),
             Self::Suite => plimsoll_report::schema_suite(),
         }

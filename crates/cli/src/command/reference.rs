@@ -11,6 +11,7 @@ use std::path::Path;
 use clap::CommandFactory as _;
 use plimsoll_cluster::document::ClusterDocument;
 use plimsoll_plan::{Document, Problem, Setting};
+use plimsoll_workloads::PARTS;
 
 use self::markdown::{MADE, cell};
 use crate::args::cli::Cli;
@@ -48,7 +49,7 @@ pub(crate) fn reference(args: &ReferenceArgs) -> Result<Exit, Failure> {
     make(&args.folder)?;
     let pages = [
         ("commands.md", commands::page(Cli::command())),
-        ("plan.md", schemas::page("Plan files", Document::schema())),
+        ("plan.md", schemas::page("Plan files", Document::schema(PARTS))),
         ("cluster.md", schemas::page("Specs of clusters", ClusterDocument::schema())),
         ("results.md", results()),
         ("exit-codes.md", exit_codes()),

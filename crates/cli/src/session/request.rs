@@ -3,7 +3,7 @@
 use plimsoll_import::{confined, h2loadrunner};
 use plimsoll_plan::document::Source;
 use plimsoll_plan::{Command, Confined, Disk, Files, PlanPatch, PlanSource, Problem, Problems, Resolved};
-use plimsoll_workloads::BODIES;
+use plimsoll_workloads::PARTS;
 
 use crate::args::plan::PlanArgs;
 use crate::base::environment::{self, RunEnvironment};
@@ -113,7 +113,7 @@ impl<'a> PlanRequest<'a> {
 /// All problems with it.
 pub(crate) fn resolve_text(name: &str, text: String, flags: PlanPatch) -> Result<Resolved, Failure> {
     let plan = PlanSource::Text(Source { name: name.to_owned(), text });
-    let flags = PlanPatch { bodies: BODIES, is_plan_of_flags: true, ..flags };
+    let flags = PlanPatch { parts: PARTS, is_plan_of_flags: true, ..flags };
     Ok(Command { plan: Some(plan), environment: Vec::new(), flags }.resolve(&Disk)?)
 }
 

@@ -8,6 +8,7 @@ use plimsoll_plan::document::{Document, Field, RequestStep, Source, StepSpec, Te
 use plimsoll_plan::{PlanPatch, Problem, Problems, Resolved, SettingKind, SettingLayers};
 use plimsoll_scenario::header::is_secret;
 use plimsoll_scenario::redaction::HIDDEN;
+use plimsoll_workloads::PARTS;
 use serde_json::{Value, json};
 
 use crate::args::find::FindArgs;
@@ -84,7 +85,7 @@ impl PrintedPlan {
         }
         let mut problems = Problems::default();
         let source = Source { name: name.to_owned(), text: plan.to_string() };
-        let Some(document) = Document::read(&source, &mut problems) else {
+        let Some(document) = Document::read(&source, PARTS, &mut problems) else {
             return Err(Failure::usage(problems));
         };
         Ok(Self {

@@ -15,7 +15,7 @@ use plimsoll_driver::{Endpoint, Open, SystemError};
 use plimsoll_engine::{Backends, Control, Progress, TargetAddress, run};
 use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, RawValue, Switch};
 use plimsoll_scenario::{Bodies, BodyMaker, BodySource, BodySupply};
-use plimsoll_workloads::BODIES;
+use plimsoll_workloads::PARTS;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
@@ -118,7 +118,7 @@ fn plan(numbers: Numbers, seconds: u64, is_counted: bool) -> Plan {
         // All requests take the same time: histograms do not fill up during the run, as far as they can.
         precise: Switch::on("--precise"),
         default_seed: 7,
-        bodies: BODIES,
+        parts: PARTS,
         ..PlanPatch::default()
     };
     let command =

@@ -13,7 +13,7 @@ use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Swi
 use plimsoll_testkit::{
     Answer, Behaviour, Faults, Framing, Law, SimOpen, SimOptions, Truth, TruthLog, for_each_seed,
 };
-use plimsoll_workloads::BODIES;
+use plimsoll_workloads::PARTS;
 
 use super::{MS, assert_close, assert_intervals_add_up, carry_out, percentile, server, simulate, world};
 
@@ -40,7 +40,7 @@ pub(super) fn of_text(text: String) -> Plan {
     let flags = PlanPatch {
         default_seed: 7,
         no_preflight: Switch::on("--no-preflight"),
-        bodies: BODIES,
+        parts: PARTS,
         ..PlanPatch::default()
     };
     let command =

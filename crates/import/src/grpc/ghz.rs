@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use plimsoll_plan::document::{Field, GrpcSpec, Settings, StepSpec};
+use plimsoll_plan::document::{Field, Settings, StepSpec};
 use plimsoll_plan::{Files, PlanPatch, Problems};
-use plimsoll_workloads::BODIES;
-use plimsoll_workloads::grpc::{deadline_of, method_name};
+use plimsoll_workloads::PARTS;
+use plimsoll_workloads::grpc::{GrpcSpec, deadline_of, method_name};
 use serde_json::Value;
 
 use super::{call, document};
@@ -62,12 +62,7 @@ pub fn import(content: &[u8], folder: &Path, files: &dyn Files) -> Result<Import
     top.skip(&["output", "format", "debug", "cpus", "tags", "count-errors", "countErrors", "skipFirst"]);
     document.run = Field::new(settings);
     top.rest(&mut findings, |_| false);
-    findings.finish_whole(
-        document,
-        folder,
-        files,
-        Some(&PlanPatch { bodies: BODIES, ..PlanPatch::default() }),
-    )
+    findings.finish_whole(document, folder, files, Some(&PlanPatch { parts: PARTS, ..PlanPatch::default() }))
 }
 
 /// The step of the call, and the server.

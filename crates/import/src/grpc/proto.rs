@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use plimsoll_plan::document::{Field, GrpcSpec};
+use plimsoll_plan::document::Field;
 use plimsoll_plan::{Files, PlanPatch, Problems};
-use plimsoll_workloads::BODIES;
-use plimsoll_workloads::grpc::Schema;
+use plimsoll_workloads::PARTS;
+use plimsoll_workloads::grpc::{GrpcSpec, Schema};
 
 use super::{call, document};
 use crate::draft::{Url, literal};
@@ -61,10 +61,5 @@ pub fn import(name: &str, options: &Options, folder: &Path, files: &dyn Files) -
     }
     let (mut document, settings) = document(&server, "methods", steps);
     document.run = Field::new(settings);
-    findings.finish_whole(
-        document,
-        folder,
-        files,
-        Some(&PlanPatch { bodies: BODIES, ..PlanPatch::default() }),
-    )
+    findings.finish_whole(document, folder, files, Some(&PlanPatch { parts: PARTS, ..PlanPatch::default() }))
 }

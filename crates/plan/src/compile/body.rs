@@ -10,7 +10,7 @@ use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
 use super::text::around_slots;
-use crate::document::{Field, RequestStep, Text};
+use crate::document::{AddedBody, Field, RequestStep, Text};
 use crate::grants::unreadable;
 use crate::{BodyContent, BodyContext, Place, Problem};
 
@@ -54,27 +54,24 @@ impl Compiler<'_, '_> {
                 Some(BodyContent { body: Body::Text(text.into_bytes()), headers, judge: None, stream: None })
             }
             Some("multipart") => self.multipart(request, part, known),
-            Some(key) => self.made_body(key, request, part, known, place),
+            Some(_) => self.added_body(request, part, known),
         }
     }
 
-    /// A body that is made by a factory, by the key that has its settings.
-    fn made_body(
+    /// The body of a key that is no key of this crate.
+    fn added_body(
         &mut self,
-        key: &str,
         request: &RequestStep,
         part: &mut Part<'_>,
         known: &Known,
-        place: Option<Place>,
     ) -> Option<BodyContent> {
+        let AddedBody { key, value } = request.body.added.first()?;
+        let (key, place) = (key.key(), value.place());
         if !request.script.is_absent() {
             let problem = Problem::new(format!("`{key}` and `script` exclude each other"));
             return self.fail(place, problem.with_hint("leave one of them out: a request has one body"));
         }
-        let Some(factory) = self.bodies.find(key) else {
-            return self.fail(place, Problem::new(format!("`{key}` cannot be made here")));
-        };
-        let content = factory.compile(request, place, self)?;
+        let content = value.get()?.compile(request, place, self)?;
         self.judges.extend(content.judge.iter().map(|judge| Arc::clone(&judge.judge)));
         if let Body::Coded(coded) = &content.body {
             for text in &coded.parts {

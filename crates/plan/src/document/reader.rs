@@ -15,19 +15,20 @@ use serde::forward_to_deserialize_any;
 
 use super::field::{FIELD, KEYED};
 use super::tree::{Entry, Kind, Node};
-use super::{Document, DocumentFormat, Source};
-use crate::{Place, Problem, Problems};
+use super::{Document, DocumentFormat, Source, StepSpec};
+use crate::{Place, PlanParts, Problem, Problems};
 
 /// Most keys that are listed beside an unknown one.
 const LISTED: usize = 16;
 
 impl Document {
-    /// Reads a plan file, YAML or JSON, and reports everything that is wrong with its form. `None`: nothing
-    /// could be read. A document that was read despite problems may lack parts ([`Field::Bad`]).
+    /// Reads a plan file, YAML or JSON, whose keys are those of this crate and of these parts, and reports
+    /// everything that is wrong with its form. `None`: nothing could be read. A document that was read
+    /// despite problems may lack some of its values ([`Field::Bad`]).
     ///
     /// [`Field::Bad`]: super::Field::Bad
-    pub fn read(source: &Source, problems: &mut Problems) -> Option<Self> {
-        Self::FORM.read(source, problems)
+    pub fn read(source: &Source, parts: PlanParts, problems: &mut Problems) -> Option<Self> {
+        parts.within(|| Self::FORM.read(source, problems))
     }
 }
 
@@ -101,10 +102,11 @@ impl<'n> Reader<'n> {
     }
 
     /// Reports a key that is not known.
-    fn unknown(self, entry: &Entry, known: &[&'static str]) {
+    fn unknown(self, entry: &Entry, known: &[&'static str], added: &[&'static str]) {
         let name = entry.name.escape_debug();
         let problem = Problem::new(format!("unknown key `{name}`"));
-        let known: Vec<&str> = known.iter().copied().filter(|name| !name.starts_with('(')).collect();
+        let known = known.iter().chain(added).copied();
+        let known: Vec<&str> = known.filter(|name| !name.starts_with('(')).collect();
         let spelt = entry.name.replace('-', "_").to_ascii_lowercase();
         let near = foreign(&spelt, &known).or_else(|| suggest::closest(&spelt, known.iter().copied()));
         if let Some(hint) = as_threshold(entry, &known) {
@@ -285,13 +287,18 @@ impl<'n> Deserializer<'n> for Reader<'n> {
         visitor: V,
     ) -> Result<V::Value, Wrong> {
         let short = self.form.short_forms.iter().find(|(of, _)| *of == name);
+        let added = match name {
+            StepSpec::NAME => PlanParts::current().step_keys().collect(),
+            _ => Vec::new(),
+        };
         if matches!(&self.node.kind, Kind::Map(entries) if entries.is_empty()) {
             let problem = Problem::new("this mapping is empty");
             self.report(problem.with_hint("leave it out, or give it keys"), self.node.place);
         }
         match (&self.node.kind, short) {
             (Kind::Map(entries), _) => {
-                visitor.visit_map(Members { reader: self, entries: entries.iter(), known, value: None })
+                let entries = entries.iter();
+                visitor.visit_map(Members { reader: self, entries, known, added, value: None })
             }
             (Kind::Scalar { .. }, Some((_, field))) if !self.node.is_null() => {
                 visitor.visit_map(Short { reader: self, field: Some(field) })
@@ -386,6 +393,8 @@ struct Members<'n> {
     reader: Reader<'n>,
     entries: std::slice::Iter<'n, Entry>,
     known: &'static [&'static str],
+    /// Keys of other crates that the type has, too.
+    added: Vec<&'static str>,
     value: Option<&'n Entry>,
 }
 
@@ -393,11 +402,13 @@ impl<'n> MapAccess<'n> for Members<'n> {
     type Error = Wrong;
     fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
         for entry in self.entries.by_ref() {
-            if self.known.contains(&entry.name.as_str()) && !entry.name.starts_with('(') {
+            let name = entry.name.as_str();
+            let is_known = self.known.contains(&name) || self.added.contains(&name);
+            if is_known && !name.starts_with('(') {
                 self.value = Some(entry);
                 return seed.deserialize(StrDeserializer::new(&entry.name)).map(Some);
             }
-            self.reader.unknown(entry, self.known);
+            self.reader.unknown(entry, self.known, &self.added);
         }
         Ok(None)
     }

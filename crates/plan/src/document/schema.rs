@@ -3,12 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::{Document, DocumentFormat};
+use crate::PlanParts;
 use crate::settings::paragraphs;
 
 impl Document {
-    /// The JSON Schema (2020-12) of plan files: from the types, with the short forms.
-    pub fn schema() -> Value {
-        Self::FORM.schema::<Self>()
+    /// The JSON Schema (2020-12) of plan files: from the types, with the short forms and the keys of these
+    /// parts.
+    pub fn schema(parts: PlanParts) -> Value {
+        parts.within(|| Self::FORM.schema::<Self>())
     }
 }
 

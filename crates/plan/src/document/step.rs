@@ -38,7 +38,7 @@ pub use set::SetStep;
 pub use websocket::{AnswerSpec, HeartbeatSpec, ReceiveSpec, WebSocketSpec, WebSocketStep};
 
 use super::{ExpectSpec, ExtractSpec, Field, Keyed, Text};
-use crate::Place;
+use crate::{Place, PlanParts};
 
 /// One step: a request (`get`, `post`, … or `request`), or one of `set`, `think`, `if`, `repeat`, `while`,
 /// `parallel`.
@@ -101,8 +101,8 @@ pub enum StepKind {
     Parallel(ParallelStep),
 }
 
-/// All keys of steps, in the order in which they are written.
-const KEYS: [&str; 45] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
+/// The keys of steps that this crate has, in the order in which they are written.
+const KEYS: [&str; 41] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
 
 const KEYS_BEFORE_BODY: [&str; 14] = [
     "name",
@@ -145,6 +145,12 @@ const KEYS_AFTER_BODY: [&str; 22] = [
     "steps",
     "parallel",
 ];
+
+/// All keys of steps in the order in which they are written, with the keys of bodies that were added.
+fn in_order(added: impl Iterator<Item = &'static str>) -> impl Iterator<Item = &'static str> {
+    let (before, after) = KEYS.split_at(KEYS.len() - KEYS_AFTER_BODY.len());
+    before.iter().copied().chain(added).chain(after.iter().copied())
+}
 
 /// Lists of keys as one.
 const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] {
@@ -357,6 +363,11 @@ impl StepKind {
     }
 }
 
+impl StepSpec {
+    /// The name by which the reader knows that other crates may add keys.
+    pub(super) const NAME: &'static str = "StepSpec";
+}
+
 impl From<StepKind> for StepSpec {
     fn from(kind: StepKind) -> Self {
         Self { kind, ..Self::default() }
@@ -466,7 +477,8 @@ impl StepSpec {
 impl Serialize for StepSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for key in KEYS {
+        let added = self.request().map(|request| request.body.added.keys());
+        for key in in_order(added.into_iter().flatten()) {
             self.write(key, &mut map)?;
         }
         map.end()
@@ -499,7 +511,7 @@ impl<'de> Deserialize<'de> for StepSpec {
                 Ok(step)
             }
         }
-        deserializer.deserialize_struct("StepSpec", &KEYS, Visitor)
+        deserializer.deserialize_struct(Self::NAME, &KEYS, Visitor)
     }
 }
 
@@ -537,7 +549,8 @@ fn close(schema: &mut Schema) {
     schema.insert("additionalProperties".to_owned(), false.into());
     let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
     let mut keyed = std::mem::take(properties);
-    properties.extend(KEYS.iter().filter_map(|key| keyed.remove_entry(*key)));
+    let keys = in_order(PlanParts::current().step_keys());
+    properties.extend(keys.filter_map(|key| keyed.remove_entry(key)));
 }
 
 #[cfg(test)]

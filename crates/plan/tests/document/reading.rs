@@ -5,10 +5,12 @@ use plimsoll_plan::{Place, Problems};
 use plimsoll_scenario::Redaction;
 use proptest::prelude::*;
 
+use super::parts::PARTS;
+
 pub(crate) fn read(text: &str) -> (Option<Document>, Problems) {
     let mut problems = Problems::default();
     let source = Source { name: "plan.yaml".to_owned(), text: text.to_owned() };
-    let document = Document::read(&source, &mut problems);
+    let document = Document::read(&source, PARTS, &mut problems);
     (document, problems)
 }
 
@@ -253,7 +255,7 @@ fn places_are_inside(text: &str) {
     }
 }
 
-/// `poll` and `canister` beside another kind of step were ignored.
+/// `poll` and bodies beside another kind of step were ignored.
 #[test]
 fn keys_of_another_kind_are_reported() {
     let refused = |step: &str| {
@@ -261,7 +263,7 @@ fn keys_of_another_kind_are_reported() {
         assert!(!document.expect("a document").check(&mut problems), "{step}");
         problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
     };
-    for key in ["poll: {until: {status: 200}}", "canister: {query: a}", "headers: {a: b}", "then: [{get: /}]"]
+    for key in ["poll: {until: {status: 200}}", "greeting: {words: a}", "headers: {a: b}", "then: [{get: /}]"]
     {
         let (name, _) = key.split_once(':').unwrap();
         assert_eq!(

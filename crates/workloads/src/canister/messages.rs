@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random, text::hex};
 use plimsoll_ic::{BadPrincipal, Identity, Kind, Principal, RequestId, Stencil, expiry, write_read_state};
-use plimsoll_plan::document::{CanisterSpec, Field, RequestStep, Text};
-use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem, parse_size};
+use plimsoll_plan::document::{Field, RequestStep, Text};
+use plimsoll_plan::{BodyContent, BodyContext, BodyKey, BodyPart, Place, Problem, parse_size};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Judge, JudgeSpec};
 use plimsoll_schedule::{parse_count, parse_duration};
 
+use super::CanisterSpec;
 use super::judge::{CallKind, CanisterJudge, CanisterNotes};
 
 /// Validity of messages unless the step sets another one.
@@ -173,22 +174,29 @@ impl BodyMaker for Maker {
     }
 }
 
-/// Bodies that are messages for a canister, with the judges of the answers to them.
-#[derive(Debug)]
-pub struct MessageFactory;
+/// Key of bodies that are messages for a canister, with the judges of the answers to them.
+pub static MESSAGE: BodyKey = BodyKey::of::<CanisterSpec>(
+    "canister",
+    "Body as a signed message for a canister of the Internet Computer, another one each time: what `plimsoll \
+     canister --print-plan` shows. The answer to `state` is recognised without `poll.until`.",
+);
 
-impl BodyFactory for MessageFactory {
-    fn key(&self) -> &'static str {
-        "canister"
+impl BodyPart for CanisterSpec {
+    fn variable(&self) -> Option<&Text> {
+        self.pending.get()
+    }
+
+    fn is_judged(&self) -> bool {
+        !self.state.is_absent()
     }
 
     fn compile(
         &self,
-        request: &RequestStep,
+        _: &RequestStep,
         place: Option<Place>,
         context: &mut dyn BodyContext,
     ) -> Option<BodyContent> {
-        let spec = request.body.canister.get()?;
+        let spec = self;
         let (kind, method) = match (spec.query.is_absent(), spec.update.is_absent(), is_on(&spec.state)) {
             (false, true, false) => (Kind::Query, &spec.query),
             (true, false, false) => (Kind::Update, &spec.update),

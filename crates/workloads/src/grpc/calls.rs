@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
-use plimsoll_plan::document::{GrpcSpec, RequestStep};
-use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem};
+use plimsoll_plan::document::RequestStep;
+use plimsoll_plan::{BodyContent, BodyContext, BodyKey, BodyPart, Place, Problem};
 use plimsoll_scenario::{
     Bodies, Body, BodySupply, Code as _, CodedBody, Context, EventStream, Fingerprint, JudgeSpec,
     MessageStream, SuppliedBody,
@@ -12,27 +12,26 @@ use plimsoll_scenario::{
 use prost_reflect::MethodDescriptor;
 use serde_json::{Map, Value};
 
-use super::Schema;
 use super::judge::CallJudge;
 use super::message::{MessageCode, Shape};
 use super::schema::messages_of;
+use super::{GrpcSpec, Schema};
 
-/// Bodies that are messages of gRPC, with the judges of the answers to them.
-#[derive(Debug)]
-pub struct CallFactory;
+/// Key of bodies that are messages of gRPC, with the judges of the answers to them.
+pub static CALL: BodyKey = BodyKey::of::<GrpcSpec>(
+    "grpc",
+    "Body as a message of gRPC. The status of the call decides whether it succeeded; checks and values read \
+     the answer as JSON.",
+);
 
-impl BodyFactory for CallFactory {
-    fn key(&self) -> &'static str {
-        "grpc"
-    }
-
+impl BodyPart for GrpcSpec {
     fn compile(
         &self,
         request: &RequestStep,
         place: Option<Place>,
         context: &mut dyn BodyContext,
     ) -> Option<BodyContent> {
-        let spec = request.body.grpc.get()?;
+        let spec = self;
         if !context.speaks_http2() {
             let problem = Problem::new("gRPC is spoken over HTTP/2 alone");
             return context

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use plimsoll_plan::document::RequestStep;
-use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem};
+use plimsoll_plan::{BodyContent, BodyContext, BodyKey, BodyPart, Place, Problem};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Judge, JudgeSpec};
 use plimsoll_synth::{Format, Spec, Synthesizer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::acknowledgement::{BulkJudge, OtlpJudge};
 
@@ -36,22 +39,26 @@ impl BodyMaker for Maker {
     }
 }
 
-/// Bodies that are another batch each time, with the headers that its receivers want.
-#[derive(Debug)]
-pub struct BatchFactory;
+/// Key of bodies that are another batch each time, with the headers that its receivers want.
+pub static BATCH: BodyKey = BodyKey::of::<BatchSpec>(
+    "batch",
+    "Body as a batch of synthesized metrics, logs, traces or events, another one each time, with the headers \
+     that its format needs: what `plimsoll ingest --print-plan` shows.",
+);
 
-impl BodyFactory for BatchFactory {
-    fn key(&self) -> &'static str {
-        "batch"
-    }
+/// Settings of the batches, which the synthesizer reads.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(transparent)]
+struct BatchSpec(Value);
 
+impl BodyPart for BatchSpec {
     fn compile(
         &self,
         request: &RequestStep,
         place: Option<Place>,
         context: &mut dyn BodyContext,
     ) -> Option<BodyContent> {
-        let batch: Spec = match serde_json::from_value(request.body.batch.get()?.clone()) {
+        let batch: Spec = match serde_json::from_value(self.0.clone()) {
             Ok(batch) => batch,
             Err(error) => return context.fail(place, Problem::new(format!("`batch`: {error}"))),
         };

@@ -8,13 +8,13 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
-use plimsoll_plan::document::{CompletionSpec, RequestStep, Text};
-use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem};
+use plimsoll_plan::document::{RequestStep, Text};
+use plimsoll_plan::{BodyContent, BodyContext, BodyKey, BodyPart, Place, Problem};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Fingerprint};
 use serde_json::{Map, Value, json};
 
 use super::recorded::{Parameters, Recorded, request_of};
-use super::{Api, Length, api};
+use super::{Api, CompletionSpec, Length, api};
 
 /// Default number of tokens of a prompt and of an answer.
 const INPUT: Length = Length::Fixed(128);
@@ -310,23 +310,21 @@ impl Maker {
     }
 }
 
-/// Bodies that ask for a completion, with the type that they have.
-#[derive(Debug)]
-pub struct CompletionFactory;
+/// Key of bodies that ask for a completion, with the type that they have.
+pub static PROMPT: BodyKey = BodyKey::of::<CompletionSpec>(
+    "completion",
+    "Body as a request for a completion of a language model, another prompt each time: what `plimsoll llm \
+     --print-plan` shows. Its answers are streams: write `stream: llm` beside it.",
+);
 
-impl BodyFactory for CompletionFactory {
-    fn key(&self) -> &'static str {
-        "completion"
-    }
-
+impl BodyPart for CompletionSpec {
     fn compile(
         &self,
         request: &RequestStep,
         place: Option<Place>,
         context: &mut dyn BodyContext,
     ) -> Option<BodyContent> {
-        let spec = request.body.completion.get()?;
-        let prompts = prompts(spec, request, place, context)?;
+        let prompts = prompts(self, request, place, context)?;
         let Some(supply) = context.next_supply() else {
             return context.fail(place, Problem::new("the plan has more than 65536 steps with `completion`"));
         };

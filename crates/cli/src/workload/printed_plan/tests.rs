@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use clap::FromArgMatches as _;
 use plimsoll_engine::load_checksum;
 use plimsoll_plan::{Disk, Plan, PlanPatch, PlanSource, RawValue, Setting, Source};
-use plimsoll_workloads::BODIES;
+use plimsoll_workloads::PARTS;
 
 use super::{PrintedPlan, of_find, of_run};
 use crate::args::cli::{Cli, Command};
@@ -385,7 +385,7 @@ fn read_again_with(yaml: &str, flags: PlanPatch) -> Plan {
 fn flags() -> PlanPatch {
     // The plan lies elsewhere than the files of the flags.
     let allow_files = vec![RawValue::new("--allow-files", "/")];
-    PlanPatch { bodies: BODIES, allow_files, ..PlanPatch::default() }
+    PlanPatch { parts: PARTS, allow_files, ..PlanPatch::default() }
 }
 
 fn words(line: &str) -> Vec<String> {

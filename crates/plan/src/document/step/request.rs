@@ -19,7 +19,7 @@ pub struct RequestStep {
     /// Headers, beside those of the scenario. An empty value leaves one out.
     pub headers: Keyed<Field<Text>>,
     /// Number of records that the request carries, such as the items of an array: the report counts these,
-    /// too. A `batch` has its own.
+    /// too. Bodies that are made of records have their own number.
     pub records: Field<Text>,
     /// Send the request again until its answer has come. All of that is one request with one response time
     /// and one time limit.

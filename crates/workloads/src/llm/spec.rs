@@ -1,10 +1,9 @@
 //! Prompts for language models.
 
+use plimsoll_plan::document::{Field, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::document::{Field, Text};
 
 /// A request for a completion as an API of OpenAI, Anthropic or Ollama takes it. Lengths are a number of
 /// tokens, or `normal:MEAN,STDEV` or `uniform:LOW,HIGH` for another one in each request.

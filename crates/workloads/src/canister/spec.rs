@@ -1,9 +1,8 @@
 //! Messages for canisters.
 
+use plimsoll_plan::document::{Field, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::document::{Field, Text};
 
 /// A message for a canister: exactly one of query, update and state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

@@ -1,10 +1,9 @@
 //! Messages of gRPC.
 
+use plimsoll_plan::document::{Field, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::document::{Field, Text};
 
 /// A call of gRPC. The step posts to `/package.Service/Method`, over HTTP/2. The method says whether messages
 /// come as a stream: those of an answer are read, timed and counted as events.
