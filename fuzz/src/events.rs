@@ -1,7 +1,7 @@
 //! Streams of events: what is told does not depend on cuts, and an event that was told has its bounds.
 
 use plimsoll_wire::events::{Event, EventFormat, EventReader, LONGEST_EVENT, LONGEST_MESSAGE};
-use plimsoll_wire::grpc::PREFIX;
+use plimsoll_wire::length_prefixed::PREFIX;
 
 use crate::Cutting;
 
@@ -15,7 +15,7 @@ fn read<'d>(format: EventFormat, pieces: impl Iterator<Item = &'d [u8]>) -> Told
             EventFormat::Sse | EventFormat::Ndjson | EventFormat::SseOrNdjson => {
                 assert!(event.data.len() <= LONGEST_EVENT);
             }
-            EventFormat::Grpc => {
+            EventFormat::LengthPrefixed => {
                 let [_, length @ ..] = *event.data.first_chunk::<PREFIX>().expect("a prefix");
                 assert_eq!(event.data.len(), PREFIX + u32::from_be_bytes(length) as usize);
                 assert!(event.data.len() <= PREFIX + LONGEST_MESSAGE);
@@ -38,7 +38,7 @@ pub fn run(data: &[u8]) {
         0 => EventFormat::Sse,
         1 => EventFormat::Ndjson,
         2 => EventFormat::SseOrNdjson,
-        _ => EventFormat::Grpc,
+        _ => EventFormat::LengthPrefixed,
     };
     let whole = read(format, std::iter::once(cutting.stream));
     assert_eq!(read(format, cutting.pieces()), whole);

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use plimsoll_scenario::{FieldList, Judge, Received};
 use plimsoll_wire::events::{EventFormat, EventReader, LONGEST_MESSAGE};
 use plimsoll_wire::grpc::{
-    CODES, Messages, PREFIX, read_status, read_status_message, read_timeout, write_status_message,
-    write_timeout,
+    CODES, read_status, read_status_message, read_timeout, write_status_message, write_timeout,
 };
+use plimsoll_wire::length_prefixed::{Messages, PREFIX};
 use plimsoll_workloads::grpc::{Schema, judge};
 
 use crate::Cutting;
@@ -39,7 +39,7 @@ pub fn run(data: &[u8]) {
     let bytes: usize = whole.iter().map(|message| PREFIX + message.len()).sum();
     assert_eq!(bytes == stream.len(), all.iter().all(Result::is_ok));
     // The reader of streams sees the same, up to a message that is too long for it.
-    let (mut reader, mut told) = (EventReader::new(EventFormat::Grpc), Vec::new());
+    let (mut reader, mut told) = (EventReader::new(EventFormat::LengthPrefixed), Vec::new());
     for piece in cutting.pieces() {
         if reader.feed(piece, |event| told.push(event.data[PREFIX..].to_vec())).is_err() {
             break;

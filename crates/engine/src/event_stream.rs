@@ -220,7 +220,7 @@ impl StreamState {
             None => {}
         }
         let events = self.facts.events;
-        if let EventStream::Grpc(_) = step.stream {
+        if let EventStream::Messages(_) = step.stream {
             return self.finish_messages(step.stream, whole);
         }
         let why = match (whole, events) {
@@ -238,7 +238,7 @@ impl StreamState {
         Err((ErrorClass::StreamIncomplete, why))
     }
 
-    /// Judges the end of a stream of gRPC messages, which may have none.
+    /// Judges the end of a stream of length-prefixed messages, which may have none.
     fn finish_messages(&self, stream: EventStream, whole: bool) -> Result<(), (ErrorClass, String)> {
         let messages = self.facts.events;
         let why = match (whole, stream.enough()) {
@@ -595,7 +595,7 @@ mod tests {
     fn a_call_of_which_enough_messages_have_come_is_whole() {
         let (one, half) = (b"\0\0\0\0\x02hi".as_slice(), b"\0\0\0\0\x02h".as_slice());
         let ended = |take: Option<u32>, parts: &[&[u8]]| {
-            let stream = EventStream::Grpc(MessageStream { take, in_turn: false });
+            let stream = EventStream::Messages(MessageStream { take, in_turn: false });
             let step = StreamedStep { stream, drains: true, logs: false };
             let (mut state, mut record) = (StreamState::new(stream), EventStreamRecord::default());
             state.read(step, &mut parts.concat(), on_time(1), &mut record);

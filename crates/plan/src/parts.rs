@@ -10,6 +10,7 @@ use std::fmt::{self, Display};
 use std::io;
 use std::sync::Arc;
 
+use plimsoll_core::Nanos;
 use plimsoll_scenario::{Body, BodySupply, EventStream, Judge, JudgeSpec, Template};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, DeserializeSeed};
@@ -31,6 +32,13 @@ pub trait BodyPart: fmt::Debug + erased_serde::Serialize + Send + Sync {
 
     /// Returns the variable that the answer to the body sets.
     fn variable(&self) -> Option<&Text> {
+        None
+    }
+
+    /// Returns the deadline that these header fields of the request tell the server, if they tell one: the
+    /// client waits no longer, either.
+    fn deadline(&self, headers: &[(String, String)]) -> Option<Nanos> {
+        let _ = headers;
         None
     }
 

@@ -307,7 +307,7 @@ pub struct Step {
     pub needs: Needs,
     /// Limit for the whole response, if it is not [`Plan::timeout`].
     pub timeout: Option<Nanos>,
-    /// The deadline that the server is told (`grpc-timeout`): the client waits no longer, either.
+    /// The deadline that the server is told: the client waits no longer, either.
     pub deadline: Option<Nanos>,
     /// `true` if the iteration goes on after its request has failed, provided that it has the values which
     /// the request was to take.

@@ -14,11 +14,11 @@ pub enum EventStream {
     /// The events of a language model's answer: OpenAI's chunks and responses, Anthropic's messages, Ollama's
     /// lines, told apart by what they say.
     Completion,
-    /// Messages of gRPC; each is content. A call has it by its method.
-    Grpc(MessageStream),
+    /// Length-prefixed messages; each is content. A body decides that its response is one.
+    Messages(MessageStream),
 }
 
-/// The messages of a call of gRPC whose answer is a stream.
+/// The length-prefixed messages of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageStream {
     /// Messages after which the call is cancelled, which is its good end then. `None`: the server ends it.
@@ -104,7 +104,7 @@ pub struct Usage {
 }
 
 impl EventStream {
-    /// The names in plans, in the order of the variants. That of gRPC has none.
+    /// The names in plans, in the order of the variants. Length-prefixed messages have none.
     pub const NAMES: [&'static str; 3] = ["sse", "ndjson", "llm"];
 
     /// Returns the stream of this name. `openai` is that of `llm` in older plans.
@@ -120,7 +120,7 @@ impl EventStream {
             Self::Sse => EventFormat::Sse,
             Self::Completion => EventFormat::SseOrNdjson,
             Self::Ndjson => EventFormat::Ndjson,
-            Self::Grpc(_) => EventFormat::Grpc,
+            Self::Messages(_) => EventFormat::LengthPrefixed,
         }
     }
 
@@ -132,14 +132,14 @@ impl EventStream {
     /// Returns the number of events that are enough: the response is broken off behind them.
     pub const fn enough(self) -> Option<u32> {
         match self {
-            Self::Grpc(MessageStream { take, .. }) => take,
+            Self::Messages(MessageStream { take, .. }) => take,
             Self::Sse | Self::Ndjson | Self::Completion => None,
         }
     }
 
     /// Returns `true` if each event lets another message of the request go.
     pub const fn is_in_turn(self) -> bool {
-        matches!(self, Self::Grpc(MessageStream { in_turn: true, .. }))
+        matches!(self, Self::Messages(MessageStream { in_turn: true, .. }))
     }
 
     /// Returns `true` if an event with this data says nothing but that the stream is complete: `[DONE]`.
@@ -151,7 +151,7 @@ impl EventStream {
     /// of a chunk, a response or a message.
     pub fn id_of(self, data: &[u8]) -> Option<String> {
         match self {
-            Self::Sse | Self::Ndjson | Self::Grpc(_) => None,
+            Self::Sse | Self::Ndjson | Self::Messages(_) => None,
             Self::Completion => completion::id_of(data),
         }
     }
@@ -160,7 +160,9 @@ impl EventStream {
     #[inline]
     pub fn read(self, data: &[u8]) -> EventFacts {
         match self {
-            Self::Sse | Self::Ndjson | Self::Grpc(_) => EventFacts { content: true, ..EventFacts::default() },
+            Self::Sse | Self::Ndjson | Self::Messages(_) => {
+                EventFacts { content: true, ..EventFacts::default() }
+            }
             Self::Completion => completion::read(data),
         }
     }

@@ -1,5 +1,5 @@
 //! Streams of events in the body of a response: server-sent events (WHATWG HTML, section 9.2), JSON in lines,
-//! and messages of gRPC.
+//! and length-prefixed messages.
 //!
 //! [`EventReader`] takes the payload of a body in any pieces and returns each event as soon as its last byte
 //! is there. It knows no time: its caller knows when a piece came.
@@ -8,13 +8,13 @@ use std::fmt;
 
 use memchr::{memchr, memchr2};
 
-use crate::grpc::PREFIX;
+use crate::length_prefixed::{FrameError, PREFIX};
 
 /// Bytes of one event, and of one line, at most. A server that sends more than this without an end would
 /// fill the memory; chunks of language models have some hundred bytes.
 pub const LONGEST_EVENT: usize = 1 << 20;
 
-/// Bytes of one message of gRPC at most: the limit that its clients have unless they are told another one.
+/// Bytes of one length-prefixed message at most: the usual limit of clients.
 pub const LONGEST_MESSAGE: usize = 4 << 20;
 
 /// Bytes that a buffer keeps for the next event.
@@ -30,8 +30,8 @@ pub enum EventFormat {
     Sse,
     /// One JSON value per line, `application/x-ndjson`. An empty line is not an event.
     Ndjson,
-    /// Messages of gRPC, each with its prefix.
-    Grpc,
+    /// [Length-prefixed](crate::length_prefixed) messages.
+    LengthPrefixed,
     /// JSON in lines if the first thing in the body is an object, else server-sent events, no field of which
     /// begins like that.
     SseOrNdjson,
@@ -41,7 +41,7 @@ pub enum EventFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'e> {
     /// Its data: of server-sent events the values of its `data` fields, joined by LF; of JSON the
-    /// line; of gRPC the prefix and the message.
+    /// line; of length-prefixed messages the prefix and the message.
     pub data: &'e [u8],
     /// The value of its `event` field; empty if it has none.
     pub name: &'e [u8],
@@ -56,9 +56,9 @@ pub struct Event<'e> {
 pub enum EventError {
     /// An event has more than [`LONGEST_EVENT`] bytes.
     TooLong,
-    /// A message of gRPC has more than [`LONGEST_MESSAGE`] bytes.
+    /// A length-prefixed message has more than [`LONGEST_MESSAGE`] bytes.
     MessageTooLong,
-    /// The first byte of a prefix of gRPC is neither 0 nor 1.
+    /// The first byte of a prefix is neither 0 nor 1.
     NoMessage,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for EventError {
         match self {
             Self::TooLong => write!(f, "an event has more than {} MiB", LONGEST_EVENT >> 20),
             Self::MessageTooLong => write!(f, "a message has more than {} MiB", LONGEST_MESSAGE >> 20),
-            Self::NoMessage => f.write_str("the body has no messages of gRPC"),
+            Self::NoMessage => f.write_str(FrameError::Malformed.describe()),
         }
     }
 }
@@ -83,7 +83,7 @@ impl std::error::Error for EventError {}
 #[derive(Debug)]
 pub struct EventReader {
     format: EventFormat,
-    /// The line, or the message of gRPC, that is not whole.
+    /// The line, or the length-prefixed message, that is not whole.
     line: Vec<u8>,
     /// Data of the event that is not whole, each line with an LF behind it.
     data: Vec<u8>,
@@ -148,7 +148,7 @@ impl EventReader {
         }
         let told = match self.format {
             EventFormat::Sse | EventFormat::Ndjson | EventFormat::SseOrNdjson => self.feed_lines(input, tell),
-            EventFormat::Grpc => self.feed_messages(input, tell),
+            EventFormat::LengthPrefixed => self.feed_messages(input, tell),
         };
         self.fault = told.err();
         told
@@ -165,7 +165,7 @@ impl EventReader {
         }
     }
 
-    /// The messages of gRPC that are whole with this piece.
+    /// The length-prefixed messages that are whole with this piece.
     fn feed_messages(&mut self, mut input: &[u8], mut tell: impl FnMut(Event<'_>)) -> Result<(), EventError> {
         let mut tell = |data: &[u8]| tell(Event { data, name: &[], id: &[], retry: None });
         while !input.is_empty() {
@@ -202,7 +202,7 @@ impl EventReader {
             }
             let end = match self.format {
                 EventFormat::Sse | EventFormat::SseOrNdjson => memchr2(b'\n', b'\r', input),
-                EventFormat::Ndjson | EventFormat::Grpc => memchr(b'\n', input),
+                EventFormat::Ndjson | EventFormat::LengthPrefixed => memchr(b'\n', input),
             };
             let part = &input[..end.unwrap_or(input.len())];
             if self.line.len() + self.data.len() + part.len() > LONGEST_EVENT {
@@ -244,7 +244,7 @@ impl EventReader {
         let is_first = !std::mem::replace(&mut self.begun, true);
         let line = if is_first { line.strip_prefix(BOM).unwrap_or(line) } else { line };
         match self.format {
-            EventFormat::Ndjson | EventFormat::Grpc => {
+            EventFormat::Ndjson | EventFormat::LengthPrefixed => {
                 let data = line.trim_ascii();
                 if !data.is_empty() {
                     tell(Event { data, name: &[], id: &[], retry: None });
@@ -285,7 +285,7 @@ impl EventReader {
     }
 }
 
-/// Bytes of the message of gRPC that begins with these, its prefix included; those of the prefix alone, if
+/// Bytes of the length-prefixed message that begins with these, its prefix included; those of the prefix alone, if
 /// that is not whole.
 fn message_length(front: &[u8]) -> Result<usize, EventError> {
     if front.first().is_some_and(|flag| *flag > 1) {
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_grpc() {
+    fn length_prefixed_messages() {
         /// A body, the messages in it, and `true` if it ends with one.
         type Case = (&'static [u8], &'static [&'static [u8]], bool);
         let cases: &[Case] = &[
@@ -439,7 +439,7 @@ mod tests {
         ];
         for (body, expected, whole) in cases {
             for size in [1, 2, 6, 100] {
-                let (mut reader, mut told) = (EventReader::new(EventFormat::Grpc), Vec::new());
+                let (mut reader, mut told) = (EventReader::new(EventFormat::LengthPrefixed), Vec::new());
                 for piece in body.chunks(size) {
                     let _ = reader.feed(piece, |event| told.push(event.data.to_vec()));
                 }
@@ -447,7 +447,8 @@ mod tests {
                 assert_eq!(reader.finish(|_| ()), *whole, "{}", body.escape_ascii());
             }
         }
-        let fault = |body: &[u8]| EventReader::new(EventFormat::Grpc).feed(body, |_| ()).unwrap_err();
+        let fault =
+            |body: &[u8]| EventReader::new(EventFormat::LengthPrefixed).feed(body, |_| ()).unwrap_err();
         assert_eq!(fault(b"<html>"), EventError::NoMessage);
         assert_eq!(fault(b"\0\0\x40\0\x01"), EventError::MessageTooLong);
     }
@@ -461,7 +462,7 @@ mod tests {
             ]), 0..40),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
             format in prop::sample::select(vec![
-                EventFormat::Sse, EventFormat::Ndjson, EventFormat::Grpc, EventFormat::SseOrNdjson,
+                EventFormat::Sse, EventFormat::Ndjson, EventFormat::LengthPrefixed, EventFormat::SseOrNdjson,
             ]),
         ) {
             let body = parts.concat().into_bytes();

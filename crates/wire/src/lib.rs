@@ -10,8 +10,8 @@
 //!                                      cache::RequestServer  ──▶ Request  { operation, cache, key, value }
 //! ```
 //!
-//! [`events::EventReader`] reads streams of events in the bodies of responses, [`grpc::Messages`] the
-//! messages of gRPC. [`websocket::MessageReader`] reads the messages of a connection that was upgraded to
+//! [`events::EventReader`] reads streams of events in the bodies of responses, [`length_prefixed::Messages`]
+//! messages behind their lengths. [`websocket::MessageReader`] reads the messages of a connection that was upgraded to
 //! WebSocket. [`tunnel::TunnelClient`] asks a proxy for a way to the peer, before anything else is spoken.
 //!
 //! Nothing here opens a socket, reads a clock, starts a thread or keeps a body: bodies are counted and
@@ -27,6 +27,7 @@ pub mod events;
 pub mod grpc;
 pub mod http1;
 pub mod http2;
+pub mod length_prefixed;
 pub mod tls;
 pub mod tunnel;
 pub mod websocket;

@@ -3,8 +3,8 @@
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, ConnId};
 use plimsoll_scenario::{Needs, Received, ScriptError, Session, Verdict, decode_content};
-use plimsoll_wire::grpc::message_length;
 use plimsoll_wire::http2::Captured as CapturedHead;
+use plimsoll_wire::length_prefixed::message_length;
 
 use super::Worker;
 use super::stalls::STALL;

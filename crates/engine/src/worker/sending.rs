@@ -3,8 +3,8 @@
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_scenario::{Context, FieldNeeds, Needs, RequestTemplate};
-use plimsoll_wire::grpc::message_length;
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
+use plimsoll_wire::length_prefixed::message_length;
 
 use super::Worker;
 use super::step_table::Facts;

@@ -3,7 +3,6 @@
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{Body, Dialect, Op, RequestTemplate, ResponseHandler, check_method, parse_header_in};
 use plimsoll_schedule::{parse_count, parse_duration};
-use plimsoll_wire::grpc::read_timeout;
 
 use super::known::{Known, Last};
 use super::scenario::{Part, keep_path};
@@ -120,11 +119,10 @@ impl Compiler<'_, '_> {
         let layers = [credentials.into_iter().collect(), layers];
         let headers = layers.into_iter().fold(self.headers.clone(), over);
         handler.decodes = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
-        let deadline = headers.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case("grpc-timeout"));
         let draft = Draft {
             server: aim.origin.server,
             authority: aim.origin.authority,
-            deadline: deadline.and_then(|(_, value)| read_timeout(value.as_bytes())).map(Nanos),
+            deadline: request.body.deadline(&headers),
             headers,
             away,
             cookies: part.cookies,

@@ -1,5 +1,6 @@
 //! Keys that other crates add to plan files.
 
+use plimsoll_core::Nanos;
 use plimsoll_plan::document::{Document, Field, RequestStep, Source, StepSpec, Text};
 use plimsoll_plan::{
     BodyContent, BodyContext, BodyKey, BodyPart, Command, Disk, Place, Plan, PlanParts, PlanPatch,
@@ -51,6 +52,11 @@ impl BodyPart for GreetingSpec {
         self.sets.get()
     }
 
+    fn deadline(&self, headers: &[(String, String)]) -> Option<Nanos> {
+        let (_, seconds) = headers.iter().find(|(name, _)| name == "patience")?;
+        seconds.parse().ok().map(Nanos::from_secs)
+    }
+
     fn is_judged(&self) -> bool {
         self.judged.get() == Some(&true)
     }
@@ -89,6 +95,9 @@ fn problems(steps: &str) -> Vec<String> {
 fn a_body_of_an_added_key_is_sent() {
     let plan = resolve("{post: /, greeting: {words: hello}}", PARTS).unwrap();
     assert!(request(&plan, 0).ends_with("\r\n\r\nhello"), "{}", request(&plan, 0));
+    assert_eq!(plan.steps[0].deadline, None);
+    let plan = resolve("{post: /, headers: {patience: 2}, greeting: {words: hello}}", PARTS).unwrap();
+    assert_eq!(plan.steps[0].deadline, Some(Nanos::from_secs(2)));
     // The method is that of a request with a body.
     let plan = resolve("{request: /, greeting: {words: hello}}", PARTS).unwrap();
     assert_eq!(plan.steps[0].name, "POST /");

@@ -3,10 +3,11 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use plimsoll_wire::grpc::{CODES, PREFIX};
+use plimsoll_wire::grpc::CODES;
 use plimsoll_wire::http1::write_response_head;
 use plimsoll_wire::http2::hpack::put_literal;
 use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing, Payload, Server};
+use plimsoll_wire::length_prefixed::PREFIX;
 
 use super::service::{ID_DIGITS, digits, first_length};
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::Random;
+use plimsoll_core::{Nanos, Random};
 use plimsoll_plan::document::RequestStep;
 use plimsoll_plan::{BodyContent, BodyContext, BodyKey, BodyPart, Place, Problem};
 use plimsoll_scenario::{
     Bodies, Body, BodySupply, Code as _, CodedBody, Context, EventStream, Fingerprint, JudgeSpec,
     MessageStream, SuppliedBody,
 };
+use plimsoll_wire::grpc::read_timeout;
 use prost_reflect::MethodDescriptor;
 use serde_json::{Map, Value};
 
@@ -25,6 +26,11 @@ pub static CALL: BodyKey = BodyKey::of::<GrpcSpec>(
 );
 
 impl BodyPart for GrpcSpec {
+    fn deadline(&self, headers: &[(String, String)]) -> Option<Nanos> {
+        let told = headers.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case("grpc-timeout"));
+        told.and_then(|(_, value)| read_timeout(value.as_bytes())).map(Nanos)
+    }
+
     fn compile(
         &self,
         request: &RequestStep,
@@ -57,7 +63,7 @@ impl BodyPart for GrpcSpec {
         let stream = method.is_server_streaming().then_some(MessageStream { take, in_turn });
         let judge =
             JudgeSpec { of, judge: Arc::new(CallJudge::new(method, stream, takes_gzip)), pending: None };
-        Some(BodyContent { body, headers, judge: Some(judge), stream: stream.map(EventStream::Grpc) })
+        Some(BodyContent { body, headers, judge: Some(judge), stream: stream.map(EventStream::Messages) })
     }
 }
 

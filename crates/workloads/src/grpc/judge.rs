@@ -223,7 +223,7 @@ mod tests {
             (&[(STATUS, "0")], b"", check, "status OK without a message"),
             (&[(STATUS, "0")], b"\0\0\0", check, "the body ends within a message"),
             (&[(STATUS, "0")], b"\0\0\0\0\0\0\0\0\0\0", check, "more than one message in the answer"),
-            (&[(STATUS, "0")], b"<html>", check, "the body has no messages of gRPC"),
+            (&[(STATUS, "0")], b"<html>", check, "the body is no sequence of length-prefixed messages"),
             // The trailers' counts.
             (
                 &[(STATUS, "0"), (STATUS, "13")],

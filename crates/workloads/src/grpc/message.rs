@@ -10,7 +10,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use plimsoll_plan::{BodyContext, Place};
 use plimsoll_scenario::{Code, Template};
-use plimsoll_wire::grpc::{PREFIX, write_frame};
+use plimsoll_wire::length_prefixed::{PREFIX, write_frame};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{
     Cardinality, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor,

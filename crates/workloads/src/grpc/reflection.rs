@@ -124,7 +124,7 @@ impl Reflection {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_wire::grpc::Messages;
+    use plimsoll_wire::length_prefixed::Messages;
 
     use super::*;
 
@@ -149,7 +149,7 @@ mod tests {
             let mut reader = serde_json::Deserializer::from_str(&json);
             let message =
                 prost_reflect::DynamicMessage::deserialize(reflection.method.output(), &mut reader).unwrap();
-            plimsoll_wire::grpc::write_message(&message.encode_to_vec(), &mut out);
+            plimsoll_wire::length_prefixed::write_message(&message.encode_to_vec(), &mut out);
         }
         out
     }
@@ -188,7 +188,7 @@ mod tests {
                 let output = reflection.method.output();
                 let message = prost_reflect::DynamicMessage::deserialize(output, &mut reader).unwrap();
                 let mut body = Vec::new();
-                plimsoll_wire::grpc::write_message(&message.encode_to_vec(), &mut body);
+                plimsoll_wire::length_prefixed::write_message(&message.encode_to_vec(), &mut body);
                 reflection.answered(&body)
             });
             let answers: Vec<_> = answers.take(200).take_while(Result::is_ok).collect();
@@ -203,7 +203,7 @@ mod tests {
         let mut reflection = Reflection::of_service("shop.v1.Orders");
         for (body, said) in [
             (&b""[..], "the server has no reflection"),
-            (b"<html>", "the body has no messages of gRPC"),
+            (b"<html>", "the body is no sequence of length-prefixed messages"),
             (b"\0\0\0\0\x08\x3a\x06\x08\x05\x12\x02no", "the server's reflection refuses: no"),
             (b"\0\0\0\0\0", "cannot be understood"),
             (b"\0\0\0\0\x05\x22\x03\x0a\x01x", "cannot be understood"),

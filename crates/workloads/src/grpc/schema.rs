@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plimsoll_wire::grpc::{Messages, write_frame, write_message};
+use plimsoll_wire::length_prefixed::{Messages, write_frame, write_message};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FileDescriptor, Kind, MessageDescriptor, MethodDescriptor,

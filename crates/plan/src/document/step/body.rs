@@ -5,6 +5,7 @@ mod multipart;
 
 use std::sync::Arc;
 
+use plimsoll_core::Nanos;
 use schemars::JsonSchema;
 use serde_json::Value;
 
@@ -64,6 +65,11 @@ impl BodySpec {
     pub(crate) fn variable(&self) -> Option<(&Text, Option<Place>)> {
         let body = self.added.first()?;
         Some((body.value.get()?.variable()?, body.value.place()))
+    }
+
+    /// Returns the deadline that these header fields of the request tell the server.
+    pub(crate) fn deadline(&self, headers: &[(String, String)]) -> Option<Nanos> {
+        self.added.first()?.value.get()?.deadline(headers)
     }
 
     /// Returns `true` if the body brings a judge that knows when its answer has come.

@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use plimsoll_core::Nanos;
-use plimsoll_wire::grpc::{CODES, Messages, PREFIX, write_message};
+use plimsoll_wire::grpc::CODES;
 use plimsoll_wire::http2::{HeaderBlockCache, Indexing};
+use plimsoll_wire::length_prefixed::{Messages, PREFIX, write_message};
 
 use super::is_code;
 use super::plain::SlowData;
