@@ -154,15 +154,6 @@ pub(crate) const READY_MADE: [&str; 4] = ["crud", "cache", "ingest", "canister"]
 /// Names of the commands.
 pub(crate) const NAMES: [&str; 7] = ["cache", "crud", "canister", "ingest", "llm", "grpc", "ws"];
 
-/// Names of the plans that the commands make, each with its settings and the flags that these come from.
-pub(crate) const PLANS: [(&str, &[(&str, &str)]); 5] = [
-    ("canister", &canister::SETTINGS),
-    ("ingest", &ingest::SETTINGS),
-    ("llm", &llm::SETTINGS),
-    ("grpc", &grpc::SETTINGS),
-    ("ws", &websocket::SETTINGS),
-];
-
 /// Flags of `plimsoll calibrate` that measure a workload in place of plain requests.
 #[derive(Debug, Args)]
 pub(crate) struct CalibratedArgs {

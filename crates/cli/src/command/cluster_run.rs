@@ -39,6 +39,7 @@ use crate::experiment::run::{self, Ready, RunRequest, Workload};
 use crate::session::background::Background;
 use crate::session::live::fault_log::FaultLog;
 use crate::session::live::request_log::WriteListener;
+use crate::session::made_plan::MadePlan;
 use crate::session::request::PlanRequest;
 use crate::session::run::phases::carry_out;
 use crate::session::{describe, page};
@@ -219,7 +220,7 @@ impl CommandContext<'_> {
         for place in self.preseed().into_iter().chain([self.workload()?]) {
             let (name, text) = self.text(place)?;
             let text = provisional(self.spec, &surroundings, &text)?;
-            PlanRequest::made(&self.args.run.plan, &name, text, true).resolve()?;
+            PlanRequest::made(&self.args.run.plan, MadePlan::new(name, text, &[]), true).resolve()?;
         }
         Ok(())
     }
@@ -238,7 +239,7 @@ impl CommandContext<'_> {
     /// One run, with its report.
     fn single(&self, guarded: &OwnedCluster, look: Theme, style: &Style) -> Result<Exit, Failure> {
         let (name, text) = self.made(&guarded.cluster, None)?;
-        let request = RunRequest::made(&self.args.run, &name, text);
+        let request = RunRequest::made(&self.args.run, MadePlan::new(name, text, &[]));
         let mut under_test = UnderTest::new(guarded.cluster.clone(), self.quiet());
         run::carry_out(&request, &mut under_test, look, style)
     }
@@ -633,7 +634,7 @@ impl SuiteTotals {
     ) -> Result<(), Failure> {
         let args = &course.args.run;
         let (name_of_plan, text) = course.made(&guarded.cluster, Some(values))?;
-        let request = RunRequest::made(args, &name_of_plan, text);
+        let request = RunRequest::made(args, MadePlan::new(name_of_plan, text, &[]));
         let mut under_test = UnderTest::new(guarded.cluster.clone(), course.quiet());
         let Ready { plan, live, control, before, .. } = run::ready(&request, &mut under_test, look)?;
         repeat::admit("--suite", &plan, &live, None).map_err(Failure::usage)?;

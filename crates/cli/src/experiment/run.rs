@@ -1,6 +1,6 @@
 //! `plimsoll run`: one run, or several of the same plan.
 
-use plimsoll_plan::{Disk, Files, Plan, PlanPatch, Problem, Problems, Source, StartTime};
+use plimsoll_plan::{Disk, Files, Plan, PlanPatch, Problem, Problems, StartTime};
 use plimsoll_report::{SavedRun, Style};
 
 use crate::args::control::ControlSpec;
@@ -19,6 +19,7 @@ use crate::session::background::{Background, SlowClients, probe_rate};
 use crate::session::evidence::EvidenceFile;
 use crate::session::fleet::conduct;
 use crate::session::fleet::parcel::{Parcel, RecordedFiles};
+use crate::session::made_plan::MadePlan;
 use crate::session::outputs::Outputs;
 use crate::session::request::PlanRequest;
 use crate::session::run::{Outcome, RunPreparation, phases, write};
@@ -60,8 +61,8 @@ impl Workload for () {}
 #[derive(Clone, Debug)]
 pub(crate) struct RunRequest<'a> {
     pub(crate) args: &'a RunArgs,
-    /// The text of a plan made from the flags of a workload; without one, the flags name the plan.
-    pub(crate) text: Option<Source>,
+    /// The plan that was made from the flags of a workload; without one, the flags name the plan.
+    pub(crate) made: Option<MadePlan>,
     /// `true` if a fleet carries it out, though no flag names its broker.
     on_fleet: bool,
 }
@@ -69,22 +70,22 @@ pub(crate) struct RunRequest<'a> {
 impl<'a> RunRequest<'a> {
     /// A run of the plan that a command line names.
     pub(crate) const fn named(args: &'a RunArgs) -> Self {
-        Self { args, text: None, on_fleet: false }
+        Self { args, made: None, on_fleet: false }
     }
 
     /// The same on a fleet: that of the usual broker, where none is named.
     pub(crate) const fn on_fleet(args: &'a RunArgs) -> Self {
-        Self { args, text: None, on_fleet: true }
+        Self { args, made: None, on_fleet: true }
     }
 
-    /// A run of a plan that was made from flags; `name` stands for it in messages.
-    pub(crate) fn made(args: &'a RunArgs, name: &str, text: String) -> Self {
-        Self { args, text: Some(Source { name: name.to_owned(), text }), on_fleet: false }
+    /// A run of a plan that was made from flags.
+    pub(crate) fn made(args: &'a RunArgs, plan: MadePlan) -> Self {
+        Self { args, made: Some(plan), on_fleet: false }
     }
 
     /// Its plan, without notes if it is quiet.
     pub(crate) fn plan(&self, quiet: bool) -> PlanRequest<'a> {
-        PlanRequest { args: &self.args.plan, text: self.text.clone(), quiet, is_shown: false }
+        PlanRequest { args: &self.args.plan, made: self.made.clone(), quiet, is_shown: false }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::args::plan::PlanArgs;
 use crate::base::environment::{self, RunEnvironment};
 use crate::base::failure::Failure;
 use crate::session::import::{folder, read, tell};
+use crate::session::made_plan::MadePlan;
 use crate::session::{foreign_file, made_plan};
 
 /// A plan and the flags above it.
@@ -16,8 +17,8 @@ use crate::session::{foreign_file, made_plan};
 pub(crate) struct PlanRequest<'a> {
     /// The flags. Without a text, they name a plan file or URLs.
     pub(crate) args: &'a PlanArgs,
-    /// The text of a plan made from the flags of a workload, with its name in messages.
-    pub(crate) text: Option<Source>,
+    /// The plan that was made from the flags of a workload.
+    pub(crate) made: Option<MadePlan>,
     /// `true` if notes and the output of scripts are not shown.
     pub(crate) quiet: bool,
     /// `true` if the plan is only shown, so that nothing of its scripts runs.
@@ -27,7 +28,7 @@ pub(crate) struct PlanRequest<'a> {
 impl<'a> PlanRequest<'a> {
     /// The plan that a command line names.
     pub(crate) const fn named(args: &'a PlanArgs, quiet: bool) -> Self {
-        Self { args, text: None, quiet, is_shown: false }
+        Self { args, made: None, quiet, is_shown: false }
     }
 
     /// The plan that a command line names, for a command that only shows it.
@@ -40,10 +41,9 @@ impl<'a> PlanRequest<'a> {
         Self { is_shown: true, ..self }
     }
 
-    /// The plan of a text that was made from flags; `name` stands for it in messages.
-    pub(crate) fn made(args: &'a PlanArgs, name: &str, text: String, quiet: bool) -> Self {
-        let text = Some(Source { name: name.to_owned(), text });
-        Self { args, text, quiet, is_shown: false }
+    /// The plan that was made from flags.
+    pub(crate) fn made(args: &'a PlanArgs, plan: MadePlan, quiet: bool) -> Self {
+        Self { args, made: Some(plan), quiet, is_shown: false }
     }
 
     /// Resolves it.
@@ -76,15 +76,15 @@ impl<'a> PlanRequest<'a> {
     ) -> Result<Resolved, Failure> {
         let environment =
             RunEnvironment { quiet: self.quiet, only_reads: self.is_shown, ..environment::surroundings() };
-        let mut command = match &self.text {
+        let mut command = match &self.made {
             None => self.args.to_command(environment),
-            Some(text) => self.args.to_command_of(text.clone(), environment),
+            Some(plan) => self.args.to_command_of(plan.source(), environment),
         };
         amend(&mut command.flags).map_err(Failure::usage)?;
-        match (&self.text, &self.args.h2loadrunner) {
-            (Some(text), _) => command.resolve(files).map_err(|refused| {
-                translated(refused.into(), |problem| made_plan::by_flag(problem, &text.text))
-            }),
+        match (&self.made, &self.args.h2loadrunner) {
+            (Some(plan), _) => command
+                .resolve(files)
+                .map_err(|refused| translated(refused.into(), |problem| plan.by_flag(problem))),
             (None, Some(file)) => {
                 let (text, folder) = (read(file)?, folder(file));
                 let imported = confined(&Confined::new(folder, &command.flags), |files| {

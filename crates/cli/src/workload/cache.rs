@@ -17,6 +17,7 @@ use crate::base::messages;
 use crate::experiment::paired::{self, Outputs, Pairing};
 use crate::experiment::repeat::Rounds;
 use crate::experiment::run::{self, RunRequest, Workload};
+use crate::session::made_plan::MadePlan;
 use crate::session::request::PlanRequest;
 use crate::workload::auxiliary_request::{once, reason, transport};
 use crate::workload::printed_plan::PrintedPlan;
@@ -45,7 +46,7 @@ fn made(args: &CacheArgs) -> Result<(CacheLoad, String), Failure> {
 /// All problems with them.
 pub(crate) fn printed(args: &CacheArgs) -> Result<PrintedPlan, Failure> {
     let (_, text) = made(args)?;
-    PrintedPlan::new(&args.run, (NAME, text), |_| Ok(()), &args.beside_plans())
+    PrintedPlan::new(&args.run, MadePlan::new(NAME, text, &[]), |_| Ok(()), &args.beside_plans())
 }
 
 pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
@@ -53,7 +54,7 @@ pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Ex
         return printed(args)?.show(args.run.output.quiet);
     }
     let (load, text) = made(args)?;
-    let request = RunRequest::made(&args.run, NAME, text);
+    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text, &[]));
     // Problems of the plans are reported before the first request to the server.
     let pair = match &args.compare_http {
         None => {
@@ -165,7 +166,8 @@ fn pair(
         Ok(())
     })?;
     let name = format!("{NAME}, over HTTP");
-    let http = PlanRequest::made(&args.run.plan, &name, document.to_string(), output.quiet);
+    let http =
+        PlanRequest::made(&args.run.plan, MadePlan::new(name, document.to_string(), &[]), output.quiet);
     let http = http.resolve_amended(|flags| {
         if flags.bearer.is_none() {
             flags.basic = Some(RawValue::new("--user", &*args.setup.user));

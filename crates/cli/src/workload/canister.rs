@@ -27,7 +27,7 @@ use plimsoll_workloads::canister::{
 };
 use serde_json::json;
 
-use crate::args::workload::canister::{CanisterArgs, ChartSize, VerifySpec};
+use crate::args::workload::canister::{CanisterArgs, ChartSize, SETTINGS, VerifySpec};
 use crate::args::workload::crud::problem;
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
@@ -36,6 +36,7 @@ use crate::base::files::EndFile;
 use crate::base::{environment, messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::background::Background;
+use crate::session::made_plan::MadePlan;
 use crate::workload::auxiliary_request::{answers_with, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
@@ -65,7 +66,7 @@ pub(crate) fn printed(args: &CanisterArgs) -> Result<PrintedPlan, Failure> {
         ("--periodic-output", args.summary.periodic_output),
         ("--chart-size", args.summary.chart_size != ChartSize::None),
     ];
-    PrintedPlan::new(&args.run, (NAME, document.to_string()), |_| Ok(()), &beside)
+    PrintedPlan::new(&args.run, MadePlan::new(NAME, document.to_string(), &SETTINGS), |_| Ok(()), &beside)
 }
 
 /// The command.
@@ -86,7 +87,7 @@ pub(crate) fn command(args: &CanisterArgs, look: Theme, style: &Style) -> Result
     let summary_file = summary_file.map(|file| EndFile::fresh("--summary-file", file)).transpose()?;
     let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
     let text = document.to_string();
-    let request = RunRequest::made(&args.run, NAME, text);
+    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text, &SETTINGS));
     // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
     args.run.live.exports.to_spec(&environment::otlp()).map_err(Failure::usage)?;

@@ -21,6 +21,7 @@ use crate::base::failure::Failure;
 use crate::base::{messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::background::Background;
+use crate::session::made_plan::MadePlan;
 use crate::workload::audit::{Listing, WriteTracker};
 use crate::workload::auxiliary_request::{once, reason, transport, writes_of};
 use crate::workload::printed_plan::PrintedPlan;
@@ -48,7 +49,7 @@ pub(crate) fn printed(args: &CrudLoadArgs) -> Result<PrintedPlan, Failure> {
     args.notes(&load).iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
     let verify = args.verify_within().map_err(Failure::usage)?.is_some();
     let beside = [("--preseed", load.before().is_some()), ("--verify", verify)];
-    PrintedPlan::new(&args.run, (NAME, text), |_| Ok(()), &beside)
+    PrintedPlan::new(&args.run, MadePlan::new(NAME, text, &[]), |_| Ok(()), &beside)
 }
 
 pub(crate) fn command(args: &CrudLoadArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
@@ -57,7 +58,7 @@ pub(crate) fn command(args: &CrudLoadArgs, look: Theme, style: &Style) -> Result
     }
     let (load, text) = made(args)?;
     args.notes(&load).iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
-    let request = RunRequest::made(&args.run, NAME, text);
+    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text, &[]));
     // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
     reach(&load, &beside(&resolved.layered.patch))?;

@@ -9,11 +9,12 @@ use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::grpc::{Reflection, method_name, origin};
 use serde_json::json;
 
-use crate::args::workload::grpc::{GrpcArgs, problem};
+use crate::args::workload::grpc::{GrpcArgs, SETTINGS, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::experiment::run::{self, RunRequest, Workload};
+use crate::session::made_plan::MadePlan;
 use crate::workload::auxiliary_request::{Answer, answers_before, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
@@ -119,7 +120,7 @@ fn refusal(answer: &Answer) -> Option<String> {
 /// # Errors
 /// Everything that is wrong with them.
 pub(crate) fn printed(args: &GrpcArgs) -> Result<PrintedPlan, Failure> {
-    PrintedPlan::new(&args.run, (NAME, text(args)?), GrpcArgs::spell_metadata, &[])
+    PrintedPlan::new(&args.run, MadePlan::new(NAME, text(args)?, &SETTINGS), GrpcArgs::spell_metadata, &[])
 }
 
 /// The command.
@@ -127,7 +128,7 @@ pub(crate) fn command(args: &GrpcArgs, look: Theme, style: &Style) -> Result<Exi
     if args.print_plan {
         return printed(args)?.show(args.run.output.quiet);
     }
-    let request = RunRequest::made(&args.run, NAME, text(args)?);
+    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text(args)?, &SETTINGS));
     run::carry_out(&request, &mut Calls, look, style)
 }
 

@@ -8,7 +8,7 @@ use plimsoll_synth::Compression;
 use plimsoll_system::clock;
 use plimsoll_workloads::ingest::{IngestLoad, advice};
 
-use crate::args::workload::ingest::{IngestArgs, InsteadOfLoad, problem};
+use crate::args::workload::ingest::{IngestArgs, InsteadOfLoad, SETTINGS, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
@@ -18,6 +18,7 @@ use crate::experiment::run::{self, RunRequest, Workload};
 use crate::experiment::sweep::{Level, Sweep};
 use crate::session::background::Background;
 use crate::session::live::progress::Preparing;
+use crate::session::made_plan::MadePlan;
 use crate::session::refusals::Refusals;
 use crate::session::request::PlanRequest;
 use crate::session::searched::Destinations;
@@ -51,7 +52,7 @@ pub(crate) fn printed(args: &IngestArgs) -> Result<PrintedPlan, Failure> {
         Ok(())
     };
     let beside = [("--pregenerate", args.pregenerated().is_some()), ("--verify", args.store.verify)];
-    PrintedPlan::new(&args.run, (NAME, document.to_string()), amend, &beside)
+    PrintedPlan::new(&args.run, MadePlan::new(NAME, document.to_string(), &SETTINGS), amend, &beside)
 }
 
 /// The command.
@@ -78,7 +79,7 @@ pub(crate) fn command(args: &IngestArgs, look: Theme, style: &Style) -> Result<E
     }
     let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
     let text = document.to_string();
-    let request = RunRequest::made(&args.run, NAME, text);
+    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text, &SETTINGS));
     // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
     let say = messages::say(args.run.output.quiet);
@@ -141,7 +142,8 @@ fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> 
         let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
         let name = format!("{NAME}, {size} records a batch");
         let is_quiet = quiet || !plans.is_empty();
-        let request = PlanRequest::made(&args.run.plan, &name, document.to_string(), is_quiet);
+        let request =
+            PlanRequest::made(&args.run.plan, MadePlan::new(name, document.to_string(), &SETTINGS), is_quiet);
         let resolved = request.resolve_amended(|flags| {
             authorize(args, flags);
             Ok(())

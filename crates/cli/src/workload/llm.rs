@@ -6,12 +6,13 @@ use plimsoll_report::Style;
 use plimsoll_workloads::llm::Api;
 use serde_json::Value;
 
-use crate::args::workload::llm::{LlmArgs, problem};
+use crate::args::workload::llm::{LlmArgs, SETTINGS, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::messages;
 use crate::experiment::run::{self, RunRequest, Workload};
+use crate::session::made_plan::MadePlan;
 use crate::workload::auxiliary_request::{Answer, answers_before, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
@@ -44,7 +45,7 @@ pub(crate) fn printed(args: &LlmArgs) -> Result<PrintedPlan, Failure> {
         let problem = Problem::new("--bytes-per-token auto asks the server, and --print-plan does nothing");
         return Err(Failure::usage(problem.with_hint("write the number of bytes, such as 4.2")));
     }
-    PrintedPlan::new(&args.run, (NAME, text(args, None)?), amend, &[])
+    PrintedPlan::new(&args.run, MadePlan::new(NAME, text(args, None)?, &SETTINGS), amend, &[])
 }
 
 pub(crate) fn command(args: &LlmArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
@@ -52,7 +53,7 @@ pub(crate) fn command(args: &LlmArgs, look: Theme, style: &Style) -> Result<Exit
         return printed(args)?.show(args.run.output.quiet);
     }
     let measured = args.measures_tokens().then(|| measure(args)).transpose()?;
-    let request = RunRequest::made(&args.run, NAME, text(args, measured)?);
+    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text(args, measured)?, &SETTINGS));
     run::carry_out(&request, &mut Completions { args }, look, style)
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn command(args: &LlmArgs, look: Theme, style: &Style) -> Result<Exit
 fn measure(args: &LlmArgs) -> Result<f64, Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
     // Problems of the plan are reported before the first request to the server.
-    let request = RunRequest::made(&args.run, NAME, text(args, None)?);
+    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text(args, None)?, &SETTINGS));
     let resolved = request.plan(true).resolve_amended(|flags| authorize(args, flags))?;
     let patch = &resolved.layered.patch;
     let flags =

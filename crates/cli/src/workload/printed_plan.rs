@@ -18,6 +18,7 @@ use crate::base::failure::Failure;
 use crate::base::{messages, stdout};
 use crate::experiment::run::RunRequest;
 use crate::session::describe;
+use crate::session::made_plan::MadePlan;
 use crate::session::request::PlanRequest;
 
 /// Name of a printed plan in messages about it.
@@ -44,15 +45,15 @@ impl PrintedPlan {
     /// Everything that is wrong with the flags.
     pub(crate) fn new(
         args: &RunArgs,
-        (name, text): (&str, String),
+        made: MadePlan,
         amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
         beside: &[(&'static str, bool)],
     ) -> Result<Self, Failure> {
-        let resolved =
-            RunRequest::made(args, name, text.clone()).plan(true).only_shown().resolve_amended(amend)?;
-        let plan: Value = serde_json::from_str(&text).unwrap_or_default();
+        let plan: Value = serde_json::from_str(&made.text).unwrap_or_default();
+        let name = made.name.clone();
+        let resolved = RunRequest::made(args, made).plan(true).only_shown().resolve_amended(amend)?;
         let left_out = args.beside_plans().into_iter().chain(beside.iter().copied()).collect();
-        Self::of(resolved, (name, plan), args.settings_beside(), left_out)
+        Self::of(resolved, (&name, plan), args.settings_beside(), left_out)
     }
 
     /// Puts a plan and the settings together that it resolves to. The flags of live output and of control are

@@ -2,11 +2,12 @@
 
 use plimsoll_report::Style;
 
-use crate::args::workload::websocket::{WebSocketArgs, problem};
+use crate::args::workload::websocket::{SETTINGS, WebSocketArgs, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::experiment::run::{self, RunRequest};
+use crate::session::made_plan::MadePlan;
 use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
@@ -23,7 +24,7 @@ fn text(args: &WebSocketArgs) -> Result<String, Failure> {
 /// # Errors
 /// Everything that is wrong with them.
 pub(crate) fn printed(args: &WebSocketArgs) -> Result<PrintedPlan, Failure> {
-    PrintedPlan::new(&args.run, (NAME, text(args)?), |_| Ok(()), &[])
+    PrintedPlan::new(&args.run, MadePlan::new(NAME, text(args)?, &SETTINGS), |_| Ok(()), &[])
 }
 
 /// The command.
@@ -31,6 +32,6 @@ pub(crate) fn command(args: &WebSocketArgs, look: Theme, style: &Style) -> Resul
     if args.print_plan {
         return printed(args)?.show(args.run.output.quiet);
     }
-    let request = RunRequest::made(&args.run, NAME, text(args)?);
+    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text(args)?, &SETTINGS));
     run::carry_out(&request, &mut (), look, style)
 }
