@@ -21,7 +21,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = "plimsoll-cli"
+PROGRAM = "plimsoll"
 # Crates that are built for their sources: their code is in the program although cargo has them as
 # dependencies of a build script.
 BUNDLES = {"luajit-src"}
@@ -175,7 +175,7 @@ def sbom(target):
     dependencies += [{"ref": part["bom-ref"]} for part in base]
     main = component(crates, program)
     main.pop("scope")
-    main |= {"type": "application", "name": "plimsoll"}
+    main |= {"type": "application"}
     bom = {
         "$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json",
         "bomFormat": "CycloneDX",

@@ -58,7 +58,7 @@ fn build(profile: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "--profile", profile, "-p", "plimsoll-cli", "--manifest-path", manifest])
+        .args(["build", "--quiet", "--profile", profile, "-p", "plimsoll", "--manifest-path", manifest])
         .status()
         .map_err(|error| Failure::because("cannot start cargo", error))?;
     if !built.success() {

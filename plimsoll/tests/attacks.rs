@@ -642,7 +642,7 @@ const NAMING: [Naming; 12] = [
         format: "jmeter",
         source: "s.jmx",
         ending: ".csv",
-        text: |file| include_str!("../../import/tests/jmeter/csv.jmx").replace("ids.csv", file),
+        text: |file| include_str!("../../crates/import/tests/jmeter/csv.jmx").replace("ids.csv", file),
         secret: "id\thunter2\n",
         names: Names::Any,
         is_shown: false,

@@ -44,7 +44,7 @@ impl Server {
 /// The files of the configurations, copied: outputs of a run are written beside them.
 fn copied() -> Folder {
     let folder = Folder::new();
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/h2loadrunner");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/import/tests/h2loadrunner");
     for entry in std::fs::read_dir(from).expect("the folder of configurations") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();

@@ -21,7 +21,7 @@ fn plimsoll(args: &[&str]) -> Output {
 
 /// The configurations of h2loadrunner that the crate `import` is tested with.
 fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/h2loadrunner")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/import/tests/h2loadrunner")
 }
 
 /// Returns the output of a command, with its exit code.

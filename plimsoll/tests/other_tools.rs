@@ -184,7 +184,7 @@ fn other_command(row: &str, stage: &Stage) -> Option<Base> {
     match row {
         // Not run: a suite starts a cluster of a program that is not here for each of its runs.
         _ if has("cluster run`") => {
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
             Some(other(&format!("cluster check {}/examples/cluster/lithair-node.yaml", root.display())))
         }
         _ if has("ingest demo`") => {
@@ -389,7 +389,7 @@ impl Row<'_> {
 
 #[test]
 fn every_flag_of_the_guide_does_what_the_guide_says() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/from-five-generators.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guides/from-five-generators.md");
     let guide = std::fs::read_to_string(file).expect("the guide");
     let _turn = machine::load();
     let servers = Servers::start();
@@ -437,7 +437,7 @@ fn the_command_line_of_h2loadrunners_page_is_accepted() {
                 --crud-update-data-file=README.md";
     let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
         .args(line.split_whitespace())
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
         .output()
         .expect("the command starts");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

@@ -14,7 +14,7 @@ use crate::loopback::truth::{account, assert_balance, count, delivered, errors};
 const INSTALLED: &str = "/usr/share/doc/wrk/examples/scripts";
 
 fn ours() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../script/tests/wrk")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/script/tests/wrk")
 }
 
 /// The scripts of a folder, by name.

@@ -1,4 +1,5 @@
-//! The `plimsoll` command: turns flags into plan patches, prints, and sets exit codes. Nothing else.
+//! The `plimsoll` command as a library: turns flags into plan patches, prints, and sets exit codes. Nothing
+//! else. The binary calls [`main`].
 //!
 //! Its modules are floors. Each uses itself and those before it: `base`, `args`, `session`, `experiment`,
 //! `workload`, `command`.
@@ -37,7 +38,8 @@ use crate::command::{
 use crate::experiment::{ab, calibrate, find, run};
 use crate::workload::printed_plan;
 
-fn main() -> ExitCode {
+/// Runs the program: reads its arguments and environment, does what they ask for, and returns its exit code.
+pub fn main() -> ExitCode {
     // A file that may not grow is an error that is told, and no end without figures.
     plimsoll_system::child::survive_file_limits();
     let mut color = ColorChoice::Auto;

@@ -1,14 +1,12 @@
 //! Every command that the documents print is one that this program takes: each is read by the real command
 //! line, and its settings are resolved as far as possible without a server or a history.
 
-mod extraction;
-
 use std::path::Path;
 
 use clap::FromArgMatches as _;
 use plimsoll_plan::Disk;
+use plimsoll_testkit::printed_commands::{PrintedCommand, all, root};
 
-use self::extraction::{PrintedCommand, all, root};
 use crate::args::cli::{Cli, Command};
 use crate::args::command_word;
 use crate::base::failure::Failure;

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! plan   StepScripts::load / WrkScript::load       problems; needs; what the request of the URL becomes
-//! cli    WrkScript::setup(workers, addresses)      wrk only: runs `setup` for each worker, gives a WrkMain
+//! app    WrkScript::setup(workers, addresses)      wrk only: runs `setup` for each worker, gives a WrkMain
 //! worker ScriptSource::open(shard, addresses)      runs the script, and wrk's `init`
 //!        for each request of a step:
 //!          Scripts::delay        if the program says ScriptPause
@@ -18,7 +18,7 @@
 //!          Scripts::validate_response if it has a check_script, once the whole response is there
 //!          Scripts::wants_to_stop after each of these: no more load from this worker
 //!        Scripts::finish         after the last response
-//! cli    WrkMain::done(leftovers, &summary)        wrk only: runs `done`; returns what it printed
+//! app    WrkMain::done(leftovers, &summary)        wrk only: runs `done`; returns what it printed
 //! ```
 //!
 //! An error of any call is a [`ScriptError`](plimsoll_scenario::ScriptError) that names file and line. The

@@ -3,7 +3,7 @@
 //!
 //! [`suites`] are the tables, one for each protocol or kind of answers. [`Server`] carries a [`Case`] out on
 //! real sockets of the loopback interface; [`attempt()`] runs the program against it and compares. Together
-//! they are the same attack twice: `crates/cli/tests/attack` makes it with a few requests in every build, and
+//! they are the same attack twice: `plimsoll/tests/attack` makes it with a few requests in every build, and
 //! `cargo run --release -p bench -- attack` with many.
 //!
 //! Unlike the simulation this touches sockets and the clock: the program as a whole, with its two backends

@@ -17,7 +17,8 @@
 //! It must not use the crates that it tests: requests are recognised by parsers of its own
 //! ([`mod@request`]), and the oracles are closed formulas. It touches no socket and no clock, except for
 //! [`mod@hostile`]: servers that attack the program as a whole. Of the environment it reads which [`seeds`]
-//! are asked for, if a test may be [skipped](mod@skip), and where the lock of the [`machine`] is.
+//! are asked for, if a test may be [skipped](mod@skip), and where the lock of the [`machine`] is. Of the
+//! repository it reads the [commands](mod@printed_commands) that the documents print.
 //!
 //! Each backend owns its world: with several workers every worker has its own copy of every server, with its
 //! own queue and its own clock. A test of one shared queue uses one worker.
@@ -31,6 +32,7 @@ pub mod law;
 pub mod machine;
 pub mod options;
 pub mod oracle;
+pub mod printed_commands;
 pub mod protocol;
 pub mod request;
 pub mod seeds;

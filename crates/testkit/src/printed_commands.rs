@@ -4,22 +4,22 @@ use std::path::{Path, PathBuf};
 
 /// A command in a document.
 #[derive(Clone, Debug)]
-pub(crate) struct PrintedCommand {
+pub struct PrintedCommand {
     /// The document, from the root of the repository.
-    pub(crate) document: PathBuf,
+    pub document: PathBuf,
     /// The command as it is printed.
-    pub(crate) line: String,
+    pub line: String,
     /// Its words behind `plimsoll`, without redirections.
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
 }
 
 /// The root of the repository.
-pub(crate) fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Every `plimsoll …` in the code of the README and of the documents, in their order.
-pub(crate) fn all() -> Vec<PrintedCommand> {
+pub fn all() -> Vec<PrintedCommand> {
     let root = root();
     let mut documents = vec![PathBuf::from("README.md"), PathBuf::from("CONTRIBUTING.md")];
     for folder in ["docs", "docs/guides"] {

@@ -434,7 +434,7 @@ fn a_suite_is_a_run_for_each_value_and_one_table() {
 
 /// The spec of the examples whose suites are those of the Lithair project, in a small size.
 fn small_suites() -> Stage {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/cluster");
     let read = |name: &str| std::fs::read_to_string(examples.join(name)).expect("an example");
     let spec = read("crud-node.yaml");
     let (start, rest) = spec.split_once("faults:\n").expect("it has faults");
@@ -492,7 +492,7 @@ fn the_four_suites_run_end_to_end_and_leave_nothing_behind() {
 
 /// The example of Lithair's script with a node of the reference target.
 fn bench_script() -> Stage {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/cluster");
     let read = |name: &str| std::fs::read_to_string(examples.join(name)).expect("an example");
     let node = "[target, crud-node, --id, \"${id}\", --listen, \"${address.http}\", --raft, \"${address.raft}\", \
                 --data, \"${data}\"]";

@@ -138,7 +138,7 @@ fn a_test_plan_of_jmeter_makes_its_requests() {
 
 /// The files of a tool that the crate `import` is tested with.
 fn files_of(tool: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests").join(tool)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/import/tests").join(tool)
 }
 
 /// The answer of the server of `bench/scripts/recorder.py`.

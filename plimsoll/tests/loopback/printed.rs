@@ -1,13 +1,10 @@
 //! Tests that carry out the commands that documents print, and the plans that `--print-plan` prints.
 
-#[path = "../../src/printed_commands/extraction.rs"]
-mod extraction;
-
 use std::process::{Command, Output};
 
 use crate::loopback::process::{Folder, Process, run};
 use crate::loopback::sink::Sink;
-use plimsoll_testkit::{machine, verdict};
+use plimsoll_testkit::{machine, printed_commands, verdict};
 
 /// Commands that are not run here, and why; all are read by the unit test of the same name.
 const NOT_RUN: [(&str, &str); 20] = [
@@ -57,7 +54,7 @@ impl Stage {
             std::fs::create_dir(folder.path().join(part)).expect("a new folder");
         }
         folder.write("load/plan.yaml", &plan);
-        folder.write("sink.proto", include_str!("../../../targets/src/sink/service/grpc/sink.proto"));
+        folder.write("sink.proto", include_str!("../../../crates/targets/src/sink/service/grpc/sink.proto"));
         let stage = Self { folder, sink, grpc, websocket };
         for line in [
             "run plan.yaml --json result.json --name checkout --tag branch=main",
@@ -119,7 +116,7 @@ fn the_commands_of_the_documents_do_what_they_say() {
     ];
     let stage = Stage::new();
     let mut ran = 0;
-    let commands: Vec<_> = extraction::all()
+    let commands: Vec<_> = printed_commands::all()
         .into_iter()
         .filter(|command| {
             RUN.iter().any(|word| command.words.first().is_some_and(|first| first.starts_with(word)))

@@ -188,7 +188,7 @@ fn evidence_of_earlier_versions_is_verified() {
 /// signed.
 #[test]
 fn the_evidence_of_the_board_is_verified() {
-    let board = Path::new("../../bench/board");
+    let board = Path::new("../bench/board");
     let page = std::fs::read_to_string(board.join("README.md")).expect("the page of the board is there");
     let files =
         std::fs::read_dir(board).expect("the board is there").map(|file| file.expect("a file").path());
