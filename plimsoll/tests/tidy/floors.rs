@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::sources::{Source, unit_tests_from};
 use crate::tokens::{Token, tokens};
 
-const FOLDER: &str = "crates/cli/src/";
+const FOLDER: &str = "crates/app/src/";
 /// Floors from the ground up.
 const FLOORS: &[&str] = &["base", "args", "session", "experiment", "workload", "command"];
 
@@ -33,9 +33,8 @@ pub(crate) fn uses(sources: &[Source]) -> Uses {
 /// The path of a file's module; `None` for the root, tests, and files of other crates.
 fn module(file: &Source) -> Option<String> {
     let path = file.path.strip_prefix(FOLDER)?.strip_suffix(".rs")?;
-    let is_test =
-        path == "printed_commands" || path.contains("printed_commands/") || path.ends_with("/tests");
-    (path != "main" && !is_test).then(|| path.replace('/', "::"))
+    let is_test = path == "printed_commands" || path.ends_with("/tests");
+    (path != "lib" && !is_test).then(|| path.replace('/', "::"))
 }
 
 /// Paths that begin with `crate`, `super`, `self` or a child module, groups flattened.
@@ -159,7 +158,7 @@ mod tests {
     fn what_goes_down_is_not_complained_about() {
         let test = "#[cfg(test)]\nmod tests { use crate::command::c; }";
         let files = [
-            ("main.rs", "use crate::command::c;"),
+            ("lib.rs", "use crate::command::c;"),
             ("command/c.rs", "use crate::args::b::{self, C}; // crate::command::c"),
             ("command/d.rs", "use super::c::{x, y};"),
             ("args/b.rs", test),

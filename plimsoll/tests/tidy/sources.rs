@@ -44,11 +44,11 @@ const SOCKETS: &[&str] = &[
     "crates/testkit/src/hostile/",
     "bench/",
 ];
-const CLI: &[&str] = &["crates/cli/", "bench/"];
+const APP: &[&str] = &["crates/app/", "bench/"];
 /// The seeds of simulations are asked for from outside of a test, whether a test may be skipped, where exit
 /// codes are noted, and where the lock of the machine is.
 const ENVIRONMENT: &[&str] = &[
-    "crates/cli/",
+    "crates/app/",
     "bench/",
     "crates/testkit/src/machine.rs",
     "crates/testkit/src/seeds.rs",
@@ -56,13 +56,13 @@ const ENVIRONMENT: &[&str] = &[
     "crates/testkit/src/verdict.rs",
 ];
 /// Where text is printed without a look at it: tests and benchmarks.
-const PRINTS: &[&str] = &["crates/cli/tests/", "bench/"];
+const PRINTS: &[&str] = &["plimsoll/tests/", "bench/"];
 /// Where stdout and stderr are written to: one module, in which text of others is made harmless, and the one
 /// that draws the screen cell by cell.
 const STREAMS: &[&str] = &[
-    "crates/cli/src/base/streams.rs",
-    "crates/cli/src/base/terminal.rs",
-    "crates/cli/tests/",
+    "crates/app/src/base/streams.rs",
+    "crates/app/src/base/terminal.rs",
+    "plimsoll/tests/",
     "crates/testkit/src/skip.rs",
     "bench/",
 ];
@@ -70,7 +70,7 @@ const NEVER: &[&str] = &[];
 /// Where a foreign server runs within a test or to be measured, the node of the reference cluster, the server
 /// of the web UI, and the recording proxy.
 const ASYNC: &[&str] = &[
-    "crates/cli/tests/",
+    "plimsoll/tests/",
     "bench/examples/",
     "bench/src/relay.rs",
     "crates/replica/",
@@ -99,7 +99,7 @@ const BANS: &[Ban] = &[
     Ban { tokens: &["eprintln", "!"], allowed: PRINTS, why: "write by `streams` of the command" },
     Ban { tokens: &["print", "!"], allowed: PRINTS, why: "write by `streams` of the command" },
     Ban { tokens: &["eprint", "!"], allowed: PRINTS, why: "write by `streams` of the command" },
-    Ban { tokens: &["process", "::", "exit"], allowed: CLI, why: "return an error; only the command exits" },
+    Ban { tokens: &["process", "::", "exit"], allowed: APP, why: "return an error; only the command exits" },
     Ban {
         tokens: &["env", "::", "var"],
         allowed: ENVIRONMENT,
@@ -136,7 +136,8 @@ impl Source {
 /// Every Rust file and script of the repository, generated ones aside.
 pub(crate) fn read_all(root: &Path) -> Vec<Source> {
     let mut found = Vec::new();
-    let mut folders: Vec<_> = ["crates", "bench", "fuzz", ".ci"].iter().map(|name| root.join(name)).collect();
+    let folders = ["plimsoll", "crates", "bench", "fuzz", ".ci"];
+    let mut folders: Vec<_> = folders.iter().map(|name| root.join(name)).collect();
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
         for entry in entries {
@@ -351,10 +352,10 @@ fn what_is_allowed_is_not_complained_about() {
         ("crates/wire/src/x.rs", "use std::{fmt, io}; mod net { } let net = 1; env!(\"CARGO_PKG_VERSION\");"),
         ("crates/wire/src/x.rs", "let text = \"unsafe println!() todo!()\"; #![forbid(unsafe_code)]"),
         ("crates/driver/src/x.rs", "use std::net::TcpStream; unsafe { f(Instant::now()) }"),
-        ("crates/cli/src/x.rs", "let color = std::env::var(\"NO_COLOR\"); std::process::exit(2)"),
-        ("crates/cli/src/x.rs", "if std::io::stderr().is_terminal() && io::stdout().is_terminal() {}"),
-        ("crates/cli/src/base/streams.rs", "io::stderr().write_all(&text)"),
-        ("crates/cli/tests/x.rs", "println!(\"{:?}\", std::io::stdout())"),
+        ("crates/app/src/x.rs", "let color = std::env::var(\"NO_COLOR\"); std::process::exit(2)"),
+        ("crates/app/src/x.rs", "if std::io::stderr().is_terminal() && io::stdout().is_terminal() {}"),
+        ("crates/app/src/base/streams.rs", "io::stderr().write_all(&text)"),
+        ("plimsoll/tests/x.rs", "println!(\"{:?}\", std::io::stdout())"),
         ("crates/targets/tests/x.rs", "let peer = std::net::TcpStream::connect(address);"),
         ("bench/src/child.rs", "unsafe { wait4() }"),
         ("crates/plan/src/x.rs", "#[cfg(test)]\nmod tests { fn folder() { std::env::temp_dir(); } }"),
@@ -377,7 +378,7 @@ fn the_command_writes_to_its_streams_in_one_place() {
         "use std::io::{self, stdout};",
         "if io::stderr().is_terminal() { io::stderr().write_all(b\"x\") }",
     ] {
-        assert_eq!(complaints_about("crates/cli/src/run.rs", line).len(), 1, "{line}");
+        assert_eq!(complaints_about("crates/app/src/run.rs", line).len(), 1, "{line}");
         assert_eq!(complaints_about("crates/report/src/x.rs", line).len(), 1, "{line}");
     }
 }
@@ -403,7 +404,7 @@ fn a_crate_root_that_allows_unsafe_is_complained_about() {
         |path: &str, text: &str| unforbidden_unsafe(&Source { path: path.to_owned(), text: text.to_owned() });
     assert_eq!(root("crates/wire/src/lib.rs", "//! Doc.\n#![forbid(unsafe_code)]\n"), None);
     assert!(root("crates/wire/src/lib.rs", "// #![forbid(unsafe_code)]\n").is_some());
-    assert!(root("crates/cli/src/main.rs", "#![deny(unsafe_code)]\n").is_some());
+    assert!(root("plimsoll/src/main.rs", "#![deny(unsafe_code)]\n").is_some());
     assert_eq!(root("crates/driver/src/lib.rs", ""), None);
     assert_eq!(root("bench/src/main.rs", ""), None);
 }
