@@ -3,13 +3,13 @@
 
 use std::sync::OnceLock;
 
+use plimsoll_grpc::{Schema, judge};
 use plimsoll_scenario::{FieldList, Judge, Received};
 use plimsoll_wire::events::{EventFormat, EventReader, LONGEST_MESSAGE};
 use plimsoll_wire::grpc::{
     CODES, read_status, read_status_message, read_timeout, write_status_message, write_timeout,
 };
 use plimsoll_wire::length_prefixed::{Messages, PREFIX};
-use plimsoll_workloads::grpc::{Schema, judge};
 
 use crate::Cutting;
 

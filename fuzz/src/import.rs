@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use plimsoll_import::grpc::ghz as of_ghz;
+use plimsoll_grpc::PARTS;
+use plimsoll_grpc::ghz as of_ghz;
 use plimsoll_import::{Imported, curl as of_curl, gatling as of_gatling, h2loadrunner as of_h2loadrunner};
 use plimsoll_import::{
     artillery as of_artillery, jmeter as of_jmeter, k6 as of_k6, locust as of_locust, postman as of_postman,
@@ -11,7 +12,6 @@ use plimsoll_import::{
 use plimsoll_import::{har as of_har, openapi as of_openapi, vegeta as of_vegeta};
 use plimsoll_plan::document::{Document, Source};
 use plimsoll_plan::{Files, KeyLogFile, Problems};
-use plimsoll_workloads::PARTS;
 
 const PROTO: &[u8] =
     b"syntax = \"proto3\"; package shop; service Orders { rpc Place(Order) returns (Order); }

@@ -1,15 +1,16 @@
 //! Any text read as a plan file, in YAML and in JSON: no panic, no endless loop, every place within the text,
 //! and plans without problems are written as YAML that reads back to the same.
 
+use plimsoll_app::plan_parts;
 use plimsoll_plan::Problems;
 use plimsoll_plan::document::{Document, Source};
 use plimsoll_scenario::Redaction;
-use plimsoll_workloads::PARTS;
 
 fn read(name: &str, text: String) -> (Option<Document>, Problems) {
     let mut problems = Problems::default();
     let source = Source { name: name.to_owned(), text };
-    let document = Document::read(&source, PARTS, &mut problems);
+    plimsoll_app::install(plimsoll::EXTENSIONS);
+    let document = Document::read(&source, plan_parts(), &mut problems);
     for place in problems.iter().filter_map(|problem| problem.place) {
         assert!(source.text.get(place.start as usize..(place.end as usize).min(source.text.len())).is_some());
     }

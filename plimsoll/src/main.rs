@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    plimsoll_app::main()
+    plimsoll_app::main(plimsoll::EXTENSIONS)
 }

@@ -10,6 +10,8 @@ mod import;
 mod loopback;
 mod other_tools;
 mod plans;
+mod printed_commands;
+mod printed_plan;
 mod scripts;
 mod truth;
 mod written;

@@ -9,6 +9,7 @@ pub(crate) mod control;
 pub(crate) mod demo;
 pub(crate) mod document;
 pub(crate) mod export;
+pub(crate) mod extension;
 pub(crate) mod find;
 pub(crate) mod fleet;
 pub(crate) mod fleet_command;

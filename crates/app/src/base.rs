@@ -9,6 +9,7 @@ pub(crate) mod failure;
 pub(crate) mod files;
 pub(crate) mod foreign_text;
 pub(crate) mod handed_values;
+pub(crate) mod made_plan;
 pub(crate) mod messages;
 pub(crate) mod problems;
 pub(crate) mod process;

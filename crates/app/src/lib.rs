@@ -9,10 +9,10 @@ mod args;
 mod base;
 mod command;
 mod experiment;
-#[cfg(test)]
-mod printed_commands;
 mod session;
 mod workload;
+
+pub mod inspect;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -20,6 +20,17 @@ use std::process::ExitCode;
 use clap::FromArgMatches as _;
 use plimsoll_plan::{Disk, Problem};
 use plimsoll_system::inherited;
+
+pub use crate::args::extension::{
+    Extension, ImportSource, Importer, ImporterArgs, LoadArgs, LoadCommand, SERVICE_GROUP, SinkService,
+    SinkServiceArgs, install, plan_parts,
+};
+pub use crate::args::import::NamingFileArgs;
+pub use crate::args::run::RunArgs;
+pub use crate::args::server::sink_values::{Reader, parse_positive};
+pub use crate::base::failure::Failure;
+pub use crate::base::made_plan::{Flags, MadePlan};
+pub use crate::workload::auxiliary_request::{Answer, answers_before, transport};
 
 use crate::args::cli::{Cli, Command};
 use crate::args::fleet_command::FleetCommand;
@@ -29,7 +40,6 @@ use crate::args::workload::cluster::ClusterCommand;
 use crate::args::{command_word, misplaced_body, other_programs};
 use crate::base::color::ColorChoice;
 use crate::base::exit::Exit;
-use crate::base::failure::Failure;
 use crate::base::{environment, problems, process, stdout, streams};
 use crate::command::{
     agent, check, cluster, cluster_run, compare, demo, explain, fleet, guard, history, import, record,
@@ -38,8 +48,10 @@ use crate::command::{
 use crate::experiment::{ab, calibrate, find, run};
 use crate::workload::printed_plan;
 
-/// Runs the program: reads its arguments and environment, does what they ask for, and returns its exit code.
-pub fn main() -> ExitCode {
+/// Runs the program with these extensions: reads its arguments and environment, does what they ask for, and
+/// returns its exit code.
+pub fn main(extensions: &'static [Extension]) -> ExitCode {
+    install(extensions);
     // A file that may not grow is an error that is told, and no end without figures.
     plimsoll_system::child::survive_file_limits();
     let mut color = ColorChoice::Auto;
@@ -116,6 +128,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) if args.print_plan => printed_plan::of_run(&args.run)?.show(args.run.output.quiet),
         Command::Run(args) => run::command(&args.run, environment::look(cli.color), &style),
+        Command::Added(load) => workload::added(load, environment::look(cli.color), &style),
         Command::Workload(args) => workload::command(args, environment::look(cli.color), &style),
         Command::Check(args) => check::command(args),
         Command::Calibrate(args) => calibrate::command(args, workload::comparison(&args.instead), &style),

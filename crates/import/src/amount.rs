@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A ratio of whole numbers, in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ratio {
+pub struct Ratio {
     over: u128,
     under: u128,
 }
@@ -37,7 +37,8 @@ impl Ratio {
         Self::new(whole.checked_add(fraction)?, scale)
     }
 
-    pub(crate) fn is_zero(&self) -> bool {
+    /// Returns `true` for nothing.
+    pub fn is_zero(&self) -> bool {
         self.over == 0
     }
 
@@ -68,7 +69,7 @@ impl Ratio {
     }
 
     /// As a rate per second: `5`, `5/3s`.
-    pub(crate) fn rate(&self) -> String {
+    pub fn rate(&self) -> String {
         match self.under {
             1 => self.over.to_string(),
             under => format!("{}/{under}s", self.over),

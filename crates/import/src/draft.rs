@@ -8,22 +8,22 @@ use crate::amount;
 use crate::findings::Findings;
 
 /// A text that is there.
-pub(crate) fn text(text: impl Into<String>) -> Field<Text> {
+pub fn text(text: impl Into<String>) -> Field<Text> {
     Field::new(Text(text.into()))
 }
 
 /// `text`, written so that a template gives it back as it is.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     text.replace("${", "$${")
 }
 
 /// A template that always gives `literal`.
-pub(crate) fn literal(literal: &str) -> Field<Text> {
+pub fn literal(literal: &str) -> Field<Text> {
     text(escaped(literal))
 }
 
 /// A step that sends `method` to `url`, which is a template.
-pub(crate) fn request(method: &str, url: impl Into<String>) -> StepSpec {
+pub fn request(method: &str, url: impl Into<String>) -> StepSpec {
     RequestStep::new(method, text(url)).into()
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn is_token(text: &str) -> bool {
 
 /// Adds a header; `value` is a template. A name that is there already gets both values in one field (RFC 9110
 /// section 5.3; cookies by RFC 6265 section 5.4).
-pub(crate) fn header(step: &mut StepSpec, name: &str, value: &str, at: &str, findings: &mut Findings) {
+pub fn header(step: &mut StepSpec, name: &str, value: &str, at: &str, findings: &mut Findings) {
     if !is_token(name) {
         findings.problem(at, format!("`{name}` is not the name of a header"));
         return;
@@ -81,7 +81,7 @@ pub(crate) fn think(nanos: u64) -> Field<PauseSpec> {
 }
 
 /// A scenario of these steps.
-pub(crate) fn scenario(name: &str, steps: Vec<StepSpec>) -> ScenarioSpec {
+pub fn scenario(name: &str, steps: Vec<StepSpec>) -> ScenarioSpec {
     let mut scenario = ScenarioSpec::default();
     scenario.name = text(name);
     scenario.steps = steps.into_iter().map(Field::new).collect();
@@ -90,20 +90,20 @@ pub(crate) fn scenario(name: &str, steps: Vec<StepSpec>) -> ScenarioSpec {
 
 /// An absolute URL of the web, in its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Url {
+pub struct Url {
     /// `http://host:port`, scheme and host in lower case.
-    pub(crate) origin: String,
+    pub origin: String,
     /// `host:port`.
-    pub(crate) authority: String,
+    pub authority: String,
     /// `user:password`, if there is one; percent-encoded.
-    pub(crate) user: Option<String>,
+    pub user: Option<String>,
     /// Path and query, from the `/` on.
-    pub(crate) path: String,
+    pub path: String,
 }
 
 impl Url {
     /// Takes a URL apart; the fragment, which is never sent, is left out. An error is one readable line.
-    pub(crate) fn parse(url: &str) -> Result<Self, String> {
+    pub fn parse(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| "it has no scheme".to_owned())?;
         let scheme = scheme.to_ascii_lowercase();
         if !["http", "https"].contains(&scheme.as_str()) {

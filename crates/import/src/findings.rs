@@ -37,7 +37,7 @@ impl fmt::Display for Note {
 const LONGEST_QUOTE: usize = 60;
 
 /// `text` on one line and not too long, for messages.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let line = plain(text);
     match line.char_indices().nth(LONGEST_QUOTE) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -53,7 +53,7 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// Collects findings. Equal notes are kept once.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub struct Findings {
     notes: Vec<Note>,
     /// The same, to be found at once: a source may have many.
     known: HashSet<Note>,
@@ -64,7 +64,7 @@ pub(crate) struct Findings {
 
 impl Findings {
     /// Adds a note.
-    pub(crate) fn note(&mut self, at: impl Into<String>, said: &str, becomes: impl Into<String>) {
+    pub fn note(&mut self, at: impl Into<String>, said: &str, becomes: impl Into<String>) {
         let note = Note { at: plain(&at.into()), said: quoted(said), becomes: plain(&becomes.into()) };
         if self.known.insert(note.clone()) {
             self.notes.push(note);
@@ -72,17 +72,17 @@ impl Findings {
     }
 
     /// Adds a problem: `at: message`.
-    pub(crate) fn problem(&mut self, at: &str, message: impl fmt::Display) {
+    pub fn problem(&mut self, at: &str, message: impl fmt::Display) {
         self.problems.push(Problem::new(located(at, message)));
     }
 
     /// Adds a problem with advice.
-    pub(crate) fn hinted(&mut self, at: &str, message: impl fmt::Display, hint: impl Into<String>) {
+    pub fn hinted(&mut self, at: &str, message: impl fmt::Display, hint: impl Into<String>) {
         self.problems.push(Problem::new(located(at, message)).with_hint(hint));
     }
 
     /// Returns `true` if there is a problem so far: further gaps may merely follow from it.
-    pub(crate) fn has_problems(&self) -> bool {
+    pub fn has_problems(&self) -> bool {
         !self.problems.is_empty()
     }
 
@@ -110,7 +110,7 @@ impl Findings {
     /// Finishes a document that was read as a whole. The plan will be in `folder`, with these files, and run
     /// with these flags: certificates that they replace are not read, and scripts are run once where they
     /// have a host for them. Without flags, neither are examined.
-    pub(crate) fn finish_whole(
+    pub fn finish_whole(
         self,
         document: Document,
         folder: &Path,
@@ -150,12 +150,12 @@ impl Findings {
     }
 
     /// The end of a source that could not be read at all.
-    pub(crate) fn fail(at: &str, message: impl fmt::Display, hint: impl Into<String>) -> Problems {
+    pub fn fail(at: &str, message: impl fmt::Display, hint: impl Into<String>) -> Problems {
         Problem::new(located(at, message)).with_hint(hint).into()
     }
 
     /// The problems so far, for a source that is given up.
-    pub(crate) fn into_problems(self) -> Problems {
+    pub fn into_problems(self) -> Problems {
         self.problems
     }
 

@@ -16,10 +16,10 @@
 //! JMeter        │
 //! k6            │
 //! Gatling       │
-//! Locust        │
-//! protobuf      │
-//! ghz          ─┘
+//! Locust       ─┘
 //! ```
+//!
+//! [`draft`], [`findings`] and [`source`] are what importers of other crates are made of.
 //!
 //! Nothing here prints or opens a connection; files that a source names are read through
 //! [`plimsoll_plan::Files`], on a disk through [`confined`].
@@ -27,8 +27,9 @@
 
 pub mod artillery;
 pub mod curl;
+pub mod draft;
+pub mod findings;
 pub mod gatling;
-pub mod grpc;
 pub mod h2loadrunner;
 pub mod har;
 pub mod jmeter;
@@ -36,18 +37,16 @@ pub mod k6;
 pub mod locust;
 pub mod openapi;
 pub mod postman;
+pub mod source;
 pub mod vegeta;
 
 mod amount;
 mod course;
-mod draft;
-mod findings;
 mod flow;
 mod javascript;
 mod names;
 mod proxy;
 mod refusals;
-mod source;
 mod syntax;
 mod xml;
 mod yaml;

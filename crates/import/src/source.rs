@@ -7,11 +7,11 @@ use plimsoll_plan::Problems;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::amount::Ratio;
+pub use crate::amount::Ratio;
 use crate::findings::{Findings, quoted};
 
 /// Reads JSON. Members of the same name are an error, not a silent choice.
-pub(crate) fn json(text: &[u8]) -> Result<Value, Problems> {
+pub fn json(text: &[u8]) -> Result<Value, Problems> {
     // A byte order mark is what some editors on Windows put in front.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     match serde_json::from_slice::<Strict>(text) {
@@ -103,7 +103,7 @@ pub(crate) fn below(at: &str, part: impl fmt::Display) -> String {
 }
 
 /// `value` in short, for messages.
-pub(crate) fn shown(value: &Value) -> String {
+pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Array(_) => "a list".to_owned(),
@@ -114,16 +114,16 @@ pub(crate) fn shown(value: &Value) -> String {
 
 /// An object that is read member by member. At the end, [`rest`](Self::rest) says which were not.
 #[derive(Debug)]
-pub(crate) struct Object<'a> {
+pub struct Object<'a> {
     /// Its JSON Pointer.
-    pub(crate) at: String,
+    pub at: String,
     members: &'a Map<String, Value>,
     read: BTreeSet<&'static str>,
 }
 
 impl<'a> Object<'a> {
     /// `value` as an object; `None` if it is something else, which is reported.
-    pub(crate) fn new(value: &'a Value, at: impl Into<String>, findings: &mut Findings) -> Option<Self> {
+    pub fn new(value: &'a Value, at: impl Into<String>, findings: &mut Findings) -> Option<Self> {
         let at = at.into();
         match value {
             Value::Object(members) => Some(Self { at, members, read: BTreeSet::new() }),
@@ -136,22 +136,23 @@ impl<'a> Object<'a> {
     }
 
     /// The place of the member `key`.
-    pub(crate) fn place(&self, key: &str) -> String {
+    pub fn place(&self, key: &str) -> String {
         below(&self.at, key)
     }
 
     /// A member; `null` is as good as nothing.
-    pub(crate) fn value(&mut self, key: &'static str) -> Option<&'a Value> {
+    pub fn value(&mut self, key: &'static str) -> Option<&'a Value> {
         self.read.insert(key);
         self.members.get(key).filter(|value| !value.is_null())
     }
 
     /// Returns `true` if there is such a member, and it is not `null`.
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         self.members.get(key).is_some_and(|value| !value.is_null())
     }
 
-    pub(crate) fn text(&mut self, key: &'static str, findings: &mut Findings) -> Option<&'a str> {
+    /// A text.
+    pub fn text(&mut self, key: &'static str, findings: &mut Findings) -> Option<&'a str> {
         match self.value(key)? {
             Value::String(text) => Some(text),
             other => self.wrong(key, other, "a text", findings),
@@ -159,12 +160,12 @@ impl<'a> Object<'a> {
     }
 
     /// A text that is not empty.
-    pub(crate) fn filled(&mut self, key: &'static str, findings: &mut Findings) -> Option<&'a str> {
+    pub fn filled(&mut self, key: &'static str, findings: &mut Findings) -> Option<&'a str> {
         self.text(key, findings).filter(|text| !text.is_empty())
     }
 
     /// `true` or `false`.
-    pub(crate) fn flag(&mut self, key: &'static str, findings: &mut Findings) -> Option<bool> {
+    pub fn flag(&mut self, key: &'static str, findings: &mut Findings) -> Option<bool> {
         match self.value(key)? {
             Value::Bool(flag) => Some(*flag),
             other => self.wrong(key, other, "true or false", findings),
@@ -172,7 +173,7 @@ impl<'a> Object<'a> {
     }
 
     /// A whole number from 0.
-    pub(crate) fn count(&mut self, key: &'static str, findings: &mut Findings) -> Option<u64> {
+    pub fn count(&mut self, key: &'static str, findings: &mut Findings) -> Option<u64> {
         let value = self.value(key)?;
         let whole = |number: f64| number.fract() == 0.0 && (0.0..=9e15).contains(&number);
         match value.as_u64().or_else(|| value.as_f64().filter(|&number| whole(number)).map(|n| n as u64)) {
@@ -182,7 +183,7 @@ impl<'a> Object<'a> {
     }
 
     /// A number from 0 with at most nine decimals.
-    pub(crate) fn number(&mut self, key: &'static str, findings: &mut Findings) -> Option<Ratio> {
+    pub fn number(&mut self, key: &'static str, findings: &mut Findings) -> Option<Ratio> {
         let value = self.value(key)?;
         let number = match value {
             Value::Number(number) => Ratio::decimal(&number.to_string()),
@@ -212,23 +213,24 @@ impl<'a> Object<'a> {
         items.into_iter().filter_map(|(item, at)| Self::new(item, at, findings)).collect()
     }
 
-    pub(crate) fn object(&mut self, key: &'static str, findings: &mut Findings) -> Option<Self> {
+    /// An object within this one.
+    pub fn object(&mut self, key: &'static str, findings: &mut Findings) -> Option<Self> {
         let at = self.place(key);
         Self::new(self.value(key)?, at, findings)
     }
 
     /// All members, read or not.
-    pub(crate) fn members(&self) -> &'a Map<String, Value> {
+    pub fn members(&self) -> &'a Map<String, Value> {
         self.members
     }
 
     /// Members that say nothing about requests.
-    pub(crate) fn skip(&mut self, keys: &[&'static str]) {
+    pub fn skip(&mut self, keys: &[&'static str]) {
         self.read.extend(keys);
     }
 
     /// A note for every member that was not read, except for comments.
-    pub(crate) fn rest(&self, findings: &mut Findings, comment: impl Fn(&str) -> bool) {
+    pub fn rest(&self, findings: &mut Findings, comment: impl Fn(&str) -> bool) {
         for (key, value) in self.members {
             if !self.read.contains(key.as_str()) && !comment(key) {
                 findings.note(

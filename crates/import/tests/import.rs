@@ -4,7 +4,6 @@ mod artillery;
 mod checked;
 mod curl;
 mod gatling;
-mod grpc;
 mod h2loadrunner;
 mod har;
 mod hostile;
@@ -22,8 +21,7 @@ use std::path::Path;
 
 use plimsoll_import::Imported;
 use plimsoll_plan::document::Document;
-use plimsoll_plan::{Files, KeyLogFile, Problems, Source};
-use plimsoll_workloads::PARTS;
+use plimsoll_plan::{Files, KeyLogFile, PlanParts, Problems, Source};
 
 /// Files by name.
 struct Named<'a>(&'a [(&'a str, &'a [u8])]);
@@ -66,7 +64,7 @@ fn shown(imported: &Result<Imported, Problems>) -> String {
 fn assert_readable(yaml: &str) {
     let source = Source { name: "plan.yaml".to_owned(), text: yaml.to_owned() };
     let mut problems = Problems::default();
-    let read = Document::read(&source, PARTS, &mut problems);
+    let read = Document::read(&source, PlanParts::NONE, &mut problems);
     assert!(problems.is_empty(), "{problems}\n{yaml}");
     assert_eq!(read.map(|document| document.to_yaml()).as_deref(), Some(yaml));
 }

@@ -10,7 +10,8 @@ pub struct WorkloadError {
 }
 
 impl WorkloadError {
-    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    /// Settings that exclude each other, with advice.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into() }
     }
 

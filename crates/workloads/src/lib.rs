@@ -10,7 +10,6 @@ pub mod cache;
 pub mod canister;
 pub mod crud;
 mod error;
-pub mod grpc;
 pub mod ingest;
 pub mod llm;
 pub mod websocket;
@@ -19,5 +18,4 @@ pub use error::WorkloadError;
 use plimsoll_plan::PlanParts;
 
 /// Keys of plan files whose values these workloads read.
-pub const PARTS: PlanParts =
-    PlanParts { bodies: &[&ingest::BATCH, &canister::MESSAGE, &llm::PROMPT, &grpc::CALL] };
+pub const PARTS: PlanParts = PlanParts { bodies: &[&ingest::BATCH, &canister::MESSAGE, &llm::PROMPT] };

@@ -9,6 +9,7 @@ use crate::args::ab::{AB_HELP, AbArgs, LONGEST_COMPARISON};
 use crate::args::calibrate::CalibrateArgs;
 use crate::args::compare::{CompareArgs, HistoryArgs};
 use crate::args::document::DocumentArgs;
+use crate::args::extension::AddedLoad;
 use crate::args::find::{CONNECTIONS_OF_TRIALS, FindArgs, of_trials};
 use crate::args::fleet_command::{AgentArgs, FleetArgs};
 use crate::args::help::ROOT_HELP;
@@ -74,6 +75,8 @@ pub(crate) enum Command {
     Try(Box<DocumentArgs>),
     #[command(flatten)]
     Workload(WorkloadCommand),
+    #[command(flatten)]
+    Added(AddedLoad),
     /// Find the highest rate at which a server meets its objectives: an interval, not a number
     ///
     /// Trials in the open model, each of the length -d (2s) or a multiple of it: rates grow until one breaks,

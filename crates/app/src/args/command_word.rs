@@ -9,31 +9,42 @@ use plimsoll_core::suggest;
 use plimsoll_plan::{Problem, Problems};
 
 use crate::args::cli::Cli;
-use crate::args::{other_programs, single_dash, workload};
+use crate::args::{extension, other_programs, single_dash, workload};
 
-/// The commands in the groups in which help shows them, the hidden one last.
+/// The commands of this crate in the groups in which help shows them, the hidden one last.
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Run", &["run", "check", "explain", "try", "find", "ab", "calibrate", "import", "record", "ui"]),
     ("Look at results", &["runs", "show", "report", "compare", "history", "export", "verify", "merge", "rm"]),
     ("Servers to test against", &["sink", "target", "cluster", "demo"]),
     ("Several machines", &["fleet", "agent"]),
-    ("Other protocols", &workload::PROTOCOLS),
+    (PROTOCOLS, &workload::PROTOCOLS),
     ("Ready-made loads", &workload::READY_MADE),
     ("This program", &["schema", "completions", "man"]),
     ("", &["reference"]),
 ];
+
+/// Heading of the commands for other protocols, with those of extensions at their front.
+const PROTOCOLS: &str = "Other protocols";
+
+/// The commands in the groups in which help shows them, the hidden one last.
+fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    GROUPS.iter().map(|(heading, names)| {
+        let added = extension::loads().map(|load| load.name).filter(|_| *heading == PROTOCOLS);
+        (*heading, added.chain(names.iter().copied()).collect())
+    })
+}
 
 /// Columns of a page of help at most, as of all others.
 const WIDTH: usize = 100;
 
 /// The commands, for suggestions.
 pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
-    GROUPS.iter().flat_map(|(_, names)| names.iter().copied())
+    groups().flat_map(|(_, names)| names)
 }
 
 /// Returns `true` if the command of a command line makes a run, whose result has many formats.
 pub(crate) fn makes_run(args: &[OsString]) -> bool {
-    args.get(1).is_some_and(|word| word == "run" || workload::NAMES.iter().any(|name| word == name))
+    args.get(1).is_some_and(|word| word == "run" || workload::names().any(|name| word == name))
 }
 
 /// The command line, with the commands in groups in its help.
@@ -43,10 +54,10 @@ pub(crate) fn command() -> clap::Command {
     let header = command.get_styles().get_header();
     let literal = command.get_styles().get_literal();
     let column = 2 + commands().map(str::len).max().unwrap_or_default() + 2;
-    for (heading, names) in GROUPS.iter().filter(|(heading, _)| !heading.is_empty()) {
+    for (heading, names) in groups().filter(|(heading, _)| !heading.is_empty()) {
         // Writing to a string cannot fail.
         let _ = write!(page, "\n{header}{heading}:{header:#}\n");
-        for name in *names {
+        for name in names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             let padding = " ".repeat(column - 2 - name.len());
@@ -165,14 +176,16 @@ fn habit(words: &Words<'_>) -> Option<String> {
         let is_demo = words.0.get(2).is_some_and(|kind| kind == "demo");
         (words.has("--rps") || words.has("--token")) && !words.has("--preset") && !is_demo
     };
+    if let Some(load) = extension::loads().find(|load| load.name == command) {
+        let words: Vec<&str> = words.0[2..].iter().map(|word| &**word).collect();
+        if let Some(note) = (load.note)(&words) {
+            return Some(note.to_owned());
+        }
+    }
     let note = match &**command {
         "run" if words.value("-q", "").is_some() => return rate_of_hey(words, connections.as_deref()),
         "run" if words.value("-z", "").is_some() && connections.is_none() && !words.says_load() => {
             "hey and oha have 50 connections where -c is not given, and Plimsoll 64: -c 50"
-        }
-        "grpc" if words.0.iter().any(|word| word.contains("{{")) => {
-            "ghz's {{.RequestNumber}}, {{.UUID}} and the like are sent as they are written: they are ${sequence}, \
-             ${uuid} … here; `plimsoll import ghz` translates its configurations"
         }
         command if workload::is_of_other(command, &words.0[2..]) => {
             return workload::differences(command, &words.0[2..]);
@@ -182,7 +195,9 @@ fn habit(words: &Words<'_>) -> Option<String> {
              workers, gzip, and a database for each kind"
         }
         // The rate of `ingest` has this name, too.
-        command if command != "ingest" && workload::NAMES.contains(&command) && words.has("--rps") => {
+        command
+            if command != "ingest" && workload::names().any(|name| name == command) && words.has("--rps") =>
+        {
             "--rps is the rate of each connection, as h2loadrunner's; that of all is --rate"
         }
         _ => return None,

@@ -9,6 +9,7 @@ use plimsoll_import::har::{self, Server};
 use plimsoll_plan::{PlanPatch, RawValue};
 
 use crate::args::document::DocumentFormat;
+use crate::args::extension::AddedImport;
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
@@ -74,14 +75,8 @@ pub(crate) enum ImportFormat {
     /// The file is read and not carried out: each task becomes a scenario, and what needs a program is an
     /// error with its line.
     Locust(LocustArgs),
-    /// A service of gRPC as protobuf writes it
-    ///
-    /// Every method becomes a step, with a message that is made up from its type.
-    Proto(ProtoArgs),
-    /// A configuration of ghz, in JSON
-    ///
-    /// Its call becomes a step, its load that of the plan.
-    Ghz(NamingFileArgs),
+    #[command(flatten)]
+    Added(AddedImport),
 }
 
 /// Flags that all formats have in common.
@@ -103,7 +98,7 @@ pub(crate) struct FileArgs {
 
 /// A file whose content names others, which are read.
 #[derive(Debug, Args)]
-pub(crate) struct NamingFileArgs {
+pub struct NamingFileArgs {
     #[command(flatten)]
     pub(crate) source: FileArgs,
     #[command(flatten)]
@@ -199,15 +194,6 @@ pub(crate) struct OpenapiArgs {
     /// The server to ask, instead of the first one of the description
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ProtoArgs {
-    #[command(flatten)]
-    pub(crate) from: NamingFileArgs,
-    /// The server that is called
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:50051")]
-    pub(crate) server: String,
 }
 
 #[derive(Debug, Args)]

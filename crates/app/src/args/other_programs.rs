@@ -191,9 +191,7 @@ pub(crate) fn owner(flag: &str, args: &[OsString]) -> Option<String> {
         return Some(hint.to_owned());
     }
     let root = Cli::command();
-    let owners: Vec<&str> = workload::NAMES
-        .iter()
-        .copied()
+    let owners: Vec<&str> = workload::names()
         .filter(|command| typed.as_deref() != Some(command))
         .filter(|command| root.find_subcommand(command).is_some_and(|command| has(command, name)))
         .collect();

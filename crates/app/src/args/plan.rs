@@ -6,8 +6,8 @@ use clap::Args;
 use plimsoll_plan::document::Source;
 use plimsoll_plan::{Command, PlanPatch, PlanSource, RawValue, is_plan_name};
 use plimsoll_schedule::parse_count;
-use plimsoll_workloads::PARTS;
 
+use crate::args::extension;
 use crate::args::setting::{PlanSection, SettingArgs};
 use crate::base::environment::RunEnvironment;
 use crate::base::script_host;
@@ -120,7 +120,7 @@ impl PlanArgs {
             only_read_scripts: surroundings.only_reads,
             confined_to: surroundings.confined_to,
             script_host: Some(script_host::lua(surroundings.quiet)),
-            parts: PARTS,
+            parts: extension::plan_parts(),
             // The flags of outputs and of control are read by those modules.
             ..self.settings.patch.clone()
         }

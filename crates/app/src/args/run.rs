@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Nanos;
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_plan::{PlanPatch, Problem, Problems};
 
 use crate::args::control::ControlArgs;
 use crate::args::fleet::{AgentRunArgs, FleetRunArgs};
@@ -24,8 +24,9 @@ pub(crate) struct RunCommandArgs {
     pub(crate) print_plan: bool,
 }
 
+/// Flags of a run: those of its plan, and those beside it.
 #[derive(Debug, Args)]
-pub(crate) struct RunArgs {
+pub struct RunArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
@@ -91,6 +92,16 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Returns the URLs, servers or names that the command line has beside the flags, in order.
+    pub fn arguments(&self) -> &[String] {
+        self.plan.urls()
+    }
+
+    /// Returns the flags that are settings of the plan.
+    pub fn settings(&self) -> &PlanPatch {
+        &self.plan.settings.patch
+    }
+
     /// Refuses flags that are of a single run where `flag` asks for several, but for those in `taken`.
     ///
     /// # Errors

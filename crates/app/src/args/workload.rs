@@ -5,7 +5,6 @@ pub(crate) mod cache;
 pub(crate) mod canister;
 pub(crate) mod cluster;
 pub(crate) mod crud;
-pub(crate) mod grpc;
 pub(crate) mod ingest;
 pub(crate) mod ingest_demo;
 pub(crate) mod llm;
@@ -14,13 +13,12 @@ pub(crate) mod websocket;
 use clap::{Args, Subcommand};
 use plimsoll_targets::{Faults, Service};
 
+use crate::args::extension::{self, AddedServices};
 use crate::args::server::sink_values::Reader;
 use crate::args::workload::cache::CacheArgs;
 use crate::args::workload::canister::CanisterArgs;
 use crate::args::workload::canister::service::CanisterServiceArgs;
 use crate::args::workload::crud::CrudLoadArgs;
-use crate::args::workload::grpc::GrpcArgs;
-use crate::args::workload::grpc::service::GrpcServiceArgs;
 use crate::args::workload::ingest::IngestArgs;
 use crate::args::workload::llm::LlmArgs;
 use crate::args::workload::websocket::{WebSocketArgs, WebSocketServiceArgs};
@@ -131,13 +129,6 @@ pub(crate) enum WorkloadCommand {
     /// from when a request was due. The flags make a plan, which --print-plan shows; all flags of `run`
     /// apply. `plimsoll target llm` is a server to try it on.
     Llm(Box<LlmArgs>),
-    /// Call a method of a gRPC service: messages from JSON, statuses as classes of errors
-    ///
-    /// By default for 10 seconds, as fast as calls are answered, on 64 connections; --streams has several
-    /// calls share a connection. The service is described by a .proto file, without protoc, by a descriptor
-    /// set, or by the server itself (reflection). The flags make a plan, which --print-plan shows; all flags
-    /// of `run` hold. Without a service at hand, `plimsoll sink --grpc` is one.
-    Grpc(Box<GrpcArgs>),
     /// Open WebSockets, send messages on them, and await the answers
     ///
     /// By default for 10 seconds, as fast as messages are answered, on 64 connections of 100 messages each. A
@@ -147,12 +138,17 @@ pub(crate) enum WorkloadCommand {
     Ws(Box<WebSocketArgs>),
 }
 
-/// Names of the commands for other protocols, in the order of help.
-pub(crate) const PROTOCOLS: [&str; 3] = ["grpc", "ws", "llm"];
+/// Names of the commands for other protocols, in the order of help; those of extensions come before.
+pub(crate) const PROTOCOLS: [&str; 2] = ["ws", "llm"];
 /// Names of those for the requests of other load generators, in the order of help.
 pub(crate) const READY_MADE: [&str; 4] = ["crud", "cache", "ingest", "canister"];
-/// Names of the commands.
-pub(crate) const NAMES: [&str; 7] = ["cache", "crud", "canister", "ingest", "llm", "grpc", "ws"];
+/// Names of the commands of this crate.
+const NAMES: [&str; 6] = ["cache", "crud", "canister", "ingest", "llm", "ws"];
+
+/// Names of the commands, with those of extensions.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().chain(extension::loads().map(|load| load.name))
+}
 
 /// Flags of `plimsoll calibrate` that measure a workload in place of plain requests.
 #[derive(Debug, Args)]
@@ -170,7 +166,7 @@ pub(crate) struct ServiceArgs {
     #[command(flatten)]
     canister: CanisterServiceArgs,
     #[command(flatten)]
-    grpc: GrpcServiceArgs,
+    added: AddedServices,
     #[command(flatten)]
     websocket: WebSocketServiceArgs,
 }
@@ -180,6 +176,6 @@ impl ServiceArgs {
     pub(crate) fn read(&self, reader: &mut Reader, faults: &mut Faults) -> Option<Service> {
         let canister = self.canister.read(reader, faults).map(Service::Canister);
         let websocket = || self.websocket.read().map(Service::WebSocket);
-        canister.or_else(|| self.grpc.read(reader).map(Service::Grpc)).or_else(websocket)
+        canister.or_else(|| self.added.read(reader, faults)).or_else(websocket)
     }
 }

@@ -6,7 +6,7 @@ use super::exit::Exit;
 
 /// Problems that end a command, and how the process ends for them.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     pub(crate) problems: Problems,
     /// The plan file that their places are in.
     pub(crate) source: Option<Box<Source>>,
@@ -15,7 +15,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     /// The command makes no sense as it was given.
-    pub(crate) fn usage(problems: impl Into<Problems>) -> Self {
+    pub fn usage(problems: impl Into<Problems>) -> Self {
         Self { problems: problems.into(), source: None, exit: Exit::Usage }
     }
 
@@ -25,7 +25,7 @@ impl Failure {
     }
 
     /// The command makes sense, but could not be carried out here and now.
-    pub(crate) fn environment(problem: Problem) -> Self {
+    pub fn environment(problem: Problem) -> Self {
         Self { problems: problem.into(), source: None, exit: Exit::Environment }
     }
 

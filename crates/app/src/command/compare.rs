@@ -6,10 +6,10 @@ use plimsoll_core::Nanos;
 use plimsoll_plan::{Command, Disk, PlanPatch, PlanSource, Problem, Problems};
 use plimsoll_report::Style;
 use plimsoll_report::comparison::{Comparison, Group};
-use plimsoll_workloads::PARTS;
 
 use crate::args::compare::CompareArgs;
 use crate::args::control::ControlSpec;
+use crate::args::extension;
 use crate::args::live::LiveArgs;
 use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
@@ -59,7 +59,7 @@ fn in_turn(files: [&str; 2], args: &CompareArgs, style: &Style) -> Result<Exit, 
         let command = Command {
             plan: Some(PlanSource::File(file.to_owned())),
             environment: environment::surroundings().settings,
-            flags: PlanPatch { parts: PARTS, ..PlanPatch::default() },
+            flags: PlanPatch { parts: extension::plan_parts(), ..PlanPatch::default() },
         };
         Ok::<_, Failure>(command.resolve(&Disk)?)
     };

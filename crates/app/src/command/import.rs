@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plimsoll_import::grpc::{ghz, proto};
 use plimsoll_import::{
     Imported, artillery, confined, curl, gatling, h2loadrunner, har, jmeter, k6, locust, openapi, postman,
     vegeta,
@@ -12,6 +11,7 @@ use plimsoll_plan::{Confined, Files, PlanPatch, Problem, Problems};
 use serde_json::json;
 
 use crate::args::document::DocumentFormat;
+use crate::args::extension::{AddedImport, ImportSource};
 use crate::args::import::{CurlArgs, ImportArgs, ImportFormat, NamingFileArgs};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
@@ -55,14 +55,13 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
             let text = read(&args.source.file)?;
             naming(args, |folder, files| artillery::import(&text, folder, files))
         }
-        ImportFormat::Proto(args) => {
-            let options = proto::Options { server: args.server.clone() };
-            let name = file_name(&args.from.source.file);
-            naming(&args.from, |folder, files| proto::import(&name, &options, folder, files))
-        }
-        ImportFormat::Ghz(args) => {
-            let text = read(&args.source.file)?;
-            naming(args, |folder, files| ghz::import(&text, folder, files))
+        ImportFormat::Added(AddedImport(args)) => {
+            let file = args.file();
+            let path = &file.source.file;
+            let (name, content) = (file_name(path), || read(path).map_err(|failure| failure.problems));
+            naming(file, |folder, files| {
+                args.import(&ImportSource { name: &name, folder, files, content: &content })
+            })
         }
         ImportFormat::K6(args) => {
             let options = k6::Options {

@@ -11,10 +11,10 @@ use std::path::Path;
 use clap::CommandFactory as _;
 use plimsoll_cluster::document::ClusterDocument;
 use plimsoll_plan::{Document, Problem, Setting};
-use plimsoll_workloads::PARTS;
 
 use self::markdown::{MADE, cell};
 use crate::args::cli::Cli;
+use crate::args::extension;
 use crate::args::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::args::schema::SchemaOf;
 use crate::base::exit::Exit;
@@ -49,7 +49,7 @@ pub(crate) fn reference(args: &ReferenceArgs) -> Result<Exit, Failure> {
     make(&args.folder)?;
     let pages = [
         ("commands.md", commands::page(Cli::command())),
-        ("plan.md", schemas::page("Plan files", Document::schema(PARTS))),
+        ("plan.md", schemas::page("Plan files", Document::schema(extension::plan_parts()))),
         ("cluster.md", schemas::page("Specs of clusters", ClusterDocument::schema())),
         ("results.md", results()),
         ("exit-codes.md", exit_codes()),

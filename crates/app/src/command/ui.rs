@@ -177,7 +177,7 @@ fn value_of(arg: &Arg) -> FlagValue {
 
 /// The commands that put load on something, with their arguments in the order of the help.
 fn forms(program: &clap::Command) -> Value {
-    let names = ["run"].into_iter().chain(workload::NAMES).chain(["find"]);
+    let names = ["run"].into_iter().chain(workload::names()).chain(["find"]);
     let commands = names.filter_map(|name| program.find_subcommand(name)).map(|command| {
         let arguments = command.get_arguments().filter(|arg| is_in_forms(arg));
         // `ingest` names its store by a flag, which the server does not replace.
@@ -298,7 +298,7 @@ mod tests {
         let commands = forms["commands"].as_array().expect("a list");
         let names: Vec<_> =
             commands.iter().map(|command| command["name"].as_str().expect("a name")).collect();
-        assert_eq!(names, [&["run"][..], &workload::NAMES, &["find"]].concat());
+        assert_eq!(names, ["run"].into_iter().chain(workload::names()).chain(["find"]).collect::<Vec<_>>());
         for command in commands {
             let arguments = command["arguments"].as_array().expect("a list");
             let has = |id: &str| arguments.iter().any(|argument| argument["id"] == id);

@@ -3,14 +3,14 @@
 use plimsoll_import::{confined, h2loadrunner};
 use plimsoll_plan::document::Source;
 use plimsoll_plan::{Command, Confined, Disk, Files, PlanPatch, PlanSource, Problem, Problems, Resolved};
-use plimsoll_workloads::PARTS;
 
+use crate::args::extension;
 use crate::args::plan::PlanArgs;
 use crate::base::environment::{self, RunEnvironment};
 use crate::base::failure::Failure;
+use crate::base::made_plan::MadePlan;
 use crate::session::import::{folder, read, tell};
-use crate::session::made_plan::MadePlan;
-use crate::session::{foreign_file, made_plan};
+use crate::session::{configuration, foreign_file};
 
 /// A plan and the flags above it.
 #[derive(Clone, Debug)]
@@ -97,7 +97,7 @@ impl<'a> PlanRequest<'a> {
                 let name = format!("{} (as a plan)", file.display());
                 let text = imported.document.to_yaml();
                 command.plan = Some(PlanSource::Text(Source { name, text }));
-                command.resolve(files).map_err(|refused| translated(refused.into(), made_plan::by_field))
+                command.resolve(files).map_err(|refused| translated(refused.into(), configuration::by_field))
             }
             (None, None) => command.resolve(files).map_err(|refused| {
                 let urls = self.args.urls().iter().map(String::as_str);
@@ -113,7 +113,7 @@ impl<'a> PlanRequest<'a> {
 /// All problems with it.
 pub(crate) fn resolve_text(name: &str, text: String, flags: PlanPatch) -> Result<Resolved, Failure> {
     let plan = PlanSource::Text(Source { name: name.to_owned(), text });
-    let flags = PlanPatch { parts: PARTS, is_plan_of_flags: true, ..flags };
+    let flags = PlanPatch { parts: extension::plan_parts(), is_plan_of_flags: true, ..flags };
     Ok(Command { plan: Some(plan), environment: Vec::new(), flags }.resolve(&Disk)?)
 }
 

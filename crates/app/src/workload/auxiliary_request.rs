@@ -102,18 +102,20 @@ pub(crate) fn reason(record: &RunRecord) -> String {
 
 /// A server's answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
+pub struct Answer {
+    /// Status code.
+    pub status: u16,
     /// The first line and the fields, those behind the body among them.
-    pub(crate) head: Vec<u8>,
-    pub(crate) body: Vec<u8>,
+    pub head: Vec<u8>,
+    /// Content, cut at the limit of the request.
+    pub body: Vec<u8>,
     /// Number of bytes beyond those that were kept.
-    pub(crate) cut: u64,
+    pub cut: u64,
 }
 
 impl Answer {
     /// Returns the value of a field by its name, the last of several.
-    pub(crate) fn field(&self, name: &str) -> Option<&[u8]> {
+    pub fn field(&self, name: &str) -> Option<&[u8]> {
         let mut fields = self.head.split(|byte| *byte == b'\n').filter_map(|line| {
             let colon = line.iter().position(|byte| *byte == b':')?;
             Some((&line[..colon], line[colon + 1..].trim_ascii()))
@@ -142,7 +144,7 @@ pub(crate) fn answers_with(
 
 /// The answers to questions without which the load cannot begin: each may take as long as a request of the
 /// load, by `--timeout` and `--connect-timeout` of its flags.
-pub(crate) fn answers_before(
+pub fn answers_before(
     origin: &str,
     steps: &[Value],
     flags: PlanPatch,
@@ -216,7 +218,7 @@ fn answers_within(
 }
 
 /// Returns the flags that say how connections are made, and no others.
-pub(crate) fn transport(flags: &PlanPatch) -> PlanPatch {
+pub fn transport(flags: &PlanPatch) -> PlanPatch {
     let flags = flags.clone();
     PlanPatch {
         resolve: flags.resolve,

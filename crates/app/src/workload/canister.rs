@@ -33,10 +33,10 @@ use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::files::EndFile;
+use crate::base::made_plan::MadePlan;
 use crate::base::{environment, messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::background::Background;
-use crate::session::made_plan::MadePlan;
 use crate::workload::auxiliary_request::{answers_with, transport};
 use crate::workload::printed_plan::PrintedPlan;
 

@@ -12,13 +12,13 @@ use crate::args::workload::ingest::{IngestArgs, InsteadOfLoad, SETTINGS, problem
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::made_plan::MadePlan;
 use crate::base::messages::{self, Notify};
 use crate::experiment::repeat;
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::experiment::sweep::{Level, Sweep};
 use crate::session::background::Background;
 use crate::session::live::progress::Preparing;
-use crate::session::made_plan::MadePlan;
 use crate::session::refusals::Refusals;
 use crate::session::request::PlanRequest;
 use crate::session::searched::Destinations;

@@ -10,9 +10,9 @@ use crate::args::workload::llm::{LlmArgs, SETTINGS, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::made_plan::MadePlan;
 use crate::base::messages;
 use crate::experiment::run::{self, RunRequest, Workload};
-use crate::session::made_plan::MadePlan;
 use crate::workload::auxiliary_request::{Answer, answers_before, transport};
 use crate::workload::printed_plan::PrintedPlan;
 

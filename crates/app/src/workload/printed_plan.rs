@@ -8,17 +8,17 @@ use plimsoll_plan::document::{Document, Field, RequestStep, Source, StepSpec, Te
 use plimsoll_plan::{PlanPatch, Problem, Problems, Resolved, SettingKind, SettingLayers};
 use plimsoll_scenario::header::is_secret;
 use plimsoll_scenario::redaction::HIDDEN;
-use plimsoll_workloads::PARTS;
 use serde_json::{Value, json};
 
+use crate::args::extension;
 use crate::args::find::FindArgs;
 use crate::args::run::RunArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::made_plan::MadePlan;
 use crate::base::{messages, stdout};
 use crate::experiment::run::RunRequest;
 use crate::session::describe;
-use crate::session::made_plan::MadePlan;
 use crate::session::request::PlanRequest;
 
 /// Name of a printed plan in messages about it.
@@ -32,7 +32,6 @@ pub(crate) struct PrintedPlan {
     /// Settings that a plan cannot contain, such as credentials, and the flags that set them.
     pub(crate) notes: Vec<String>,
     /// The plan that the flags resolve to when they are run directly.
-    #[cfg(test)]
     pub(crate) resolved: Resolved,
 }
 
@@ -86,15 +85,10 @@ impl PrintedPlan {
         }
         let mut problems = Problems::default();
         let source = Source { name: name.to_owned(), text: plan.to_string() };
-        let Some(document) = Document::read(&source, PARTS, &mut problems) else {
+        let Some(document) = Document::read(&source, extension::plan_parts(), &mut problems) else {
             return Err(Failure::usage(problems));
         };
-        Ok(Self {
-            yaml: document.to_yaml(),
-            notes,
-            #[cfg(test)]
-            resolved,
-        })
+        Ok(Self { yaml: document.to_yaml(), notes, resolved })
     }
 
     /// Prints it: the plan on stdout, the notes on stderr.
@@ -326,6 +320,3 @@ fn hide_users(value: &mut Value) -> bool {
         _ => false,
     }
 }
-
-#[cfg(test)]
-mod tests;

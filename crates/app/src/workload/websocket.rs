@@ -6,8 +6,8 @@ use crate::args::workload::websocket::{SETTINGS, WebSocketArgs, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::made_plan::MadePlan;
 use crate::experiment::run::{self, RunRequest};
-use crate::session::made_plan::MadePlan;
 use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.

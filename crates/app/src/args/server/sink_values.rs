@@ -14,12 +14,13 @@ use crate::args::share::parse_percent;
 
 /// Collects problems while values are read.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub struct Reader {
     pub(crate) problems: Problems,
 }
 
 impl Reader {
-    pub(crate) fn read<T, E: Display>(
+    /// Reads a value of a flag; a problem is kept, and there is no value then.
+    pub fn read<T, E: Display>(
         &mut self,
         flag: &str,
         text: &str,
@@ -30,7 +31,8 @@ impl Reader {
             .ok()
     }
 
-    pub(crate) fn maybe<T, E: Display>(
+    /// Reads a value of a flag, if it is given.
+    pub fn maybe<T, E: Display>(
         &mut self,
         flag: &str,
         text: Option<&String>,
@@ -52,7 +54,8 @@ impl Reader {
         last.filter(|_| self.problems.is_empty()).ok_or(self.problems)
     }
 
-    pub(crate) fn file(&mut self, flag: &str, path: &Path, files: &dyn Files) -> Option<Vec<u8>> {
+    /// Reads a file that a flag names.
+    pub fn file(&mut self, flag: &str, path: &Path, files: &dyn Files) -> Option<Vec<u8>> {
         let read = files.read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()));
         self.read(flag, "", |_| read)
     }
@@ -88,7 +91,11 @@ pub(crate) fn parse_lie<K: Copy>(text: &str, kinds: &[(&str, K)], example: &str)
     }
 }
 
-pub(crate) fn parse_positive(text: &str) -> Result<Nanos, String> {
+/// Reads a duration above 0.
+///
+/// # Errors
+/// The text is no duration, or 0.
+pub fn parse_positive(text: &str) -> Result<Nanos, String> {
     match parse_duration(text) {
         Ok(Nanos::ZERO) => Err("must be above 0".to_owned()),
         Ok(duration) => Ok(duration),

@@ -6,6 +6,7 @@ use plimsoll_targets::sink::service::WebSocket;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::websocket::{Answer, Message, WebSocketLoad};
 
+use crate::args::extension::SERVICE_GROUP;
 use crate::args::run::RunArgs;
 use crate::base::failure::Failure;
 
@@ -117,7 +118,7 @@ pub(crate) struct WebSocketServiceArgs {
     ///
     /// Upgrades and messages are both requests, for delays, faults and the log. A status of --fail refuses an
     /// upgrade, and closes with 1011 in place of answering a message.
-    #[arg(long, conflicts_with_all = ["status", "body", "body_size", "content_type", "slow_data", "grpc"])]
+    #[arg(long, conflicts_with_all = ["status", "body", "body_size", "content_type", "slow_data"], group = SERVICE_GROUP)]
     websocket: bool,
     /// Send each message to all clients, and not only back. Needs one thread
     #[arg(long, requires = "websocket")]

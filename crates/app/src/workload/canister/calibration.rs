@@ -16,10 +16,10 @@ use plimsoll_plan::{
 use plimsoll_system::clock;
 use plimsoll_targets::sink::service::Canister;
 use plimsoll_targets::{Service, SinkOptions};
-use plimsoll_workloads::PARTS;
 use plimsoll_workloads::canister::{Api, Argument, CanisterLoad};
 use serde_json::{Value, json};
 
+use crate::args::extension;
 use crate::base::failure::Failure;
 use crate::base::{environment, messages};
 use crate::experiment::campaign::Campaign;
@@ -120,7 +120,12 @@ impl Asking {
             json!({ "connections": CONNECTIONS, "no_preflight": true, "backend": backend_name(backend) });
         let files = KeyFile { key: self.pem().unwrap_or_default() };
         let default_seed = environment::surroundings().seed;
-        let flags = PlanPatch { default_seed, parts: PARTS, is_plan_of_flags: true, ..PlanPatch::default() };
+        let flags = PlanPatch {
+            default_seed,
+            parts: extension::plan_parts(),
+            is_plan_of_flags: true,
+            ..PlanPatch::default()
+        };
         let plan = PlanSource::Text(Source { name: PLAN.to_owned(), text: document.to_string() });
         let command = Command { plan: Some(plan), environment: Vec::new(), flags };
         Ok(command.resolve(&files)?.plan)

@@ -6,6 +6,7 @@ use plimsoll_ic::BadPrincipal;
 use plimsoll_targets::Faults;
 use plimsoll_targets::sink::service::Canister;
 
+use crate::args::extension::SERVICE_GROUP;
 use crate::args::server::sink_values::{Reader, parse_positive, parse_share};
 
 #[derive(Debug, Args)]
@@ -18,7 +19,8 @@ pub(crate) struct CanisterServiceArgs {
     /// argument back.
     #[arg(
         long,
-        conflicts_with_all = ["status", "body", "body_size", "content_type", "slow_data", "grpc", "websocket"]
+        conflicts_with_all = ["status", "body", "body_size", "content_type", "slow_data"],
+        group = SERVICE_GROUP
     )]
     canister: bool,
     /// Know this canister only, and reject calls of others

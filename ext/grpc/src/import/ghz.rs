@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
+use plimsoll_import::Imported;
+use plimsoll_import::draft::{self, literal, text};
+use plimsoll_import::findings::{Findings, quoted};
+use plimsoll_import::source::{self, Object, shown};
 use plimsoll_plan::document::{Field, Settings, StepSpec};
 use plimsoll_plan::{Files, PlanPatch, Problems};
-use plimsoll_workloads::PARTS;
-use plimsoll_workloads::grpc::{GrpcSpec, deadline_of, method_name};
 use serde_json::Value;
 
 use super::{call, document};
-use crate::Imported;
-use crate::draft::{self, literal, text};
-use crate::findings::{Findings, quoted};
-use crate::source::{self, Object, shown};
+use crate::{GrpcSpec, PARTS, deadline_of, method_name};
 
 /// Requests of ghz where nothing else is said.
 const TOTAL: u64 = 200;

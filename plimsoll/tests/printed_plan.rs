@@ -2,18 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
-use clap::FromArgMatches as _;
+use plimsoll_app::inspect::{self, Printed};
+use plimsoll_app::plan_parts;
 use plimsoll_engine::load_checksum;
-use plimsoll_plan::{Disk, Plan, PlanPatch, PlanSource, RawValue, Setting, Source};
-use plimsoll_workloads::PARTS;
-
-use super::{PrintedPlan, of_find, of_run};
-use crate::args::cli::{Cli, Command};
-use crate::args::command_word;
-use crate::base::failure::Failure;
-use crate::workload;
+use plimsoll_plan::{Disk, Plan, PlanPatch, PlanSource, Problems, RawValue, Setting, Source};
 
 /// A command line for each kind of load, without and with TLS where there is such a thing.
 const WORKLOADS: [&str; 29] = [
@@ -344,21 +337,11 @@ const NOT_PRINTED: [(&str, &str); 15] = [
     ("descriptors", "in place of --proto"),
 ];
 
-fn printed(words: &[String]) -> Option<Result<PrintedPlan, Failure>> {
-    // Made once: that takes longer than what is tested here.
-    static COMMAND: LazyLock<clap::Command> = LazyLock::new(|| {
-        let mut command = command_word::command();
-        command.build();
-        command
-    });
-    let words: Vec<&str> = std::iter::once("plimsoll").chain(words.iter().map(String::as_str)).collect();
-    let found = COMMAND.clone().try_get_matches_from(&words).ok()?;
-    Some(match Cli::from_arg_matches(&found).ok()?.command {
-        Command::Workload(command) => workload::printed(&command).map(|plan| plan.expect("a plan")),
-        Command::Run(args) => of_run(&args.run),
-        Command::Find(args) => of_find(&args),
-        _ => panic!("{words:?} has no plan"),
-    })
+/// The plan that a command line stands for; `None` if the command does not take the words.
+fn printed(words: &[String]) -> Option<Result<Printed, Problems>> {
+    plimsoll_app::install(plimsoll::EXTENSIONS);
+    let printed = inspect::printed(words).ok()?;
+    Some(printed.map(|printed| printed.unwrap_or_else(|| panic!("{words:?} has no plan"))))
 }
 
 fn text_of_a_plan(yaml: &str) -> PlanSource {
@@ -385,7 +368,7 @@ fn read_again_with(yaml: &str, flags: PlanPatch) -> Plan {
 fn flags() -> PlanPatch {
     // The plan lies elsewhere than the files of the flags.
     let allow_files = vec![RawValue::new("--allow-files", "/")];
-    PlanPatch { parts: PARTS, allow_files, ..PlanPatch::default() }
+    PlanPatch { parts: plan_parts(), allow_files, ..PlanPatch::default() }
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -445,8 +428,7 @@ fn taken_by(workload: &str, plan: &Path, cert: &Path, key: &Path) -> BTreeSet<&'
         let typed = if flags.is_empty() { Vec::new() } else { words(&flags) };
         let seed = if *name == "seed" { Vec::new() } else { seed.clone() };
         // Both ways reject a flag that the workload does not take.
-        let Some(Ok(PrintedPlan { yaml, notes, resolved })) = printed(&[own.clone(), seed, typed].concat())
-        else {
+        let Some(Ok(Printed { yaml, notes, plan })) = printed(&[own.clone(), seed, typed].concat()) else {
             continue;
         };
         let line = format!("{workload} {flags}");
@@ -464,7 +446,7 @@ fn taken_by(workload: &str, plan: &Path, cert: &Path, key: &Path) -> BTreeSet<&'
         let is_short = own[0] == "find" && !flags.contains("--duration");
         let duration = is_short.then(|| RawValue::new("--duration", "2s"));
         let above = PlanPatch { rate, duration, ..self::flags() };
-        let (run, again) = (resolved.plan, read_again_with(&yaml, above));
+        let (run, again) = (plan, read_again_with(&yaml, above));
         assert_eq!(load_checksum(&run), load_checksum(&again), "{line}\n{yaml}");
         if yaml != plain {
             taken.insert(*name);
@@ -496,7 +478,8 @@ fn a_printed_plan_has_every_flag_that_only_one_workload_has() {
     let trace = cert.with_file_name("trace.jsonl");
     let line = "{\"timestamp\": 0, \"input_length\": 6, \"output_length\": 2, \"hash_ids\": [1]}\n";
     std::fs::write(&trace, line.repeat(2)).unwrap();
-    let commands = command_word::command();
+    plimsoll_app::install(plimsoll::EXTENSIONS);
+    let commands = inspect::commands();
     let of = |name: &str| commands.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
     let longs = |name: &str| -> BTreeSet<&str> {
         of(name).get_arguments().filter_map(|arg| arg.get_long()).collect()
@@ -533,7 +516,7 @@ fn a_printed_plan_has_every_flag_that_only_one_workload_has() {
             };
             assert!(!given.yaml.contains("topsecret"), "{line}: {}", given.yaml);
             if !flags.contains("topsecret") {
-                let (run, again) = (given.resolved.plan, read_again(&given.yaml));
+                let (run, again) = (given.plan, read_again(&given.yaml));
                 assert_eq!(load_checksum(&run), load_checksum(&again), "{line}\n{}", given.yaml);
                 assert_eq!(format!("{run:#?}"), format!("{again:#?}"), "{line}\n{}", given.yaml);
             }
@@ -553,7 +536,7 @@ fn a_printed_plan_has_every_flag_that_only_one_workload_has() {
 fn credentials_are_given_by_the_environment_when_a_printed_plan_is_run() {
     let line =
         "ingest logs --url http://me:topsecret@127.0.0.1:1 --header Cookie:topsecret --seed 7 --repeat 3";
-    let PrintedPlan { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
+    let Printed { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
     assert!(!yaml.contains("topsecret") && !notes.join("").contains("topsecret"), "{yaml} {notes:?}");
     assert_eq!(
         notes,
@@ -563,20 +546,20 @@ fn credentials_are_given_by_the_environment_when_a_printed_plan_is_run() {
             "--repeat cannot be written to a plan: give it again when the plan is run",
         ]
     );
-    let PrintedPlan { yaml, notes, resolved } =
+    let Printed { yaml, notes, plan: of_flags } =
         printed(&words("ingest logs --url http://127.0.0.1:1 --token topsecret --seed 7")).unwrap().unwrap();
     assert_eq!(notes, ["--token is not printed: set PLIMSOLL_BEARER when the plan is run, or give --bearer"]);
     let plan = text_of_a_plan(&yaml);
     let environment = vec![("PLIMSOLL_BEARER".to_owned(), "topsecret".to_owned())];
     let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: flags() };
     let again = command.resolve(&Disk).unwrap().plan;
-    assert_eq!(load_checksum(&again), load_checksum(&resolved.plan));
+    assert_eq!(load_checksum(&again), load_checksum(&of_flags));
 }
 
 #[test]
 fn the_plan_of_urls_has_their_requests_and_what_no_plan_can_say_is_told_or_refused() {
     let line = "run http://127.0.0.1:1/a http://me:topsecret@127.0.0.1:2/b -b @/dev/null --seed 7 --shard 1/2 --save";
-    let PrintedPlan { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
+    let Printed { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
     assert!(!yaml.contains("topsecret"), "{yaml}");
     for part in ["post: /a", "post: /b", "body_file: /dev/null", "target2: http://127.0.0.1:2"] {
         assert!(yaml.contains(part), "{part}: {yaml}");
@@ -588,14 +571,14 @@ fn the_plan_of_urls_has_their_requests_and_what_no_plan_can_say_is_told_or_refus
             "--save, --shard cannot be written to a plan: give it again when the plan is run",
         ]
     );
-    let PrintedPlan { yaml, .. } = printed(&words("run http://127.0.0.1:1/")).unwrap().unwrap();
+    let Printed { yaml, .. } = printed(&words("run http://127.0.0.1:1/")).unwrap().unwrap();
     assert!(yaml.starts_with("targets:"), "an empty mapping would be refused: {yaml}");
     let line = "find http://127.0.0.1:1/ --slo p99<1s --to 500 --max-time 9s";
-    let PrintedPlan { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
+    let Printed { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
     assert!(yaml.contains("p99<1s") && !yaml.contains("rate:"), "{yaml}");
     assert_eq!(notes, ["--to, --max-time cannot be written to a plan: give it again when the plan is run"]);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/scripts/post.lua");
     let line = format!("run http://127.0.0.1:1/ --script {script}");
     let refused = printed(&words(&line)).unwrap().err().unwrap();
-    assert!(refused.problems.iter().any(|one| one.message == "--script cannot be written to a plan"));
+    assert!(refused.iter().any(|one| one.message == "--script cannot be written to a plan"));
 }

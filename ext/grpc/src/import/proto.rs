@@ -3,15 +3,14 @@
 
 use std::path::Path;
 
+use plimsoll_import::Imported;
+use plimsoll_import::draft::{Url, literal};
+use plimsoll_import::findings::Findings;
 use plimsoll_plan::document::Field;
-use plimsoll_plan::{Files, PlanPatch, Problems};
-use plimsoll_workloads::PARTS;
-use plimsoll_workloads::grpc::{GrpcSpec, Schema};
+use plimsoll_plan::{Files, MOST_STEPS, PlanPatch, Problems};
 
 use super::{call, document};
-use crate::draft::{Url, literal};
-use crate::findings::Findings;
-use crate::{Imported, MOST_STEPS};
+use crate::{GrpcSpec, PARTS, Schema};
 
 /// Options for reading a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,15 +3,8 @@
 
 use std::path::Path;
 
-use clap::FromArgMatches as _;
-use plimsoll_plan::Disk;
+use plimsoll_app::inspect;
 use plimsoll_testkit::printed_commands::{PrintedCommand, all, root};
-
-use crate::args::cli::{Cli, Command};
-use crate::args::command_word;
-use crate::base::failure::Failure;
-use crate::session::request::PlanRequest;
-use crate::workload;
 
 /// Words that stand for something of the reader's.
 const STAND_FOR: [(&str, &str); 3] =
@@ -20,7 +13,7 @@ const STAND_FOR: [(&str, &str); 3] =
 /// A service of the sink, which describes it by reflection, and the description where no sink runs.
 const OF_SINK: (&str, &str) = (
     "plimsoll.sink.v1.Sink/",
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../targets/src/sink/service/grpc/sink.proto"),
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/targets/src/sink/service/grpc/sink.proto"),
 );
 
 /// Commands that cannot be looked at further than their words, and why.
@@ -54,31 +47,8 @@ fn filled(command: &PrintedCommand) -> Vec<String> {
 
 /// Reads a command as far as it can be without doing it.
 fn read(words: &[String]) -> Result<(), String> {
-    let args = std::iter::once("plimsoll").chain(words.iter().map(String::as_str)).map(Into::into).collect();
-    let args = command_word::with_command(args).map_err(|problem| problem.message)?;
-    let found = command_word::command().try_get_matches_from(args).map_err(|error| error.to_string())?;
-    let cli = Cli::from_arg_matches(&found).map_err(|error| error.to_string())?;
-    let said = |failure: Failure| {
-        failure.problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>().join("; ")
-    };
-    let problems = |problems: plimsoll_plan::Problems| said(Failure::usage(problems));
-    match &cli.command {
-        Command::Run(args) => {
-            args.run.control.to_spec(None).map_err(problems)?;
-            args.run.live.rotation().map_err(problems)?;
-            PlanRequest::named(&args.run.plan, true).resolve().map(drop).map_err(said)
-        }
-        Command::Check(args) | Command::Explain(args) | Command::Try(args) => {
-            PlanRequest::named(&args.plan, true).resolve().map(drop).map_err(said)
-        }
-        Command::Workload(args) => workload::printed(args).map(drop).map_err(said),
-        Command::Sink(args) => args.to_spec(&Disk).map(drop).map_err(problems),
-        Command::Target(args) => args.to_spec(&Disk).map(drop).map_err(problems),
-        Command::Compare(args) => args.to_question().map(drop).map_err(problems),
-        Command::Ab(args) => args.to_question().map(drop).map_err(problems),
-        // The files that the other commands name do not exist here.
-        _ => Ok(()),
-    }
+    plimsoll_app::install(plimsoll::EXTENSIONS);
+    inspect::read(words)
 }
 
 #[test]

@@ -2,9 +2,47 @@
 
 use std::path::Path;
 
-use plimsoll_import::grpc::{ghz, proto};
+use plimsoll_grpc::{PARTS, ghz, proto};
+use plimsoll_import::Imported;
+use plimsoll_plan::document::Document;
+use plimsoll_plan::{Files, KeyLogFile, Problems, Source};
 
-use super::{Named, shown};
+/// Files by name.
+struct Named<'a>(&'a [(&'a str, &'a [u8])]);
+
+impl Files for Named<'_> {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        let found = self.0.iter().find(|(name, _)| path == Path::new(name));
+        found.map(|(_, content)| content.to_vec()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+
+    fn key_log(&self, _: &Path) -> std::io::Result<KeyLogFile> {
+        Err(std::io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// Notes and plan, or the problems. The plan can be read back and means the same.
+fn shown(imported: &Result<Imported, Problems>) -> String {
+    match imported {
+        Ok(Imported { document, notes }) => {
+            let yaml = document.to_yaml();
+            let source = Source { name: "plan.yaml".to_owned(), text: yaml.clone() };
+            let mut problems = Problems::default();
+            let read = Document::read(&source, PARTS, &mut problems);
+            assert!(problems.is_empty(), "{problems}\n{yaml}");
+            assert_eq!(read.map(|document| document.to_yaml()), Some(yaml.clone()));
+            notes.iter().map(|note| format!("note: {note}\n")).chain([yaml]).collect()
+        }
+        Err(problems) => {
+            let hint = |hint: &String| format!("hint: {hint}\n");
+            let line = |problem: &plimsoll_plan::Problem| {
+                let hint = problem.hint.as_ref().map(hint).unwrap_or_default();
+                format!("error: {}\n{hint}", problem.message)
+            };
+            problems.iter().map(line).collect()
+        }
+    }
+}
 
 const PROTO: &[u8] = b"syntax = \"proto3\";
 package shop.v1;

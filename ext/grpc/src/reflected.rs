@@ -1,25 +1,15 @@
-//! `plimsoll grpc`: calls of one method, as a plan that a few flags come to.
+//! The description of a service from the server itself, before the load.
 
+use plimsoll_app::{Answer, Failure, answers_before, transport};
 use plimsoll_core::{Nanos, figure};
 use plimsoll_plan::{PlanPatch, Problem, Switch};
-use plimsoll_report::Style;
 use plimsoll_system::clock;
 use plimsoll_wire::grpc::{CODES, read_status, read_status_message};
 use plimsoll_workloads::WorkloadError;
-use plimsoll_workloads::grpc::{Reflection, method_name, origin};
 use serde_json::json;
 
-use crate::args::workload::grpc::{GrpcArgs, SETTINGS, problem};
-use crate::base::color::Theme;
-use crate::base::exit::Exit;
-use crate::base::failure::Failure;
-use crate::experiment::run::{self, RunRequest, Workload};
-use crate::session::made_plan::MadePlan;
-use crate::workload::auxiliary_request::{Answer, answers_before, transport};
-use crate::workload::printed_plan::PrintedPlan;
-
-/// Name of the plan in messages.
-const NAME: &str = "the plan of `plimsoll grpc`";
+use crate::args::{GrpcArgs, problem};
+use crate::{Reflection, method_name, origin};
 
 /// How long a server's reflection is asked, question by question.
 const PATIENCE: Nanos = Nanos::from_secs(60);
@@ -27,23 +17,20 @@ const PATIENCE: Nanos = Nanos::from_secs(60);
 /// Bytes of an answer of reflection at most: large interfaces have some hundred KiB.
 const LONGEST_ANSWER: usize = 16 << 20;
 
-/// The text of the plan that the flags come to.
-fn text(args: &GrpcArgs) -> Result<String, Failure> {
-    let load = args.to_load(|server, method| reflected(args, server, method))?;
-    Ok(load.document().map_err(|error| usage(&error))?.to_string())
-}
-
 fn usage(error: &WorkloadError) -> Failure {
     Failure::usage(problem(error))
 }
 
 /// The descriptor set that a server gives of the service of a method.
-fn reflected(args: &GrpcArgs, server: &str, method: &str) -> Result<Vec<u8>, Failure> {
+///
+/// # Errors
+/// The server cannot be asked, or refuses.
+pub(crate) fn reflected(args: &GrpcArgs, server: &str, method: &str) -> Result<Vec<u8>, Failure> {
     let (server, method) =
         (origin(server).map_err(|e| usage(&e))?, method_name(method).map_err(|e| usage(&e))?);
     let (service, _) = method.split_once('/').unwrap_or((&method, ""));
     // The run has the same connections and metadata.
-    let patch = &args.run.plan.settings.patch;
+    let patch = args.run.settings();
     let mut flags = PlanPatch {
         headers: patch.headers.clone(),
         bearer: patch.bearer.clone(),
@@ -112,30 +99,5 @@ fn refusal(answer: &Answer) -> Option<String> {
             let said = if said.is_empty() { said } else { format!(": {said}") };
             Some(format!("its reflection failed with {}{said}", CODES[code]))
         }
-    }
-}
-
-/// The plan that the flags come to.
-///
-/// # Errors
-/// Everything that is wrong with them.
-pub(crate) fn printed(args: &GrpcArgs) -> Result<PrintedPlan, Failure> {
-    PrintedPlan::new(&args.run, MadePlan::new(NAME, text(args)?, &SETTINGS), GrpcArgs::spell_metadata, &[])
-}
-
-/// The command.
-pub(crate) fn command(args: &GrpcArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
-    if args.print_plan {
-        return printed(args)?.show(args.run.output.quiet);
-    }
-    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text(args)?, &SETTINGS));
-    run::carry_out(&request, &mut Calls, look, style)
-}
-
-struct Calls;
-
-impl Workload for Calls {
-    fn amend(&mut self, flags: &mut PlanPatch) -> Result<(), Problem> {
-        GrpcArgs::spell_metadata(flags)
     }
 }

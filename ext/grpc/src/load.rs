@@ -6,7 +6,7 @@ use plimsoll_wire::grpc::write_timeout;
 use serde_json::{Map, Value, json};
 
 use super::schema::inlined;
-use crate::WorkloadError;
+use plimsoll_workloads::WorkloadError;
 
 /// Source of the description of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]

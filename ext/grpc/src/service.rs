@@ -4,13 +4,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use plimsoll_app::{Reader, SERVICE_GROUP, SinkServiceArgs, parse_positive};
 use plimsoll_core::Nanos;
 use plimsoll_plan::{Disk, Files as _};
 use plimsoll_schedule::parse_count;
 use plimsoll_targets::sink::service::{DescribedFile, DescribedMethod, Grpc};
-use plimsoll_workloads::grpc::{Schema, SchemaError};
+use plimsoll_targets::{Faults, Service};
 
-use crate::args::server::sink_values::{Reader, parse_positive};
+use crate::{Schema, SchemaError};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "gRPC")]
@@ -20,7 +21,7 @@ pub(crate) struct GrpcServiceArgs {
     /// It has a service of its own, `plimsoll.sink.v1.Sink`, with a method of each kind, and the standard
     /// ones for health and reflection. A call whose metadata have `x-plimsoll-status: 14` fails with that
     /// code.
-    #[arg(long, conflicts_with_all = ["status", "body", "body_size", "content_type", "slow_data"])]
+    #[arg(long, conflicts_with_all = ["status", "body", "body_size", "content_type", "slow_data"], group = SERVICE_GROUP)]
     grpc: bool,
     /// File with further services, as protobuf writes it: reflection lists them, and their streaming methods
     /// answer with streams; repeatable
@@ -38,9 +39,15 @@ pub(crate) struct GrpcServiceArgs {
 /// Messages of a stream where nothing is said.
 const MESSAGES: u32 = 10;
 
+impl SinkServiceArgs for GrpcServiceArgs {
+    fn read(&self, reader: &mut Reader, _: &mut Faults) -> Option<Service> {
+        self.service(reader).map(Service::Grpc)
+    }
+}
+
 impl GrpcServiceArgs {
     /// The service, if it is asked for.
-    pub(crate) fn read(&self, reader: &mut Reader) -> Option<Grpc> {
+    fn service(&self, reader: &mut Reader) -> Option<Grpc> {
         if !self.grpc {
             return None;
         }
@@ -103,14 +110,17 @@ fn parse_messages(text: &str) -> Result<(u32, Nanos), String> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_app::inspect;
     use plimsoll_plan::Problems;
     use plimsoll_targets::{Service, SinkOptions};
 
     use super::*;
-    use crate::args::server::sink::tests::spec;
+    use crate::tests::install;
 
     fn read(args: &[&str]) -> Result<SinkOptions, Problems> {
-        spec(args).map(|spec| spec.options)
+        install();
+        let words: Vec<String> = ["sink"].iter().chain(args).map(ToString::to_string).collect();
+        inspect::sink(&words).expect("flags of a sink")
     }
 
     fn grpc(args: &[&str]) -> Grpc {

@@ -1,18 +1,34 @@
 //! The flags of `plimsoll grpc`.
 
-pub(crate) mod service;
-
 use std::collections::BTreeMap;
 
 use clap::Args;
+use plimsoll_app::{Failure, LoadArgs, MadePlan, RunArgs};
 use plimsoll_core::Nanos;
 use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_schedule::parse_duration;
 use plimsoll_workloads::WorkloadError;
-use plimsoll_workloads::grpc::{Data, GrpcLoad, SchemaFile};
 
-use crate::args::run::RunArgs;
-use crate::base::failure::Failure;
+use crate::load::{Data, GrpcLoad, SchemaFile};
+use crate::reflected;
+
+/// Line of the command in the list of commands.
+pub(crate) const SUMMARY: &str =
+    "Call a method of a gRPC service: messages from JSON, statuses as classes of errors";
+
+/// Description of the command.
+pub(crate) const DETAILS: &str = "By default for 10 seconds, as fast as calls are answered, on 64 connections; --streams has several \
+calls share a connection. The service is described by a .proto file, without protoc, by a descriptor set, or by the \
+server itself (reflection). The flags make a plan, which --print-plan shows; all flags of `run` hold. Without a \
+service at hand, `plimsoll sink --grpc` is one.";
+
+/// The note about ghz's templates, which are sent as they are written.
+pub(crate) fn note(words: &[&str]) -> Option<&'static str> {
+    words.iter().any(|word| word.contains("{{")).then_some(
+        "ghz's {{.RequestNumber}}, {{.UUID}} and the like are sent as they are written: they are ${sequence}, \
+         ${uuid} … here; `plimsoll import ghz` translates its configurations",
+    )
+}
 
 /// Settings of the plan that the flags come to, each with its flag.
 pub(crate) const SETTINGS: [(&str, &str); 10] = [
@@ -46,6 +62,26 @@ pub(crate) struct GrpcArgs {
     pub(crate) print_plan: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
+}
+
+impl LoadArgs for GrpcArgs {
+    fn run(&self) -> &RunArgs {
+        &self.run
+    }
+
+    fn print_plan(&self) -> bool {
+        self.print_plan
+    }
+
+    fn plan(&self) -> Result<MadePlan, Failure> {
+        let load = self.to_load(|server, method| reflected::reflected(self, server, method))?;
+        let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
+        Ok(MadePlan::new("the plan of `plimsoll grpc`", document.to_string(), &SETTINGS))
+    }
+
+    fn amend(&self, flags: &mut PlanPatch) -> Result<(), Problem> {
+        Self::spell_metadata(flags)
+    }
 }
 
 const USAGE: &str = "plimsoll grpc [OPTIONS] <HOST:PORT> <package.Service/Method>";
@@ -152,7 +188,7 @@ impl GrpcArgs {
     fn server_and_method(&self) -> Result<(&str, &str), Problem> {
         const EXAMPLE: &str =
             "write them as in `plimsoll grpc 127.0.0.1:50051 package.Service/Method --proto api.proto`";
-        match (self.run.plan.urls(), &self.call.call) {
+        match (self.run.arguments(), &self.call.call) {
             ([server, method], None) | ([server], Some(method)) => Ok((server.as_str(), method.as_str())),
             ([_, _], Some(_)) => {
                 let problem = Problem::new("the method is given twice: by --call and by the second argument");

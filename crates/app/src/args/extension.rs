@@ -1,0 +1,338 @@
+//! Additions to the program by other crates: each an [`Extension`] in the list that [`main`](crate::main) is
+//! given.
+//!
+//! Commands, formats and services are values. Each names a type with its flags, which clap reads as those of
+//! the program itself, and a trait says what the flags stand for.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use plimsoll_import::Imported;
+use plimsoll_plan::{BodyKey, Files, PlanParts, PlanPatch, Problem, Problems};
+use plimsoll_targets::{Faults, Service};
+use plimsoll_workloads::PARTS;
+
+use crate::args::import::NamingFileArgs;
+use crate::args::run::RunArgs;
+use crate::args::server::sink_values::Reader;
+use crate::base::failure::Failure;
+use crate::base::made_plan::MadePlan;
+
+/// A feature in a crate of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Extension {
+    /// Name of the feature, as of its folder.
+    pub name: &'static str,
+    /// Keys of plan files.
+    pub plan: PlanParts,
+    /// Commands that put a load on a server.
+    pub loads: &'static [LoadCommand],
+    /// Formats of `plimsoll import`.
+    pub importers: &'static [Importer],
+    /// Services of `plimsoll sink`.
+    pub services: &'static [SinkService],
+}
+
+impl Extension {
+    /// An extension that adds nothing, for the fields that another one leaves out.
+    pub const NONE: Self =
+        Self { name: "", plan: PlanParts::NONE, loads: &[], importers: &[], services: &[] };
+}
+
+/// Extensions of this process.
+static INSTALLED: OnceLock<&'static [Extension]> = OnceLock::new();
+
+/// Adds extensions to the program. The first call counts; before it, and without one, there are none.
+pub fn install(extensions: &'static [Extension]) {
+    // Tests of one process install the same ones.
+    let _ = INSTALLED.set(extensions);
+}
+
+/// The extensions of this process.
+pub(crate) fn installed() -> &'static [Extension] {
+    INSTALLED.get().copied().unwrap_or_default()
+}
+
+/// Returns the keys of plan files that the program and its extensions have. Call [`install`] first.
+pub fn plan_parts() -> PlanParts {
+    static ALL: OnceLock<Vec<&'static BodyKey>> = OnceLock::new();
+    let of_extensions = || installed().iter().flat_map(|extension| extension.plan.bodies);
+    PlanParts { bodies: ALL.get_or_init(|| PARTS.bodies.iter().chain(of_extensions()).copied().collect()) }
+}
+
+/// The commands of extensions.
+pub(crate) fn loads() -> impl Iterator<Item = &'static LoadCommand> {
+    installed().iter().flat_map(|extension| extension.loads)
+}
+
+/// A command that puts a load on a server: the plan that its flags make.
+#[derive(Clone, Copy)]
+pub struct LoadCommand {
+    pub(crate) name: &'static str,
+    pub(crate) note: fn(&[&str]) -> Option<&'static str>,
+    page: Page,
+    read: fn(&mut ArgMatches) -> Result<Box<dyn LoadArgs>, clap::Error>,
+}
+
+/// Flags of a [`LoadCommand`].
+pub trait LoadArgs: fmt::Debug {
+    /// Returns the flags of the run.
+    fn run(&self) -> &RunArgs;
+
+    /// Returns `true` if the plan is to be printed, and not run.
+    fn print_plan(&self) -> bool;
+
+    /// Makes the plan. This may ask the server, if the flags leave something open.
+    ///
+    /// # Errors
+    /// A value that no load can have, a combination of flags that is refused, or a server that does not
+    /// answer.
+    fn plan(&self) -> Result<MadePlan, Failure>;
+
+    /// Changes the flags of the run that have another meaning in this command.
+    ///
+    /// # Errors
+    /// A flag that is wrong.
+    fn amend(&self, flags: &mut PlanPatch) -> Result<(), Problem> {
+        let _ = flags;
+        Ok(())
+    }
+}
+
+impl LoadCommand {
+    /// A command with the flags of `A`. The summary is a line of the list of commands, the details stand
+    /// below it on the page of the command.
+    pub const fn of<A: LoadArgs + Args + 'static>(
+        name: &'static str,
+        summary: &'static str,
+        details: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            note: |_| None,
+            page: Page::of::<A>(summary, details),
+            read: |matches| Ok(Box::new(A::from_arg_matches_mut(matches)?)),
+        }
+    }
+
+    /// The command with a note about words of a command line that mean something else here than in another
+    /// program.
+    #[must_use]
+    pub const fn with_note(self, note: fn(&[&str]) -> Option<&'static str>) -> Self {
+        Self { note, ..self }
+    }
+}
+
+impl fmt::Debug for LoadCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadCommand").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A format of `plimsoll import`.
+#[derive(Clone, Copy)]
+pub struct Importer {
+    name: &'static str,
+    page: Page,
+    read: fn(&mut ArgMatches) -> Result<Box<dyn ImporterArgs>, clap::Error>,
+}
+
+/// Flags of an [`Importer`].
+pub trait ImporterArgs: fmt::Debug {
+    /// Returns the flags that name the file.
+    fn file(&self) -> &NamingFileArgs;
+
+    /// Converts the file to a plan.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file.
+    fn import(&self, source: &ImportSource<'_>) -> Result<Imported, Problems>;
+}
+
+/// The file that is imported.
+pub struct ImportSource<'a> {
+    /// Name of the file without its folder; empty for the standard input.
+    pub name: &'a str,
+    /// Folder that the plan will be in, beside the files that the source names.
+    pub folder: &'a Path,
+    /// Files that the source may name.
+    pub files: &'a dyn Files,
+    pub(crate) content: &'a dyn Fn() -> Result<Vec<u8>, Problems>,
+}
+
+impl ImportSource<'_> {
+    /// Reads the content.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is too large.
+    pub fn content(&self) -> Result<Vec<u8>, Problems> {
+        (self.content)()
+    }
+}
+
+impl fmt::Debug for ImportSource<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImportSource").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Importer {
+    /// A format with the flags of `A`.
+    pub const fn of<A: ImporterArgs + Args + 'static>(
+        name: &'static str,
+        summary: &'static str,
+        details: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            page: Page::of::<A>(summary, details),
+            read: |matches| Ok(Box::new(A::from_arg_matches_mut(matches)?)),
+        }
+    }
+}
+
+impl fmt::Debug for Importer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Importer").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A service of `plimsoll sink`, which a flag asks for. The flag belongs to the group [`SERVICE_GROUP`], so
+/// that a sink has one service.
+#[derive(Clone, Copy)]
+pub struct SinkService {
+    augment: fn(Command) -> Command,
+    read: fn(&mut ArgMatches) -> Result<Box<dyn SinkServiceArgs>, clap::Error>,
+}
+
+/// Group of the flags that ask for a service of the sink.
+pub const SERVICE_GROUP: &str = "service";
+
+/// Flags of a [`SinkService`].
+pub trait SinkServiceArgs: fmt::Debug {
+    /// Returns the service if the flags ask for it. Problems go to the reader; faults that the flags ask for
+    /// are added.
+    fn read(&self, reader: &mut Reader, faults: &mut Faults) -> Option<Service>;
+}
+
+impl SinkService {
+    /// A service with the flags of `A`.
+    pub const fn of<A: SinkServiceArgs + Args + 'static>() -> Self {
+        Self { augment: A::augment_args, read: |matches| Ok(Box::new(A::from_arg_matches_mut(matches)?)) }
+    }
+}
+
+impl fmt::Debug for SinkService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SinkService").finish_non_exhaustive()
+    }
+}
+
+/// Page of help of a command.
+#[derive(Clone, Copy)]
+struct Page {
+    summary: &'static str,
+    details: &'static str,
+    augment: fn(Command) -> Command,
+}
+
+impl Page {
+    const fn of<A: Args>(summary: &'static str, details: &'static str) -> Self {
+        Self { summary, details, augment: A::augment_args }
+    }
+
+    fn command(self, name: &'static str) -> Command {
+        let command = (self.augment)(Command::new(name));
+        command.about(self.summary).long_about(format!("{}\n\n{}", self.summary, self.details))
+    }
+}
+
+/// A load that a command of an extension asks for.
+#[derive(Debug)]
+pub(crate) struct AddedLoad(pub(crate) Box<dyn LoadArgs>);
+
+/// A file that a format of an extension imports.
+#[derive(Debug)]
+pub(crate) struct AddedImport(pub(crate) Box<dyn ImporterArgs>);
+
+/// Implements the subcommands that extensions add, from their table.
+macro_rules! subcommands {
+    ($name:ident: $table:expr) => {
+        impl Subcommand for $name {
+            fn augment_subcommands(command: Command) -> Command {
+                $table.fold(command, |command, added| command.subcommand(added.page.command(added.name)))
+            }
+
+            fn augment_subcommands_for_update(command: Command) -> Command {
+                Self::augment_subcommands(command)
+            }
+
+            fn has_subcommand(name: &str) -> bool {
+                $table.any(|added| added.name == name)
+            }
+        }
+
+        impl FromArgMatches for $name {
+            fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+                Self::from_arg_matches_mut(&mut matches.clone())
+            }
+
+            fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, clap::Error> {
+                let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+                let (name, mut matches) = matches.remove_subcommand().ok_or_else(missing)?;
+                let added = $table.find(|added| added.name == name).ok_or_else(missing)?;
+                (added.read)(&mut matches).map(Self)
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+    };
+}
+
+subcommands!(AddedLoad: loads());
+subcommands!(AddedImport: installed().iter().flat_map(|extension| extension.importers));
+
+/// Services of the sink that extensions add.
+#[derive(Debug, Default)]
+pub(crate) struct AddedServices(Vec<Box<dyn SinkServiceArgs>>);
+
+impl AddedServices {
+    fn table() -> impl Iterator<Item = &'static SinkService> {
+        installed().iter().flat_map(|extension| extension.services)
+    }
+
+    /// The one that is asked for, if one is.
+    pub(crate) fn read(&self, reader: &mut Reader, faults: &mut Faults) -> Option<Service> {
+        self.0.iter().find_map(|service| service.read(reader, faults))
+    }
+}
+
+impl Args for AddedServices {
+    fn augment_args(command: Command) -> Command {
+        Self::table().fold(command, |command, service| (service.augment)(command))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for AddedServices {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Self::from_arg_matches_mut(&mut matches.clone())
+    }
+
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, clap::Error> {
+        Self::table().map(|service| (service.read)(matches)).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
