@@ -47,7 +47,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("store", &[WORDS, &["histogram", "metrics", "statistics", "report"]]),
     ("targets", &[WORDS, &["wire", "driver", "system", "histogram", "ic"]]),
     ("export", &[WORDS, &["wire", "driver", "histogram", "http", "metrics", "system"]]),
-    ("import", &[WORDS, &["plan", "scenario", "workloads"]]),
+    ("import", &[WORDS, &["plan", "scenario"]]),
     ("workloads", &[WORDS, &["schedule", "scenario", "plan", "synth", "ic", "wire"]]),
     ("cluster", &[WORDS, &["http", "plan", "report", "scenario", "schedule", "system"]]),
     ("record", &[WORDS, &["system", "wire"]]),
@@ -76,12 +76,13 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
             ],
         ],
     ),
-    // Layer 5: the binary.
-    ("plimsoll", &[&["app"]]),
+    // Layer 5: extensions, and the binary that lists them.
+    ("grpc", &[PURE, &["app", "import", "system", "targets", "workloads"]]),
+    ("plimsoll", &[&["app", "grpc"]]),
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
     ("bench", &[&["synth", "testkit"]]),
-    ("fuzz", &[PURE, &["http", "import", "report", "targets", "workloads"]]),
+    ("fuzz", &[PURE, &["app", "grpc", "http", "import", "plimsoll", "report", "targets", "workloads"]]),
 ];
 
 /// Crates that any crate may import for its tests, but never for itself.
@@ -114,10 +115,15 @@ const FOR_TESTS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Who may import extensions: the list of them, and the fuzz targets.
+const OF_EXTENSIONS: &[&str] = &["plimsoll", "fuzz"];
+
 /// One crate of the workspace and its imports from it.
 #[derive(Debug)]
 pub(crate) struct Arrows {
     pub(crate) of: String,
+    /// `true` if it stands in `ext/`.
+    pub(crate) is_extension: bool,
     pub(crate) to: Vec<String>,
     pub(crate) for_tests: Vec<String>,
 }
@@ -132,7 +138,8 @@ pub(crate) fn arrows(metadata: &Metadata) -> Vec<Arrows> {
             let list = if dependency.kind == DependencyKind::Development { &mut for_tests } else { &mut to };
             list.push(short(&dependency.name).to_owned());
         }
-        Arrows { of: short(&member.name).to_owned(), to, for_tests }
+        let is_extension = member.manifest_path.components().any(|part| part.as_str() == "ext");
+        Arrows { of: short(&member.name).to_owned(), is_extension, to, for_tests }
     });
     arrows.collect()
 }
@@ -158,6 +165,24 @@ pub(crate) fn complaints(arrows: &[Arrows]) -> Vec<String> {
         let may_test = |name: &String| may(name) || asked.contains(&name.as_str());
         for name in for_tests.iter().filter(|name| !may_test(name)) {
             complaints.push(format!("crate `{of}` must not import `{name}`, not even for its tests"));
+        }
+    }
+    complaints
+}
+
+/// Complains about crates that import an extension and are not the list of them, and about extensions that
+/// are not in the list.
+pub(crate) fn extension_complaints(arrows: &[Arrows]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for extension in arrows.iter().filter(|arrows| arrows.is_extension) {
+        let imports =
+            |arrows: &&Arrows| arrows.to.iter().chain(&arrows.for_tests).any(|to| *to == extension.of);
+        let importers: Vec<&str> = arrows.iter().filter(imports).map(|arrows| arrows.of.as_str()).collect();
+        for of in importers.iter().filter(|of| !OF_EXTENSIONS.contains(of)) {
+            complaints.push(format!("`{of}` must not import the extension `{}`", extension.of));
+        }
+        if !importers.contains(&"plimsoll") {
+            complaints.push(format!("the program does not list the extension `{}`", extension.of));
         }
     }
     complaints
@@ -228,7 +253,23 @@ fn strings(names: &[&str]) -> Vec<String> {
 }
 
 fn complaints_about(of: &str, to: &[&str], for_tests: &[&str]) -> usize {
-    complaints(&[Arrows { of: of.to_owned(), to: strings(to), for_tests: strings(for_tests) }]).len()
+    complaints(&[arrows_of(of, to, for_tests)]).len()
+}
+
+fn arrows_of(of: &str, to: &[&str], for_tests: &[&str]) -> Arrows {
+    Arrows { of: of.to_owned(), is_extension: of == "grpc", to: strings(to), for_tests: strings(for_tests) }
+}
+
+#[test]
+fn extensions_that_others_know_or_nobody_lists_are_complained_about() {
+    let count = |arrows: &[Arrows]| extension_complaints(arrows).len();
+    let (grpc, program) =
+        (|| arrows_of("grpc", &["app"], &[]), || arrows_of("plimsoll", &["app", "grpc"], &[]));
+    assert_eq!(count(&[grpc(), program()]), 0);
+    assert_eq!(count(&[grpc(), program(), arrows_of("fuzz", &["grpc"], &[])]), 0);
+    assert_eq!(count(&[grpc(), program(), arrows_of("app", &["grpc"], &[])]), 1);
+    assert_eq!(count(&[grpc(), program(), arrows_of("engine", &[], &["grpc"])]), 1);
+    assert_eq!(count(&[grpc(), arrows_of("plimsoll", &["app"], &[])]), 1);
 }
 
 #[test]

@@ -188,9 +188,10 @@ fn is_test(text: &str, function: &str) -> bool {
     alone || listed && written
 }
 
-/// The sources of a crate, tests aside.
+/// The sources of a crate or an extension, tests aside.
 fn sources(root: &Path, of: &str) -> Vec<String> {
-    let (mut found, mut folders) = (Vec::new(), vec![root.join("crates").join(of).join("src")]);
+    let mut found = Vec::new();
+    let mut folders = ["crates", "ext"].map(|folder| root.join(folder).join(of).join("src")).to_vec();
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
         for path in entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<PathBuf>>() {

@@ -38,6 +38,8 @@ fn imports_go_down_the_table_only() {
     let arrows = imports::arrows(&metadata);
     assert!(arrows.len() > 10, "the workspace was not read: {arrows:?}");
     assert_tidy(imports::complaints(&arrows));
+    assert_tidy(imports::extension_complaints(&arrows));
+    assert!(arrows.iter().any(|arrows| arrows.is_extension), "extensions are found: {arrows:?}");
 }
 
 #[test]

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item};
 
 /// Crates that requests pass through: they are optimized in every profile.
-const LOAD_PATH: [&str; 16] = [
+const LOAD_PATH: [&str; 17] = [
     "core",
     "driver",
     "engine",
+    "grpc",
     "histogram",
     "ic",
     "metrics",

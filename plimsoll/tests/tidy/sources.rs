@@ -136,7 +136,7 @@ impl Source {
 /// Every Rust file and script of the repository, generated ones aside.
 pub(crate) fn read_all(root: &Path) -> Vec<Source> {
     let mut found = Vec::new();
-    let folders = ["plimsoll", "crates", "bench", "fuzz", ".ci"];
+    let folders = ["plimsoll", "crates", "ext", "bench", "fuzz", ".ci"];
     let mut folders: Vec<_> = folders.iter().map(|name| root.join(name)).collect();
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
