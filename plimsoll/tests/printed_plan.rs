@@ -60,7 +60,7 @@ scenarios:
 ";
 
 /// A file of a service, for which PROTO stands.
-const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plimsoll/tests/loopback/echo.proto");
+const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
 
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
 const SETTINGS: [(&str, &str); 79] = [
@@ -577,7 +577,7 @@ fn the_plan_of_urls_has_their_requests_and_what_no_plan_can_say_is_told_or_refus
     let Printed { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
     assert!(yaml.contains("p99<1s") && !yaml.contains("rate:"), "{yaml}");
     assert_eq!(notes, ["--to, --max-time cannot be written to a plan: give it again when the plan is run"]);
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/scripts/post.lua");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/scripts/post.lua");
     let line = format!("run http://127.0.0.1:1/ --script {script}");
     let refused = printed(&words(&line)).unwrap().err().unwrap();
     assert!(refused.iter().any(|one| one.message == "--script cannot be written to a plan"));

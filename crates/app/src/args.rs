@@ -15,6 +15,7 @@ pub(crate) mod fleet;
 pub(crate) mod fleet_command;
 pub(crate) mod help;
 pub(crate) mod import;
+pub(crate) mod imported_file;
 pub(crate) mod instant;
 pub(crate) mod live;
 pub(crate) mod misplaced_body;

@@ -11,6 +11,7 @@ pub(crate) mod foreign_text;
 pub(crate) mod handed_values;
 pub(crate) mod made_plan;
 pub(crate) mod messages;
+pub(crate) mod plan_parts;
 pub(crate) mod problems;
 pub(crate) mod process;
 pub(crate) mod script_host;

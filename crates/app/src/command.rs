@@ -11,6 +11,7 @@ pub(crate) mod fleet;
 pub(crate) mod guard;
 pub(crate) mod history;
 pub(crate) mod import;
+pub mod inspect;
 pub(crate) mod record;
 pub(crate) mod reference;
 pub(crate) mod report;

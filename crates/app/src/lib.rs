@@ -12,8 +12,6 @@ mod experiment;
 mod session;
 mod workload;
 
-pub mod inspect;
-
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
@@ -23,13 +21,15 @@ use plimsoll_system::inherited;
 
 pub use crate::args::extension::{
     Extension, ImportSource, Importer, ImporterArgs, LoadArgs, LoadCommand, SERVICE_GROUP, SinkService,
-    SinkServiceArgs, install, plan_parts,
+    SinkServiceArgs, install,
 };
-pub use crate::args::import::NamingFileArgs;
+pub use crate::args::imported_file::NamingFileArgs;
 pub use crate::args::run::RunArgs;
 pub use crate::args::server::sink_values::{Reader, parse_positive};
 pub use crate::base::failure::Failure;
 pub use crate::base::made_plan::{Flags, MadePlan};
+pub use crate::base::plan_parts::plan_parts;
+pub use crate::command::inspect;
 pub use crate::workload::auxiliary_request::{Answer, answers_before, transport};
 
 use crate::args::cli::{Cli, Command};

@@ -285,8 +285,8 @@ impl EventReader {
     }
 }
 
-/// Bytes of the length-prefixed message that begins with these, its prefix included; those of the prefix alone, if
-/// that is not whole.
+/// Bytes of the length-prefixed message that begins with these, its prefix included; those of the prefix
+/// alone, if that is not whole.
 fn message_length(front: &[u8]) -> Result<usize, EventError> {
     if front.first().is_some_and(|flag| *flag > 1) {
         return Err(EventError::NoMessage);

@@ -11,8 +11,9 @@
 //! ```
 //!
 //! [`events::EventReader`] reads streams of events in the bodies of responses, [`length_prefixed::Messages`]
-//! messages behind their lengths. [`websocket::MessageReader`] reads the messages of a connection that was upgraded to
-//! WebSocket. [`tunnel::TunnelClient`] asks a proxy for a way to the peer, before anything else is spoken.
+//! messages behind their lengths. [`websocket::MessageReader`] reads the messages of a connection that was
+//! upgraded to WebSocket. [`tunnel::TunnelClient`] asks a proxy for a way to the peer, before anything else
+//! is spoken.
 //!
 //! Nothing here opens a socket, reads a clock, starts a thread or keeps a body: bodies are counted and
 //! dropped. Every decoder can be stopped after any byte and gives the same answer however its input was cut;

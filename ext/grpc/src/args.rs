@@ -18,9 +18,9 @@ pub(crate) const SUMMARY: &str =
 
 /// Description of the command.
 pub(crate) const DETAILS: &str = "By default for 10 seconds, as fast as calls are answered, on 64 connections; --streams has several \
-calls share a connection. The service is described by a .proto file, without protoc, by a descriptor set, or by the \
-server itself (reflection). The flags make a plan, which --print-plan shows; all flags of `run` hold. Without a \
-service at hand, `plimsoll sink --grpc` is one.";
+     calls share a connection. The service is described by a .proto file, without protoc, by a descriptor \
+     set, or by the server itself (reflection). The flags make a plan, which --print-plan shows; all flags \
+     of `run` hold. Without a service at hand, `plimsoll sink --grpc` is one.";
 
 /// The note about ghz's templates, which are sent as they are written.
 pub(crate) fn note(words: &[&str]) -> Option<&'static str> {

@@ -151,7 +151,7 @@ fn short(package: &str) -> &str {
 /// Arrows that the table does not have.
 pub(crate) fn complaints(arrows: &[Arrows]) -> Vec<String> {
     let mut complaints = Vec::new();
-    for Arrows { of, to, for_tests } in arrows {
+    for Arrows { of, to, for_tests, .. } in arrows {
         let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| name == of) else {
             complaints.push(format!("crate `{of}` has no place in the table of layers"));
             continue;

@@ -10,15 +10,15 @@ use std::sync::OnceLock;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use plimsoll_import::Imported;
-use plimsoll_plan::{BodyKey, Files, PlanParts, PlanPatch, Problem, Problems};
+use plimsoll_plan::{Files, PlanParts, PlanPatch, Problem, Problems};
 use plimsoll_targets::{Faults, Service};
-use plimsoll_workloads::PARTS;
 
-use crate::args::import::NamingFileArgs;
+use crate::args::imported_file::NamingFileArgs;
 use crate::args::run::RunArgs;
 use crate::args::server::sink_values::Reader;
 use crate::base::failure::Failure;
 use crate::base::made_plan::MadePlan;
+use crate::base::plan_parts;
 
 /// A feature in a crate of its own.
 #[derive(Clone, Copy, Debug)]
@@ -48,18 +48,12 @@ static INSTALLED: OnceLock<&'static [Extension]> = OnceLock::new();
 pub fn install(extensions: &'static [Extension]) {
     // Tests of one process install the same ones.
     let _ = INSTALLED.set(extensions);
+    plan_parts::install(installed().iter().map(|extension| extension.plan));
 }
 
 /// The extensions of this process.
 pub(crate) fn installed() -> &'static [Extension] {
     INSTALLED.get().copied().unwrap_or_default()
-}
-
-/// Returns the keys of plan files that the program and its extensions have. Call [`install`] first.
-pub fn plan_parts() -> PlanParts {
-    static ALL: OnceLock<Vec<&'static BodyKey>> = OnceLock::new();
-    let of_extensions = || installed().iter().flat_map(|extension| extension.plan.bodies);
-    PlanParts { bodies: ALL.get_or_init(|| PARTS.bodies.iter().chain(of_extensions()).copied().collect()) }
 }
 
 /// The commands of extensions.

@@ -7,9 +7,9 @@ use plimsoll_plan::document::Source;
 use plimsoll_plan::{Command, PlanPatch, PlanSource, RawValue, is_plan_name};
 use plimsoll_schedule::parse_count;
 
-use crate::args::extension;
 use crate::args::setting::{PlanSection, SettingArgs};
 use crate::base::environment::RunEnvironment;
+use crate::base::plan_parts::plan_parts;
 use crate::base::script_host;
 
 /// Everything that a plan is made of.
@@ -120,7 +120,7 @@ impl PlanArgs {
             only_read_scripts: surroundings.only_reads,
             confined_to: surroundings.confined_to,
             script_host: Some(script_host::lua(surroundings.quiet)),
-            parts: extension::plan_parts(),
+            parts: plan_parts(),
             // The flags of outputs and of control are read by those modules.
             ..self.settings.patch.clone()
         }

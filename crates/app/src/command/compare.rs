@@ -9,10 +9,10 @@ use plimsoll_report::comparison::{Comparison, Group};
 
 use crate::args::compare::CompareArgs;
 use crate::args::control::ControlSpec;
-use crate::args::extension;
 use crate::args::live::LiveArgs;
 use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
+use crate::base::plan_parts::plan_parts;
 use crate::base::{environment, stdout};
 use crate::experiment::comparison;
 use crate::experiment::paired::{self, Pairing};
@@ -59,7 +59,7 @@ fn in_turn(files: [&str; 2], args: &CompareArgs, style: &Style) -> Result<Exit, 
         let command = Command {
             plan: Some(PlanSource::File(file.to_owned())),
             environment: environment::surroundings().settings,
-            flags: PlanPatch { parts: extension::plan_parts(), ..PlanPatch::default() },
+            flags: PlanPatch { parts: plan_parts(), ..PlanPatch::default() },
         };
         Ok::<_, Failure>(command.resolve(&Disk)?)
     };

@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::args::document::DocumentFormat;
 use crate::args::extension::{AddedImport, ImportSource};
-use crate::args::import::{CurlArgs, ImportArgs, ImportFormat, NamingFileArgs};
+use crate::args::import::{CurlArgs, ImportArgs, ImportFormat};
+use crate::args::imported_file::NamingFileArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::{environment, script_host, stdout};

@@ -14,11 +14,11 @@ use plimsoll_plan::{Document, Problem, Setting};
 
 use self::markdown::{MADE, cell};
 use crate::args::cli::Cli;
-use crate::args::extension;
 use crate::args::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::args::schema::SchemaOf;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::plan_parts::plan_parts;
 use crate::base::{files, stdout};
 
 /// `plimsoll completions SHELL`.
@@ -49,7 +49,7 @@ pub(crate) fn reference(args: &ReferenceArgs) -> Result<Exit, Failure> {
     make(&args.folder)?;
     let pages = [
         ("commands.md", commands::page(Cli::command())),
-        ("plan.md", schemas::page("Plan files", Document::schema(extension::plan_parts()))),
+        ("plan.md", schemas::page("Plan files", Document::schema(plan_parts()))),
         ("cluster.md", schemas::page("Specs of clusters", ClusterDocument::schema())),
         ("results.md", results()),
         ("exit-codes.md", exit_codes()),

@@ -4,11 +4,11 @@ use plimsoll_import::{confined, h2loadrunner};
 use plimsoll_plan::document::Source;
 use plimsoll_plan::{Command, Confined, Disk, Files, PlanPatch, PlanSource, Problem, Problems, Resolved};
 
-use crate::args::extension;
 use crate::args::plan::PlanArgs;
 use crate::base::environment::{self, RunEnvironment};
 use crate::base::failure::Failure;
 use crate::base::made_plan::MadePlan;
+use crate::base::plan_parts::plan_parts;
 use crate::session::import::{folder, read, tell};
 use crate::session::{configuration, foreign_file};
 
@@ -113,7 +113,7 @@ impl<'a> PlanRequest<'a> {
 /// All problems with it.
 pub(crate) fn resolve_text(name: &str, text: String, flags: PlanPatch) -> Result<Resolved, Failure> {
     let plan = PlanSource::Text(Source { name: name.to_owned(), text });
-    let flags = PlanPatch { parts: extension::plan_parts(), is_plan_of_flags: true, ..flags };
+    let flags = PlanPatch { parts: plan_parts(), is_plan_of_flags: true, ..flags };
     Ok(Command { plan: Some(plan), environment: Vec::new(), flags }.resolve(&Disk)?)
 }
 

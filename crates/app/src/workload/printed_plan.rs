@@ -10,12 +10,12 @@ use plimsoll_scenario::header::is_secret;
 use plimsoll_scenario::redaction::HIDDEN;
 use serde_json::{Value, json};
 
-use crate::args::extension;
 use crate::args::find::FindArgs;
 use crate::args::run::RunArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::made_plan::MadePlan;
+use crate::base::plan_parts::plan_parts;
 use crate::base::{messages, stdout};
 use crate::experiment::run::RunRequest;
 use crate::session::describe;
@@ -85,7 +85,7 @@ impl PrintedPlan {
         }
         let mut problems = Problems::default();
         let source = Source { name: name.to_owned(), text: plan.to_string() };
-        let Some(document) = Document::read(&source, extension::plan_parts(), &mut problems) else {
+        let Some(document) = Document::read(&source, plan_parts(), &mut problems) else {
             return Err(Failure::usage(problems));
         };
         Ok(Self { yaml: document.to_yaml(), notes, resolved })

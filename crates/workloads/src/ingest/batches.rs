@@ -49,6 +49,7 @@ pub static BATCH: BodyKey = BodyKey::of::<BatchSpec>(
 /// Settings of the batches, which the synthesizer reads.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 struct BatchSpec(Value);
 
 impl BodyPart for BatchSpec {

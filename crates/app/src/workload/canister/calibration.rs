@@ -19,8 +19,8 @@ use plimsoll_targets::{Service, SinkOptions};
 use plimsoll_workloads::canister::{Api, Argument, CanisterLoad};
 use serde_json::{Value, json};
 
-use crate::args::extension;
 use crate::base::failure::Failure;
+use crate::base::plan_parts::plan_parts;
 use crate::base::{environment, messages};
 use crate::experiment::campaign::Campaign;
 use crate::experiment::full_speed::{CONNECTIONS, WARMUP, interrupted};
@@ -120,12 +120,8 @@ impl Asking {
             json!({ "connections": CONNECTIONS, "no_preflight": true, "backend": backend_name(backend) });
         let files = KeyFile { key: self.pem().unwrap_or_default() };
         let default_seed = environment::surroundings().seed;
-        let flags = PlanPatch {
-            default_seed,
-            parts: extension::plan_parts(),
-            is_plan_of_flags: true,
-            ..PlanPatch::default()
-        };
+        let flags =
+            PlanPatch { default_seed, parts: plan_parts(), is_plan_of_flags: true, ..PlanPatch::default() };
         let plan = PlanSource::Text(Source { name: PLAN.to_owned(), text: document.to_string() });
         let command = Command { plan: Some(plan), environment: Vec::new(), flags };
         Ok(command.resolve(&files)?.plan)
