@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::process::{Command, Output};
 
+use plimsoll_app::inspect;
+
 fn plimsoll(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_plimsoll"))
         .args(args)
@@ -40,6 +42,44 @@ fn refused(lines: &[&[&str]]) -> String {
 }
 
 const URL: &str = "http://127.0.0.1:1/";
+
+/// Flags of extensions are among those of the program, and none is there twice.
+#[test]
+fn the_command_line_is_consistent_with_all_extensions() {
+    plimsoll_app::install(plimsoll::EXTENSIONS);
+    inspect::commands().clone().debug_assert();
+}
+
+/// Commands for load have the short flags of `run`, and others may have them for what they do. Only the
+/// generators whose command lines are to be typed as they are have others.
+#[test]
+fn a_short_flag_means_one_thing_in_all_commands_for_load() {
+    const OF_OTHER_GENERATORS: [(&str, char, &str); 4] = [
+        ("canister", 'n', "seconds"),
+        ("canister", 'm', "call"),
+        ("llm", 'm', "model"),
+        ("grpc", 'd', "data"),
+    ];
+    plimsoll_app::install(plimsoll::EXTENSIONS);
+    let cli = inspect::commands();
+    let shorts = |command: &str| -> Vec<(char, String)> {
+        let command = cli.find_subcommand(command).unwrap();
+        let named = |arg: &clap::Arg| arg.get_short().zip(arg.get_long().map(str::to_owned));
+        command.get_arguments().filter_map(named).collect()
+    };
+    let of_run: std::collections::BTreeMap<char, String> = shorts("run").into_iter().collect();
+    let mut others = Vec::new();
+    for command in cli.get_subcommands().map(clap::Command::get_name) {
+        for (short, long) in shorts(command) {
+            if of_run.get(&short).is_some_and(|of_run| *of_run != long) {
+                others.push((command.to_owned(), short, long));
+            }
+        }
+    }
+    let known =
+        OF_OTHER_GENERATORS.map(|(command, short, long)| (command.to_owned(), short, long.to_owned()));
+    assert_eq!(others, known);
+}
 
 #[test]
 fn help_of_the_program() {

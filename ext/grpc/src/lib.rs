@@ -79,6 +79,12 @@ mod tests {
     }
 
     #[test]
+    fn templates_of_ghz_are_told() {
+        assert!(args::note(&["h:1", "a.B/C", "-d", "{\"id\": \"{{.UUID}}\"}"]).is_some());
+        assert_eq!(args::note(&["h:1", "a.B/C", "-d", "{\"id\": \"${uuid}\"}"]), None);
+    }
+
+    #[test]
     fn flags_are_a_plan_with_the_key() {
         install();
         let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plimsoll/tests/loopback/echo.proto");

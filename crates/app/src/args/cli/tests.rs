@@ -24,36 +24,6 @@ fn the_command_line_is_consistent() {
     assert_eq!(defined, known);
 }
 
-/// Commands for load have the short flags of `run`, and others may have them for what they do. Only the
-/// generators whose command lines are to be typed as they are have others.
-#[test]
-fn a_short_flag_means_one_thing_in_all_commands_for_load() {
-    const OF_OTHER_GENERATORS: [(&str, char, &str); 4] = [
-        ("canister", 'n', "seconds"),
-        ("canister", 'm', "call"),
-        ("llm", 'm', "model"),
-        ("grpc", 'd', "data"),
-    ];
-    let cli = command_word::command();
-    let shorts = |command: &str| -> Vec<(char, String)> {
-        let command = cli.find_subcommand(command).unwrap();
-        let named = |arg: &clap::Arg| arg.get_short().zip(arg.get_long().map(str::to_owned));
-        command.get_arguments().filter_map(named).collect()
-    };
-    let of_run: std::collections::BTreeMap<char, String> = shorts("run").into_iter().collect();
-    let mut others = Vec::new();
-    for command in cli.get_subcommands().map(clap::Command::get_name) {
-        for (short, long) in shorts(command) {
-            if of_run.get(&short).is_some_and(|of_run| *of_run != long) {
-                others.push((command.to_owned(), short, long));
-            }
-        }
-    }
-    let known =
-        OF_OTHER_GENERATORS.map(|(command, short, long)| (command.to_owned(), short, long.to_owned()));
-    assert_eq!(others, known);
-}
-
 #[test]
 fn a_bare_url_runs() {
     for url in ["http://a/", "127.0.0.1:8080/", "localhost", "example.test", "[::1]:80", "a/b", "-c"] {
@@ -166,7 +136,7 @@ fn a_mistyped_command_does_not_become_a_host() {
         problem.hint.as_deref(),
         Some(
             "commands: run, check, explain, try, find, ab, calibrate, import, record, ui, runs, show, report, compare, \
-             history, export, verify, merge, rm, sink, target, cluster, demo, fleet, agent, grpc, ws, llm, \
+             history, export, verify, merge, rm, sink, target, cluster, demo, fleet, agent, ws, llm, \
              crud, cache, ingest, canister, schema, completions, man; \
              for a host write http://webserver/"
         )
