@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plimsoll_core::{ErrorClass, Nanos, Shard};
 use plimsoll_driver::Endpoint;
 use plimsoll_metrics::{ErrorExample, RunRecord};
-use plimsoll_plan::{Connections, End, Load, Plan, Protocol, Scenario, StartTime, Step};
+use plimsoll_plan::{Connections, End, Load, Plan, Protocol, Scenario, StartTime, Step, Target};
 use plimsoll_scenario::redirect::leads_elsewhere;
 use plimsoll_scenario::{Needs, Op, Program, ResponseHandler};
 
@@ -418,8 +418,20 @@ fn no_contact(
         "websocket_handshake" => format!("{place} opens no WebSocket: {reason}"),
         _ => format!("the first request to {place} got no response: {reason}"),
     };
+    let hint = contact_hint(plan, server, address, (class, &reason), record);
+    RunError::Preflight { class, message, hint }
+}
+
+/// A hint for a target that cannot be used, by the class of the failure and its reason.
+fn contact_hint(
+    plan: &Plan,
+    server: &Target,
+    address: Option<&Endpoint>,
+    (class, reason): (&str, &str),
+    record: &RunRecord,
+) -> String {
     let plain_http2 = server.protocol == Protocol::Http2 && server.tls.is_none();
-    let hint = match (class, address) {
+    match (class, address) {
         ("proxy", _) if ["407", "credentials", "password"].iter().any(|word| reason.contains(word)) => {
             "give the proxy's user and password: --proxy http://USER:PASSWORD@HOST:PORT".to_owned()
         }
@@ -469,15 +481,14 @@ fn no_contact(
              --no-preflight measures without a first answer"
                 .to_owned()
         }
-        ("websocket_handshake", _) => handshake_hint(&reason).to_owned(),
+        ("websocket_handshake", _) => handshake_hint(reason).to_owned(),
         ("closed_in_response", _) => {
             "the server began a response and closed the connection before its end; its log may say why".to_owned()
         }
         ("protocol" | "head_too_large", _) => "does this port speak HTTP/1.1? https:// speaks TLS".to_owned(),
         _ => "does this port speak TLS (https://), or no HTTP? the server's log may say why it closes"
             .to_owned(),
-    };
-    RunError::Preflight { class, message, hint }
+    }
 }
 
 /// A hint for an answer that opens no WebSocket, for this reason.

@@ -274,6 +274,21 @@ struct Team {
 }
 
 impl Team {
+    /// Waits until all workers are ready. Returns the latest instant of one, by its clock and the time of day.
+    fn all_ready(&mut self, backend: &'static str) -> Result<(Nanos, Nanos), RunError> {
+        let mut latest = (Nanos::ZERO, Nanos::ZERO);
+        for _ in 0..self.members.len() {
+            match self.listen()? {
+                Some(Message::Ready(now, unix)) => latest = latest.max((now, unix)),
+                Some(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
+                Some(Message::Broken(error)) => return Err(error),
+                None => return Err(RunError::Stopped),
+                Some(_) => return Err(RunError::Worker("it ended before it was ready".to_owned())),
+            }
+        }
+        Ok(latest)
+    }
+
     /// Returns the next message of a worker; `None` if the watchdog has given up waiting.
     fn listen(&mut self) -> Result<Option<Message>, RunError> {
         loop {
@@ -345,6 +360,19 @@ fn wait_for_start(at: Nanos, earliest: Nanos, control: &Control) -> Result<(Nano
     }
 }
 
+/// Returns the time of day at which the load has to start; `None`: as soon as the workers are ready.
+fn start_on_command(plan: &Plan, backend: &str, control: &Control) -> Result<Option<Nanos>, RunError> {
+    Ok(match plan.start {
+        _ if backend == SIMULATED => None,
+        StartTime::WhenReady => None,
+        StartTime::At(at) => Some(at),
+        StartTime::OnCommand => {
+            control.expect(plan);
+            Some(control.wait_for_start()?)
+        }
+    })
+}
+
 /// The run control's side: starts all workers at one instant, and gathers. `watch` takes the first look at
 /// the machine. Returns the threads of the workers that came back beside the record.
 fn conduct(
@@ -357,16 +385,7 @@ fn conduct(
 ) -> Result<(RunRecord, Vec<Seat>), RunError> {
     let workers = team.members.len();
     let share = plan.share();
-    let (mut latest, mut latest_unix) = (Nanos::ZERO, Nanos::ZERO);
-    for _ in 0..workers {
-        match team.listen()? {
-            Some(Message::Ready(now, unix)) => (latest, latest_unix) = (latest, latest_unix).max((now, unix)),
-            Some(Message::Failed(error)) => return Err(RunError::Backend { backend, error }),
-            Some(Message::Broken(error)) => return Err(error),
-            None => return Err(RunError::Stopped),
-            Some(_) => return Err(RunError::Worker("it ended before it was ready".to_owned())),
-        }
-    }
+    let (latest, latest_unix) = team.all_ready(backend)?;
     if control.requested_stop() == Stop::Now {
         return Err(RunError::Stopped);
     }
@@ -374,16 +393,7 @@ fn conduct(
     // Opening may have taken longer than the head start. Without it the workers' clock may be virtual.
     let now = machine.opened().unwrap_or(latest);
     let earliest = latest.max(now) + HEAD_START;
-    let at = match plan.start {
-        _ if backend == SIMULATED => None,
-        StartTime::WhenReady => None,
-        StartTime::At(at) => Some(at),
-        StartTime::OnCommand => {
-            control.expect(plan);
-            Some(control.wait_for_start()?)
-        }
-    };
-    let (start, started_unix) = match at {
+    let (start, started_unix) = match start_on_command(plan, backend, control)? {
         Some(at) => {
             let from = control.joins_at();
             let (begin, begin_unix) = wait_for_start(at + from, earliest, control)?;
@@ -397,11 +407,7 @@ fn conduct(
         let _ = member.start.send(start);
     }
     let end = plan.end.duration.map(|duration| plan.warmup + duration);
-    // Virtual time says nothing about the time that a simulation takes.
-    let planned =
-        end.filter(|_| backend != SIMULATED).map(|end| clock::monotonic().max(start) + HEAD_START + end);
-    let drain = if backend == SIMULATED { Nanos::MAX } else { plan.drain };
-    team.watchdog = ShutdownWatchdog::new(planned.unwrap_or(Nanos::MAX), drain);
+    team.watchdog = watchdog(plan, backend, start, end);
     let outline = plan.outline();
     let mut watch = ThresholdWatch::new(&plan.thresholds, &outline, plan.interval);
     let mut phases = PhaseMerger::new(&outline.phases);
@@ -465,15 +471,36 @@ fn conduct(
     let times = (start, started_unix);
     let mut record =
         merge(plan, backend, times, (intervals, slicer.finish(), machine.finish(parts)), reports)?;
+    record.timeline = timeline.finish();
+    complete(&mut record, control, phases, watch, share);
+    Ok((record, seats))
+}
+
+/// The watchdog of a run whose load begins at an instant and ends after a time.
+fn watchdog(plan: &Plan, backend: &str, start: Nanos, end: Option<Nanos>) -> ShutdownWatchdog {
+    // Virtual time says nothing about the time that a simulation takes.
+    let planned =
+        end.filter(|_| backend != SIMULATED).map(|end| clock::monotonic().max(start) + HEAD_START + end);
+    let drain = if backend == SIMULATED { Nanos::MAX } else { plan.drain };
+    ShutdownWatchdog::new(planned.unwrap_or(Nanos::MAX), drain)
+}
+
+/// Completes a record by its phases, thresholds and verdict, and by what control has done to the run.
+fn complete(
+    record: &mut RunRecord,
+    control: &Control,
+    phases: PhaseMerger,
+    thresholds: ThresholdWatch,
+    share: f64,
+) {
     let profile = control.profile();
     let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to) * share);
-    record.phases = phases.finish(record.warmup + record.duration, target);
-    record.timeline = timeline.finish();
-    record.thresholds = watch.finish(&record);
+    let end = record.warmup + record.duration;
+    record.phases = phases.finish(end, target);
+    record.thresholds = thresholds.finish(record);
     record.connections.address_changes = control.names().finish();
-    record.verdict = verdict::judge(&record);
-    (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
-    Ok((record, seats))
+    record.verdict = verdict::judge(record);
+    (record.rate_changes, record.stopped_by) = control.finish(end);
 }
 
 /// In place of the record of a worker that did not come back.

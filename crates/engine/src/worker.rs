@@ -61,7 +61,7 @@ use crate::control::{Control, Stop};
 use crate::directory::Directory;
 use crate::pacing::Pacer;
 use crate::preflight::connect_patience;
-use crate::supply::BodyQueues;
+use crate::supply::{BodyQueues, MakingCpu};
 use crate::target_pool::TargetPool;
 use crate::timers::Timers;
 use buffers::Buffers;
@@ -334,9 +334,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.io.wait(wait_for_one(begin));
             self.handle_events();
         }
-        let mut cpu = usage::thread_cpu();
-        let mut helpers = self.content.bodies.cpu();
-        let mut run_delay = usage::thread_run_delay();
+        let mut cpu = CpuMark::now(&self.content.bodies);
         let mut measuring = self.plan.warmup == Nanos::ZERO;
         let mut next_edge = self.clock.edge_after(start, self.plan);
         // Intervals before it joined are empty.
@@ -349,52 +347,23 @@ impl<'p, B: Backend> Worker<'p, B> {
         let mut cpu_end = None;
         // Preparation may have ended long ago.
         self.clock.now = self.io.now();
-        if self.users_have_connections() {
-            self.start_users(start);
-        } else if self.plan.users.is_some() {
-            self.users.change_at(start);
-        }
+        self.begin_users(start);
         let mut now = self.io.now();
         loop {
             self.clock.advance(now);
             // A load that ended in its warm-up has no measured part.
             if !measuring && now >= self.clock.measure && cpu_end.is_none() {
                 measuring = true;
-                cpu = usage::thread_cpu();
-                helpers = self.content.bodies.cpu();
-                run_delay = usage::thread_run_delay();
+                cpu = CpuMark::now(&self.content.bodies);
             }
-            self.heed_control(now);
-            self.close_unlinked();
-            self.open_paced(now);
-            self.start_openers(now);
-            self.adjust_users(now);
-            self.probe_lost(now);
-            if self.routes.is_asking() {
-                self.ask_directory(now);
-            }
-            if now < self.control.fenced_from() {
-                self.start_polls(now);
-                self.start_waiting(now);
-                let at = self.ahead_of(now);
-                self.start_sleepers(at);
-                self.start_retries(at);
-                self.start_arrivals(at);
-            }
-            self.note_spare();
-            self.flush();
-            let held = self.end_preparation();
-            self.settle_websockets();
-            if self.misbehaviour.is_some() {
-                self.cut_off();
-            }
+            let held = self.do_what_is_due(now);
             if now < self.clock.end && self.is_through() {
                 self.clock.complete(self.counts.last_done.max(self.clock.measure).max(self.counts.last_edge));
             }
             let over = now >= self.clock.end;
             if over && cpu_end.is_none() {
                 self.carry_over();
-                cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay(), self.content.bodies.cpu()));
+                cpu_end = Some(CpuMark::now(&self.content.bodies));
             }
             if now >= next_edge || (over && next_edge != Nanos::MAX) {
                 let at = next_edge.min(self.clock.end);
@@ -411,19 +380,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             if over && (self.counts.in_flight() == 0 || now >= self.clock.drained) {
                 break;
             }
-            let mut busy_until = self.io.now();
-            self.note_pass(now, busy_until - held);
-            self.pacer.worked(busy_until.since(now) - held);
-            if busy_until >= self.content.tokens.due {
-                self.renew_tokens(busy_until);
-                busy_until = self.io.now();
-            }
-            if self.outgoing.send_times.is_due() {
-                self.outgoing.send_times.adjust_limit(busy_until, self.cpu_time());
-            }
-            if self.pacer.is_due(busy_until) {
-                self.pacer.adjust(busy_until, self.cpu_time());
-            }
+            let busy_until = self.finish_pass(now, held);
             let fence = self.control.fenced_from();
             let mut outlook = self.outlook(busy_until, next_edge);
             outlook.until = outlook.until.min(fence.max(busy_until));
@@ -452,16 +409,10 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
         }
         self.leave_websockets();
-        let (end, delay_end, helpers_end) = cpu_end
-            .unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay(), self.content.bodies.cpu()));
         // In virtual time, the CPU time and the run delay of this thread mean nothing.
         if self.io.name() != SIMULATED {
-            self.records.worker.cpu_user = end.user - cpu.user;
-            self.records.worker.cpu_system = end.system - cpu.system;
-            self.records.worker.bodies_cpu = helpers_end.bodies.since(helpers.bodies);
-            self.records.worker.signing_cpu = helpers_end.signing.since(helpers.signing);
-            self.records.worker.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
-            self.records.worker.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
+            let end = cpu_end.unwrap_or_else(|| CpuMark::now(&self.content.bodies));
+            end.record_since(&cpu, &mut self.records.worker);
         }
         self.leave_unfinished(now);
         let drain = self.snapshot(now, true);
@@ -472,7 +423,89 @@ impl<'p, B: Backend> Worker<'p, B> {
     }
 }
 
+/// CPU time of a worker at an instant: that of the thread, and that of the helpers which make bodies.
+struct CpuMark {
+    thread: usage::Cpu,
+    run_delay: Option<Nanos>,
+    helpers: MakingCpu,
+}
+
+impl CpuMark {
+    fn now(bodies: &BodyQueues) -> Self {
+        Self { thread: usage::thread_cpu(), run_delay: usage::thread_run_delay(), helpers: bodies.cpu() }
+    }
+
+    /// Records what was used since an earlier instant.
+    fn record_since(&self, begin: &Self, record: &mut WorkerRecord) {
+        record.cpu_user = self.thread.user - begin.thread.user;
+        record.cpu_system = self.thread.system - begin.thread.system;
+        record.bodies_cpu = self.helpers.bodies.since(begin.helpers.bodies);
+        record.signing_cpu = self.helpers.signing.since(begin.helpers.signing);
+        record.involuntary_switches = self.thread.involuntary_switches - begin.thread.involuntary_switches;
+        record.run_delay = self.run_delay.zip(begin.run_delay).map(|(after, before)| after - before);
+    }
+}
+
 impl<B: Backend> Worker<'_, B> {
+    /// Lets the first users begin, or plans when they do.
+    fn begin_users(&mut self, start: Nanos) {
+        if self.users_have_connections() {
+            self.start_users(start);
+        } else if self.plan.users.is_some() {
+            self.users.change_at(start);
+        }
+    }
+
+    /// Learns from a pass that began at `now`, and renews what is due from time to time. Returns the instant.
+    #[inline]
+    fn finish_pass(&mut self, now: Nanos, held: Nanos) -> Nanos {
+        let mut busy_until = self.io.now();
+        self.note_pass(now, busy_until - held);
+        self.pacer.worked(busy_until.since(now) - held);
+        if busy_until >= self.content.tokens.due {
+            self.renew_tokens(busy_until);
+            busy_until = self.io.now();
+        }
+        if self.outgoing.send_times.is_due() {
+            self.outgoing.send_times.adjust_limit(busy_until, self.cpu_time());
+        }
+        if self.pacer.is_due(busy_until) {
+            self.pacer.adjust(busy_until, self.cpu_time());
+        }
+        busy_until
+    }
+
+    /// Does everything that is due at this instant, and hands the written bytes to the backend. Returns how
+    /// long requests that were made ahead were held.
+    #[inline]
+    fn do_what_is_due(&mut self, now: Nanos) -> Nanos {
+        self.heed_control(now);
+        self.close_unlinked();
+        self.open_paced(now);
+        self.start_openers(now);
+        self.adjust_users(now);
+        self.probe_lost(now);
+        if self.routes.is_asking() {
+            self.ask_directory(now);
+        }
+        if now < self.control.fenced_from() {
+            self.start_polls(now);
+            self.start_waiting(now);
+            let at = self.ahead_of(now);
+            self.start_sleepers(at);
+            self.start_retries(at);
+            self.start_arrivals(at);
+        }
+        self.note_spare();
+        self.flush();
+        let held = self.end_preparation();
+        self.settle_websockets();
+        if self.misbehaviour.is_some() {
+            self.cut_off();
+        }
+        held
+    }
+
     /// Skips the arrivals before the instant at which this process joins, which belong to the former owner of
     /// its shard, and returns that instant. Its random values differ from the former owner's.
     fn join(&mut self, start: Nanos) -> Nanos {

@@ -499,7 +499,13 @@ async fn look_after(
         }
         process.end().await
     };
-    // Those that are still waiting find no process.
+    refuse_late(&mut wishes, tell);
+    let end = if is_killed { timeout(KILLED, ending).await.unwrap_or_default() } else { ending.await };
+    tell(HostEvent::Ended { end, saved: written.saved(run) });
+}
+
+/// Refuses the wishes that are still waiting: they find no process.
+fn refuse_late(wishes: &mut UnboundedReceiver<Wish>, tell: impl Fn(HostEvent)) {
     while let Ok(wish) = wishes.try_recv() {
         if let Wish::Steer(Steer { number, command, .. }) = wish
             && !command.is_stop()
@@ -507,8 +513,6 @@ async fn look_after(
             tell(HostEvent::Unsteered(Unsteered { number, error: TOO_LATE.to_owned() }));
         }
     }
-    let end = if is_killed { timeout(KILLED, ending).await.unwrap_or_default() } else { ending.await };
-    tell(HostEvent::Ended { end, saved: written.saved(run) });
 }
 
 /// Writes leases to a process as they come. Its standard input ends with this.

@@ -253,26 +253,31 @@ impl Command {
             Use::UnixSocket => settings.unix_socket = text(value.as_str()),
             Use::MaxTime => settings.timeout = seconds(value, at, findings),
             Use::ConnectTimeout => settings.connect_timeout = seconds(value, at, findings),
-            Use::Location => {
-                if settings.follow_redirects.is_absent() {
-                    settings.follow_redirects = text(REDIRECTS);
-                }
-                if at == "--location-trusted" {
-                    let becomes = "redirects to another server are followed without credentials";
-                    findings.note(at.as_str(), "", becomes);
-                }
-            }
-            Use::MaxRedirs => match value.parse::<u32>() {
-                Ok(most) if most > MOST_REDIRECTS => {
-                    findings.note(at.as_str(), value, format!("at most {MOST_REDIRECTS} are followed"));
-                    settings.follow_redirects = text(MOST_REDIRECTS.to_string());
-                }
-                Ok(_) => settings.follow_redirects = text(value.as_str()),
-                Err(_) => findings.hinted(at, format!("`{value}` is not a number"), "write a number from 0"),
-            },
+            Use::Location => self.follow(at, findings),
+            Use::MaxRedirs => self.follow_at_most(value, at, findings),
             // `body` reads the data that is sent.
             Use::Data | Use::DataBinary | Use::DataRaw | Use::DataUrlencode | Use::Json => {}
             Use::Form | Use::FormString | Use::AsHere => {}
+        }
+    }
+
+    fn follow(&mut self, at: &str, findings: &mut Findings) {
+        if self.settings.follow_redirects.is_absent() {
+            self.settings.follow_redirects = text(REDIRECTS);
+        }
+        if at == "--location-trusted" {
+            findings.note(at, "", "redirects to another server are followed without credentials");
+        }
+    }
+
+    fn follow_at_most(&mut self, value: &str, at: &str, findings: &mut Findings) {
+        match value.parse::<u32>() {
+            Ok(most) if most > MOST_REDIRECTS => {
+                findings.note(at, value, format!("at most {MOST_REDIRECTS} are followed"));
+                self.settings.follow_redirects = text(MOST_REDIRECTS.to_string());
+            }
+            Ok(_) => self.settings.follow_redirects = text(value),
+            Err(_) => findings.hinted(at, format!("`{value}` is not a number"), "write a number from 0"),
         }
     }
 

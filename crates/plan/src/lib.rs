@@ -23,6 +23,7 @@ pub mod plan;
 pub mod problem;
 
 mod around;
+mod assembly;
 mod client_faults;
 mod compile;
 mod confined;

@@ -12,14 +12,13 @@ use plimsoll_metrics::{Goodput, RateUnit};
 use plimsoll_scenario::{PatternRoom, Redaction};
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_wire::http1::Limits;
-use plimsoll_wire::http2::{ClientOptions, FieldLimits};
 
+use crate::assembly::Parts;
 use crate::connections::Demand;
 use crate::connections::Usage;
 use crate::crud::Crud;
 use crate::draft::Requests;
 use crate::grants::Grants;
-use crate::judging::DEFAULT_INTERVAL;
 use crate::load::{PerConnection, requests_per_iteration};
 use crate::loading::is_plan_name;
 use crate::phases::Phased;
@@ -27,7 +26,7 @@ use crate::plan::first_joining;
 use crate::protocol::ProtocolPreference;
 use crate::{
     BackendChoice, Environment, Files, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem, Problems,
-    RawValue, Refresh, parse_backend, parse_pacing, parse_size,
+    RawValue, parse_backend, parse_pacing, parse_size,
 };
 
 /// Limit for a whole response (wrk's is 2 s, hey's 20 s): long enough that a server which freezes for a while
@@ -292,15 +291,10 @@ impl Resolver<'_> {
         };
         let phased = self.phases(patch);
         let of_flags = patch.rate.is_some() || patch.stages.is_some() || patch.rps.is_some();
-        let open = match &phased {
-            Some(phased) => phased.as_ref().map_or(of_flags, Phased::is_open),
-            // Either model may be meant, so problems of the closed model alone are not reported.
-            None => true,
-        };
-        let users = match &phased {
-            Some(phased) => self.users(patch, phased.as_ref()),
-            None => None,
-        };
+        // Without a right load either model may be meant: problems of the closed one alone are not reported.
+        let is_open = |phased: &Option<Phased>| phased.as_ref().map_or(of_flags, Phased::is_open);
+        let open = phased.as_ref().is_none_or(is_open);
+        let users = phased.as_ref().and_then(|phased| self.users(patch, phased.as_ref()));
         let sharding = self.sharding(patch);
         let demand = Demand {
             open,
@@ -339,83 +333,37 @@ impl Resolver<'_> {
         let goodput = self.read(patch.goodput.as_ref(), Goodput::parse);
         let trace_link = self.trace_link(patch);
         self.check_redaction(patch);
-        let (mut requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
+        let (requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
         let (http2, _, (thresholds, statistics)) = (http2?, crud?, judging?);
         let sharding = sharding?;
+        let judged = thresholds.iter().map(|judged| judged.spec.clone()).collect();
         let load = match schedule.profile {
             Some((profile, process)) => {
                 Load::Open { profile, process, rate_of: rate_of?, overload: usage.overload }
             }
             None => Load::Closed,
         };
-        let (setup, refresh, teardown) =
-            (requests.setup.take(), requests.refresh.take(), requests.teardown.take());
-        let list_bytes = u32::try_from(limits.head_bytes).unwrap_or(u32::MAX);
-        let mut plan = Plan {
-            scenarios: requests.scenarios,
-            steps: requests.steps,
-            variables: requests.variables,
-            feeds: requests.feeds,
-            pools: requests.pools,
-            leaves: requests.leaves,
-            setup: None,
-            refresh: None,
-            teardown: None,
-            supplies: requests.supplies,
-            tokens: requests.tokens,
-            scripts: requests.scripts,
-            wrk: requests.wrk,
-            logic: requests.logic,
-            targets: requests.targets,
-            dynamic_origins: requests.dynamic_origins,
+        let plan = Parts {
+            requests,
             load,
             users: schedule.users,
             phases: schedule.phases,
-            dealing: dealing?,
             end: schedule.end,
             warmup: schedule.warmup,
-            drain: limits.drain.unwrap_or(limits.timeout),
-            threads: usage.threads,
-            shard: sharding.shard,
-            held: sharding.held,
-            start: sharding.start,
-            timeout: limits.timeout,
-            connect_timeout: limits.connect_timeout,
+            limits,
+            usage,
+            http2,
+            sharding,
+            dealing: dealing?,
             client_faults: client_faults?,
-            redirects: limits.redirects,
-            pacing: limits.pacing,
-            backend: limits.backend,
-            seed: limits.seed,
-            limits: Limits { head_bytes: limits.head_bytes, ..Limits::default() },
-            http2: ClientOptions {
-                max_streams: usage.connections.streams,
-                limits: FieldLimits { list_bytes, ..http2.options.limits },
-                ..http2.options
-            },
-            ping_interval: http2.ping_interval,
-            preflight: !patch.no_preflight.is_on(),
-            resend: !patch.no_resend.is_on(),
-            connections: usage.connections,
-            thresholds: thresholds.iter().map(|judged| judged.spec.clone()).collect(),
+            thresholds: judged,
+            statistics,
             prometheus: prometheus?,
             goodput: goodput?,
-            interval: statistics.min(DEFAULT_INTERVAL),
-            statistics,
             trace_link: trace_link?,
             redaction: self.redaction.clone(),
         };
-        if limits.drain.is_none() {
-            // Whoever waits is answered or times out.
-            let timeouts = (0..plan.steps.len() as u32).map(|step| plan.timeout_of(step));
-            plan.drain = timeouts.max().unwrap_or(plan.timeout);
-        }
-        // What another process carries out is no part of this plan.
-        let is_here = !patch.is_set_up_elsewhere;
-        plan.setup = setup.filter(|_| is_here).map(|steps| Arc::new(plan.once(*steps)));
-        plan.refresh = refresh
-            .filter(|_| is_here)
-            .map(|(every, steps)| Refresh { every, steps: Arc::new(plan.once(*steps)) });
-        plan.teardown = teardown.filter(|_| is_here).map(|steps| Arc::new(plan.once(*steps)));
+        let plan = plan.into_plan(patch);
         self.check_thresholds(&thresholds, &plan);
         self.check_goodput(patch, &plan);
         self.check_queries(patch, &plan);
@@ -577,15 +525,15 @@ fn above_zero() -> String {
     "must be above 0".to_owned()
 }
 
-struct LimitPart {
-    timeout: Nanos,
-    connect_timeout: Nanos,
-    drain: Option<Nanos>,
-    redirects: u32,
-    pacing: Pacing,
-    backend: BackendChoice,
-    seed: u64,
-    head_bytes: usize,
+pub(crate) struct LimitPart {
+    pub(crate) timeout: Nanos,
+    pub(crate) connect_timeout: Nanos,
+    pub(crate) drain: Option<Nanos>,
+    pub(crate) redirects: u32,
+    pub(crate) pacing: Pacing,
+    pub(crate) backend: BackendChoice,
+    pub(crate) seed: u64,
+    pub(crate) head_bytes: usize,
 }
 
 /// The flag without a number means the default.

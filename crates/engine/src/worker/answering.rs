@@ -51,17 +51,10 @@ impl<B: Backend> Worker<'_, B> {
             client.reuse(ticket);
         }
         if !self.batch.observed && request.sent != AT_SEND {
-            self.batch.observed = true;
-            if let Some(demand) = self.dialing.demand_mut() {
-                demand.heard(self.clock.now);
-                // A response that met a stall of this thread says nothing of the target.
-                if !self.stalls.met(request.sent, at) {
-                    demand.observe(at.since(request.sent));
-                }
-            }
-            self.pacer.observe(self.clock.now.since(request.sent), self.batch.stamped, reply.wire_bytes);
+            self.observe_batch(request.sent, at, reply.wire_bytes);
         }
         self.batch.responses += 1;
+        let conn = &mut self.conns[slot as usize];
         let awaiting = &mut self.pools[conn.pool as usize].awaiting;
         awaiting.sized(reply.wire_bytes);
         awaiting.took(at.since(request.first_byte));
@@ -140,6 +133,20 @@ impl<B: Backend> Worker<'_, B> {
         if usable {
             self.list(slot);
         }
+    }
+
+    /// Learns from the first answer of a batch how long answers take.
+    #[inline]
+    fn observe_batch(&mut self, sent: Nanos, at: Nanos, wire_bytes: u64) {
+        self.batch.observed = true;
+        if let Some(demand) = self.dialing.demand_mut() {
+            demand.heard(self.clock.now);
+            // A response that met a stall of this thread says nothing of the target.
+            if !self.stalls.met(sent, at) {
+                demand.observe(at.since(sent));
+            }
+        }
+        self.pacer.observe(self.clock.now.since(sent), self.batch.stamped, wire_bytes);
     }
 
     /// The pool to which the user of a request belongs, which is on `pool`.

@@ -289,22 +289,28 @@ impl<B: Backend> Worker<'_, B> {
             }
         }
         let reason = fault.map(|error| self.script_failed(error)).or(reason);
+        self.keep_reason(request, status, outcome, reason);
+        if lacks_values {
+            self.iterations.stop(request.session);
+        }
+        Judged::Ended(outcome)
+    }
+
+    /// Keeps why a request has failed, and the response for scripts.
+    fn keep_reason(&mut self, request: &InFlight, status: u16, outcome: Outcome, reason: Option<String>) {
         if let (Outcome::Failed(class), Some(reason)) = (outcome, reason) {
+            let step = &self.plan.steps[request.step as usize];
             self.note_error(class, &format!("{}: {reason}", step.name));
             // Readers of the failure log know the step.
             self.failures.set_reason(class, reason);
         }
-        if lacks_values {
-            self.iterations.stop(request.session);
-        }
-        if plan.scripts.is_some() {
+        if self.plan.scripts.is_some() {
             let is_quoted = match outcome {
                 Outcome::Failed(class) => self.failures.lacks_example(request, class),
                 _ => false,
             };
             self.remember(request, status, is_quoted);
         }
-        Judged::Ended(outcome)
     }
 
     /// There is no response to a request that has failed: takes the values of the request itself into its

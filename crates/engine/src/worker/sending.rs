@@ -1,5 +1,7 @@
 //! Sending: requests are written into the outbox of their connection, and all outboxes are flushed together.
 
+use std::sync::Arc;
+
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_scenario::{Context, FieldNeeds, Needs, RequestTemplate};
@@ -103,19 +105,10 @@ impl<B: Backend> Worker<'_, B> {
     ) -> u32 {
         let place = self.mark_written(slot);
         let logic = self.ready(slot, request, template, facts);
+        let body = self.supplied_body(template, request.session);
         let conn = &mut self.conns[slot as usize];
         let unix_ns = if template.needs_clock() { self.clock.unix_ns() } else { 0 };
         let pool = &self.pools[conn.pool as usize];
-        let body = template.supply().map(|supplied| {
-            let unix_ns = self.clock.unix_ns();
-            supply::body_of(
-                supplied,
-                &mut self.content.bodies,
-                &mut self.iterations.sessions,
-                request.session,
-                unix_ns,
-            )
-        });
         let context = Context {
             index: request.index,
             step: request.step,
@@ -201,6 +194,14 @@ impl<B: Backend> Worker<'_, B> {
         }
         self.written_request(slot, ticket, place, length, ready);
         ticket
+    }
+
+    /// The body of a template that takes it from a supply.
+    #[inline(always)]
+    fn supplied_body(&mut self, template: &RequestTemplate, session: u32) -> Option<Arc<[u8]>> {
+        let supplied = template.supply()?;
+        let (unix_ns, sessions) = (self.clock.unix_ns(), &mut self.iterations.sessions);
+        Some(supply::body_of(supplied, &mut self.content.bodies, sessions, session, unix_ns))
     }
 
     /// Prepares the input for rendering a request, and the parts that its step needs later. Returns `true` if
