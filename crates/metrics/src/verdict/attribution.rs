@@ -71,6 +71,11 @@ const MOSTLY_IN_FLIGHT: f64 = 0.75;
 const PLAN_FAILS_SHARE: f64 = 0.5;
 /// Share of requests from which failures limit a run.
 const FAILED_SHARE: f64 = 0.01;
+/// Share of requests from which answers that fail at the same rate all the time may be of a target that sheds
+/// load.
+const SHED_SHARE: f64 = 0.05;
+/// Standard deviations by which the χ² of failures in the intervals has to exceed its mean to be no chance.
+const EVEN: f64 = 4.0;
 /// Failures in a row, to the end, that are no chance.
 const SEVERAL: u64 = 3;
 /// Intervals that a run has to have before it is said in which of them requests failed.
@@ -89,7 +94,7 @@ pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
         .or_else(|| judge.generator())
         .or_else(|| judge.barred())
         .or_else(|| judge.standstill())
-        .or_else(|| judge.failures())
+        .or_else(|| judge.failures(&backlog))
         .or_else(|| judge.accept_queue())
         .or_else(|| judge.unreached())
         .or_else(|| if owed { judge.unanswered() } else { None })
@@ -251,29 +256,54 @@ impl Judge<'_> {
         words
     }
 
+    /// Returns `true` if failures of this share of the requests are no limit of an open run: the target got
+    /// its load in full and kept up with it, answered all of it, and failed as often at each rate and at each
+    /// time of the run. A target that sheds load does so when it has too much to do; from a larger share on
+    /// it may do so all the time.
+    fn fail_at_any_load(&self, share: f64, backlog: &Backlog) -> bool {
+        let total = &self.record.total;
+        let is_answer = |class: &ErrorClass| class.is_answer() && *class != ErrorClass::ConnectRefused;
+        let classes = ErrorClass::ALL.iter().filter(|class| is_targets(**class));
+        let is_answered =
+            total.timed_out == 0 && classes.filter(|class| total.errors[**class as usize] > 0).all(is_answer);
+        let is_delivered = *backlog == Backlog::Level && !self.fell_short(backlog);
+        self.record.model == Model::Open
+            && is_delivered
+            && share <= SHED_SHARE
+            && is_answered
+            && self.fail_evenly()
+            && self.busy_target().is_none()
+            && self.queue().is_none_or(|queue| queue.claim != Claim::Queue)
+    }
+
+    /// Returns `true` if the numbers of failures in the intervals differ no more than chance makes of
+    /// requests that fail with the same probability: by their χ², which then has a mean of its degrees of
+    /// freedom, and a variance of twice as much, and more where few failures are expected.
+    fn fail_evenly(&self) -> bool {
+        let counts =
+            self.measured_intervals().map(|cell| (cell.failed as f64, (cell.ok + cell.failed) as f64));
+        let cells: Vec<(f64, f64)> = counts.filter(|(_, ended)| *ended > 0.0).collect();
+        let (failed, ended) = cells.iter().fold((0.0, 0.0), |sum, cell| (sum.0 + cell.0, sum.1 + cell.1));
+        if cells.len() < 2 || failed <= 0.0 || failed >= ended {
+            return true;
+        }
+        let share = failed / ended;
+        let (mut squares, mut variance) = (0.0, 2.0 * (cells.len() - 1) as f64);
+        for (failed, ended) in &cells {
+            let expected = ended * share;
+            squares += (failed - expected).powi(2) / (expected * (1.0 - share));
+            variance += 1.0 / expected;
+        }
+        squares <= (cells.len() - 1) as f64 + EVEN * variance.sqrt()
+    }
+
     /// Requests that the target did not serve.
-    fn failures(&self) -> Option<Limitation> {
+    fn failures(&self, backlog: &Backlog) -> Option<Limitation> {
         let (record, total) = (self.record, &self.record.total);
-        // A proxy is not the target either.
-        let own = [
-            ErrorClass::PortsExhausted,
-            ErrorClass::DescriptorsExhausted,
-            ErrorClass::AbortedByUs,
-            ErrorClass::Proxy,
-        ];
-        let asked = [
-            ErrorClass::Status4xx,
-            ErrorClass::Redirect,
-            ErrorClass::Extraction,
-            ErrorClass::Check,
-            ErrorClass::Script,
-            ErrorClass::Scenario,
-        ];
-        let is_targets = |class: &&ErrorClass| !own.contains(class) && !asked.contains(class);
-        let classes = ErrorClass::ALL.iter().filter(is_targets);
+        let classes = ErrorClass::ALL.iter().filter(|class| is_targets(**class));
         let failed: u64 = classes.clone().map(|class| total.errors[*class as usize]).sum();
         let share = ratio(failed + total.timed_out, record.accounting.started)?;
-        if share <= FAILED_SHARE {
+        if share <= FAILED_SHARE || self.fail_at_any_load(share, backlog) {
             return self.refused();
         }
         let most = classes.max_by_key(|class| total.errors[**class as usize])?;
@@ -835,6 +865,28 @@ impl Judge<'_> {
     fn measured_intervals(&self) -> impl Iterator<Item = &Interval> {
         self.record.measured_cells()
     }
+}
+
+/// Returns `true` if failures of this class are the target's doing, and not what was asked of it.
+const fn is_targets(class: ErrorClass) -> bool {
+    // A proxy is not the target either.
+    let own = matches!(
+        class,
+        ErrorClass::PortsExhausted
+            | ErrorClass::DescriptorsExhausted
+            | ErrorClass::AbortedByUs
+            | ErrorClass::Proxy
+    );
+    let asked = matches!(
+        class,
+        ErrorClass::Status4xx
+            | ErrorClass::Redirect
+            | ErrorClass::Extraction
+            | ErrorClass::Check
+            | ErrorClass::Script
+            | ErrorClass::Scenario
+    );
+    !own && !asked
 }
 
 /// Share of the periods in which the control group of a process had used up its CPU time.

@@ -130,6 +130,68 @@ fn a_load_that_was_delivered_acquits_neither_errors_nor_slow_answers() {
     assert_eq!(said(|r| r.total.service_time = filled(&[(ms(1), 9_950), (ms(200), 50)])), level);
 }
 
+/// Symptom: at about 1 % of errors chance decided whether the target was the limit.
+#[test]
+fn few_errors_limit_a_load_only_if_they_depend_on_it() {
+    /// Answers with this status class, in these numbers by seconds.
+    fn fail(r: &mut RunRecord, class: ErrorClass, failed: [u64; 10]) {
+        for (cell, failed) in r.intervals.iter_mut().zip(failed) {
+            (cell.ok, cell.failed) = (1_000 - failed, failed);
+        }
+        let all = failed.iter().sum();
+        (r.total.failed, r.total.errors[class as usize]) = (all, all);
+    }
+    const EVEN: [u64; 10] = [22, 17, 25, 19, 20, 14, 23, 18, 26, 16];
+    let cases: [(&str, fn(&mut RunRecord), Claim); 9] = [
+        ("at any time", |r| fail(r, ErrorClass::Status5xx, EVEN), Claim::Delivered),
+        ("in a gRPC status", |r| fail(r, ErrorClass::GrpcInternal, EVEN), Claim::Delivered),
+        ("more", |r| fail(r, ErrorClass::Status5xx, EVEN.map(|few| 3 * few)), Claim::NotServed),
+        (
+            "from some time on",
+            |r| fail(r, ErrorClass::Status5xx, [0, 0, 0, 0, 0, 40, 44, 38, 41, 37]),
+            Claim::NotServed,
+        ),
+        ("no connection", |r| fail(r, ErrorClass::ConnectRefused, EVEN), Claim::NotServed),
+        ("no answer", |r| fail(r, ErrorClass::Reset, EVEN), Claim::NotServed),
+        (
+            "timeouts beside them",
+            |r| {
+                fail(r, ErrorClass::Status5xx, EVEN);
+                r.total.timed_out = 1;
+            },
+            Claim::NotServed,
+        ),
+        (
+            "they wait for one another",
+            |r| {
+                fail(r, ErrorClass::Status5xx, EVEN);
+                r.total.service_time = filled(&[(ms(1), 10), (ms(9), 9_990)]);
+            },
+            Claim::NotServed,
+        ),
+        (
+            "a busy thread",
+            |r| {
+                fail(r, ErrorClass::Status5xx, EVEN);
+                every_second(r, |part| target_of(part).busiest_thread = Some(ms(990)));
+            },
+            Claim::NotServed,
+        ),
+    ];
+    for (name, change, claim) in cases {
+        let mut record = good(Model::Open);
+        watched(&mut record);
+        change(&mut record);
+        let found = judge(&record).limited_by;
+        assert_eq!(found.claim, claim, "{name}: {found:?}");
+        assert_eq!(
+            found.evidence.ends_with("% of the requests failed"),
+            claim == Claim::Delivered,
+            "{found:?}"
+        );
+    }
+}
+
 /// Symptom: "most of them" of failures that were all of one kind.
 #[test]
 fn failures_of_one_kind_are_all_of_them() {

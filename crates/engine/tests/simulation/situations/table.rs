@@ -246,6 +246,21 @@ pub(super) const SITUATIONS: &[Situation] = &[
         words: &["did not grow", "% of the requests failed"],
         ..BASE
     },
+    // Chance decided whether a target was the limit that had its load in full and kept up with it.
+    Situation {
+        name: "a few errors at any time",
+        server: || statuses(500, 0.012),
+        flags: &[("--rate", "200"), ("-d", "10s")],
+        words: &["did not grow", "% of the requests failed"],
+        ..BASE
+    },
+    Situation {
+        name: "a few errors at any rate",
+        server: || statuses(500, 0.02),
+        flags: &[("--stages", "5s@100,5s@400")],
+        words: &["did not grow", "% of the requests failed"],
+        ..BASE
+    },
     // What a run cannot show.
     Situation {
         name: "answers slower than the run",
@@ -467,6 +482,13 @@ pub(super) const SITUATIONS: &[Situation] = &[
         name: "errors",
         server: || statuses(500, 0.1),
         flags: &[("--rate", "100"), ("-d", "5s")],
+        words: &["were not served, all of them status_5xx"],
+        ..NOT_SERVED
+    },
+    Situation {
+        name: "a few errors of a target that is overloaded",
+        server: || Behaviour { faults: statuses(500, 0.03).faults, ..capacity(100) },
+        flags: &[("--rate", "150"), ("-d", "5s")],
         words: &["were not served, all of them status_5xx"],
         ..NOT_SERVED
     },
