@@ -577,6 +577,8 @@ fn merge(
         completed_in_window,
         paces_requests: basis.paces_requests,
         users: basis.users,
+        users_pause: basis.users_pause,
+        users_end: basis.users_end,
         accounting,
         total,
         steps,

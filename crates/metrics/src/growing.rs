@@ -38,6 +38,10 @@ pub struct Basis {
     pub paces_requests: bool,
     /// As [`RunRecord::users`].
     pub users: Option<u64>,
+    /// As [`RunRecord::users_pause`].
+    pub users_pause: bool,
+    /// As [`RunRecord::users_end`].
+    pub users_end: bool,
     /// Open model that ends with its iterations: the rate, in arrivals per second, that was asked for at the
     /// start of the measured part. All of them started and ended may take longer than their arrivals did.
     pub asked_per_second: Option<f64>,
@@ -67,6 +71,8 @@ impl GrowingRecord {
             warmup: basis.warmup,
             precise: basis.precise,
             users: basis.users,
+            users_pause: basis.users_pause,
+            users_end: basis.users_end,
             paces_requests: basis.paces_requests,
             total: StepRecord { name: "all".to_owned(), ..StepRecord::default() },
             steps,

@@ -620,6 +620,12 @@ pub struct RunRecord {
     /// each request that the connections may carry at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
+    /// Closed model: whether users pause, by think times, paces or the delays of a script.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub users_pause: bool,
+    /// Closed model: whether users end one by one, when their iterations or their data are used up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub users_end: bool,
     /// Changes of the rate while the run went on, in their order. The target rate and the accounts are those
     /// of the changed schedule.
     pub rate_changes: Vec<RateChange>,
@@ -840,6 +846,8 @@ impl RunRecord {
             paces_requests: false,
             target_per_second: None,
             users: None,
+            users_pause: false,
+            users_end: false,
             rate_changes: Vec::new(),
             stopped_by: None,
             accounting: Accounting::default(),

@@ -14,7 +14,7 @@ use plimsoll_metrics::{
 };
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
-    BodySupply, FeedSpec, Fingerprint, ForwardProxy, Needs, Op, PoolSpec, Program, Redaction,
+    AtEnd, BodySupply, FeedSpec, Fingerprint, ForwardProxy, Needs, Op, PoolSpec, Program, Redaction,
     RequestTemplate, ResponseHandler, ScriptSource, Supplied, UrlScript, WebSocketAction,
 };
 use plimsoll_schedule::{Population, Process, Profile};
@@ -239,10 +239,23 @@ impl Plan {
             paces_requests: self.paces_requests(),
             precise: self.pacing == Pacing::Precise,
             users: self.users.as_ref().map(|users| u64::from(users.peak())),
+            users_pause: profile.is_none() && self.pauses(),
+            users_end: profile.is_none() && self.ends_users(),
             asked_per_second: profile
                 .filter(|_| self.end.duration.is_none())
                 .map(|profile| profile.rate_at(self.warmup) * self.share()),
         }
+    }
+
+    /// Returns `true` if iterations pause: by think times, paces or the delays of a script.
+    fn pauses(&self) -> bool {
+        let pauses = |op: &Op| matches!(op, Op::Pause(_) | Op::Pace(_) | Op::ScriptPause(_));
+        self.scenarios.iter().any(|scenario| scenario.program.ops().iter().any(pauses))
+    }
+
+    /// Returns `true` if iterations are counted, or data may end: users then end before others do.
+    fn ends_users(&self) -> bool {
+        self.end.iterations.is_some() || self.feeds.iter().any(|feed| feed.at_end == AtEnd::Stop)
     }
 
     /// When intervals are cut, since the start of the run: at the ends of the warm-up and of phases, in

@@ -660,16 +660,17 @@ impl Judge<'_> {
             figure::per_second(self.record.completed_in_window as f64 / self.record.duration.as_secs_f64()),
         );
         let in_flight = mean_in_flight(self.record);
-        let think = in_flight < users as f64 * MOSTLY_IN_FLIGHT;
+        let is_idle = in_flight < users as f64 * MOSTLY_IN_FLIGHT;
         let pushes = self.record.awaits_pushes();
         if let Some(share) = pushes {
             evidence.push_str(&format!(
                 "; {} of the time in requests was spent in waiting for messages that come by themselves",
                 figure::share(share)
             ));
-        } else if think {
+        } else if is_idle {
             evidence.push_str(&format!(
-                ", with {in_flight:.1} requests in flight on average: users pause for most of the time"
+                ", with {in_flight:.1} requests in flight on average{}",
+                self.idle_users()
             ));
         }
         if let Some(target) = self.machine.as_ref().and_then(|machine| machine.target) {
@@ -681,12 +682,36 @@ impl Judge<'_> {
             );
             evidence.push_str(&words);
         }
-        let hint = if think {
-            "use more users (-c, or `users` in the plan) or shorter pauses (`think`) to find the limit of the target"
-        } else {
-            "use more connections (-c) to find the limit of the target, or --rate to ask for a rate"
+        let hint = match (is_idle && self.record.users_pause, is_idle && self.record.users_end) {
+            (true, _) => {
+                "use more users (-c, or `users` in the plan) or shorter pauses (`think`) to find the limit of \
+                 the target"
+            }
+            (false, true) => {
+                "use more requests (-n), or a length (-d), so that the last answers count for less; then \
+                 more connections (-c) to find the limit of the target, or --rate to ask for a rate"
+            }
+            (false, false) => {
+                "use more connections (-c) to find the limit of the target, or --rate to ask for a rate"
+            }
         };
         Some(Claim::FewUsers.by(evidence, hint))
+    }
+
+    /// The end of a sentence about users of whom many have no request in flight: why that is so, as far as
+    /// the plan says it.
+    fn idle_users(&self) -> String {
+        let words = match (self.record.users_pause, self.record.users_end) {
+            (true, false) => "users pause for most of the time",
+            (true, true) => "users pause, or have ended, for most of the time",
+            (false, true) => {
+                let longest = Nanos(longest_answer(self.record).unwrap_or(0));
+                let longest = figure::nanos(longest);
+                return format!(": users ended before the last answers came, which took up to {longest}");
+            }
+            (false, false) => return String::new(),
+        };
+        format!(": {words}")
     }
 
     /// A target that owed answers and gave none for a while.

@@ -192,6 +192,26 @@ fn few_errors_limit_a_load_only_if_they_depend_on_it() {
     }
 }
 
+/// Symptom: "users pause for most of the time" of a plan that has no pause.
+#[test]
+fn users_pause_only_if_the_plan_says_so() {
+    for (pause, end, words) in [
+        (true, false, ", with 1.0 requests in flight on average: users pause for most of the time"),
+        (true, true, ": users pause, or have ended, for most of the time"),
+        (false, true, ": users ended before the last answers came, which took up to 1.00 ms"),
+        (false, false, ", with 1.0 requests in flight on average"),
+    ] {
+        let mut record = good(Model::Closed);
+        record.connections.peak_open = 64;
+        (record.users_pause, record.users_end) = (pause, end);
+        let found = judge(&record).limited_by;
+        assert_eq!(found.claim, Claim::FewUsers, "{found:?}");
+        assert!(found.evidence.ends_with(words), "{pause}, {end}: {found:?}");
+        assert_eq!(found.hint.contains("`think`"), pause, "{found:?}");
+        assert_eq!(found.hint.contains("(-n)"), end && !pause, "{found:?}");
+    }
+}
+
 /// Symptom: "most of them" of failures that were all of one kind.
 #[test]
 fn failures_of_one_kind_are_all_of_them() {

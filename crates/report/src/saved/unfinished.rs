@@ -236,6 +236,8 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
         completed_in_window: completed,
         paces_requests: false,
         users: None,
+        users_pause: false,
+        users_end: false,
         target_per_second: None,
         rate_changes: Vec::new(),
         stopped_by: None,

@@ -851,6 +851,15 @@ pub(super) const SITUATIONS: &[Situation] = &[
         }),
         ..BASE
     },
+    // Users that have nothing left to do do not pause.
+    Situation {
+        name: "counted requests, of which some take long",
+        server: || bimodal(MS * 300, 0.02),
+        flags: &[("-c", "10"), ("-n", "200")],
+        words: &[" in flight on average: users ended before the last answers came, which took up to 300 ms"],
+        hint: "use more requests (-n)",
+        ..USERS
+    },
     Situation {
         name: "a model that takes its time for each token",
         server: || constant(MS * 10),

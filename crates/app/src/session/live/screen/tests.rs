@@ -36,6 +36,8 @@ fn subject(steps: usize) -> Subject {
             precise: false,
             paces_requests: false,
             users: None,
+            users_pause: false,
+            users_end: false,
             asked_per_second: None,
         },
         downsampler: plimsoll_metrics::IntervalDownsampler::new(SECOND, None, Vec::new(), Outline::default()),
