@@ -47,6 +47,7 @@ mod proxy;
 mod requests;
 mod resolve;
 mod route;
+mod rows;
 mod samples;
 mod script;
 mod security;

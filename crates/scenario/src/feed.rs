@@ -218,6 +218,19 @@ impl FeedSpec {
         }
     }
 
+    /// Returns the number of rows, up to `most`; reads that many rows of a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is malformed in these rows.
+    pub fn count_up_to(&self, most: u64) -> Result<u64, String> {
+        match Format::of(&self.rows) {
+            None => Ok(self.count().unwrap_or(most).min(most)),
+            Some(format) => {
+                Stream::open(format, self.columns.len(), Share::Whole, Shard::WHOLE)?.count_up_to(most)
+            }
+        }
+    }
+
     /// Returns `true` if there are enough rows for this many users to take one each; reads that many rows of
     /// a file. Where rows are given out again, there are always enough.
     ///

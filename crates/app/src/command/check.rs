@@ -30,6 +30,7 @@ pub(crate) fn command(args: &DocumentArgs) -> Result<Exit, Failure> {
         (Ok(resolved), DocumentFormat::Json) => {
             let mut report = json!({ "ok": true, "name": name(&args.plan), "problems": [] });
             let mut warnings = resolved.plan.lacking_samples();
+            warnings.extend(resolved.plan.lacking_rows());
             warnings.extend(foreign_slots::notes(&resolved));
             if !warnings.is_empty() {
                 report["warnings"] = json!(warnings);
@@ -39,6 +40,7 @@ pub(crate) fn command(args: &DocumentArgs) -> Result<Exit, Failure> {
         (Ok(resolved), DocumentFormat::Text) => {
             let say = messages::say(false);
             run::tell_lacking(&resolved.plan, &say);
+            resolved.plan.lacking_rows().iter().for_each(|text| say(&format!("warning: {text}")));
             foreign_slots::notes(&resolved).iter().for_each(|note| say(&format!("note: {note}")));
             stdout::to_stdout(|out| writeln!(out, "{}: ok", name(&args.plan)))?;
         }

@@ -195,6 +195,11 @@ impl Explanation {
             };
             self.line(2, &format!("{}  {rows}: {order}, {per}{end}", feed.name));
         }
+        let lacking = plan.lacking_rows();
+        if !lacking.is_empty() {
+            self.headline("data without enough rows");
+            lacking.iter().for_each(|text| self.line(2, text));
+        }
     }
 
     fn scenarios(&mut self, Resolved { plan, layered }: &Resolved) {

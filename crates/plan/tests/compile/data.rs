@@ -34,6 +34,51 @@ fn columns_that_are_read_get_a_variable() {
     assert_eq!((items.order, items.at_end, items.share), (Order::Sequential, AtEnd::Wrap, Share::Split));
 }
 
+/// Symptom: 30 rows for 100 arrivals were no word of `check` and `explain`.
+#[test]
+fn rows_that_are_fewer_than_the_arrivals_are_told() {
+    let said = |run: &str, rows: &str, scenarios: &str| {
+        let text = format!(
+            "run: {{{run}}}\ndata: {{u: {{{rows}}}}}\ntargets: {{a: http://a.test}}\nscenarios: {scenarios}"
+        );
+        let files = [("plans/users.csv", "id\n1\n2\n3\n")];
+        resolve(&text, &files, &[]).unwrap_or_else(|problems| panic!("{text}: {problems:?}")).lacking_rows()
+    };
+    let one = "[{steps: [{get: '/${u}'}]}]";
+    let (rate, stops) = ("rate: 10, duration: 10s", "range: [0, 30], at_end: stop");
+    let found = said(rate, stops, one);
+    assert_eq!(
+        found,
+        ["data `u` has 30 rows, and 100 arrivals take one each: no more are started when they have ended; \
+          more rows, or `at_end: wrap`, would do"]
+    );
+    let of = |run: &str, rows: &str, scenarios: &str| {
+        let found = said(run, rows, scenarios);
+        found.first().and_then(|said| Some(said.split_once(" take one each")?.0.to_owned()))
+    };
+    let words = |rows: &str, arrivals: u32| Some(format!("data `u` has {rows}, and {arrivals} arrivals"));
+    assert_eq!(of(rate, "range: [0, 99], at_end: fail", one), words("99 rows", 100));
+    assert_eq!(of("rate: 10, duration: 10s, warmup: 2s", stops, one), words("30 rows", 120));
+    assert_eq!(of("rate: 10, iterations: 40, arrival: poisson", stops, one), words("30 rows", 40));
+    assert_eq!(
+        of("rate: 10, duration: 10s, threads: 3", &format!("{stops}, share: whole"), one),
+        words("30 rows for each thread", 100)
+    );
+    let shared = "[{weight: 3, name: a, steps: [{get: '/${u}'}]}, {name: b, steps: [{get: /}]}]";
+    assert_eq!(of(rate, stops, shared), words("30 rows", 75));
+    for (run, rows, scenarios) in [
+        (rate, "range: [0, 100], at_end: stop", one),
+        (rate, "range: [0, 30]", one),
+        (rate, "range: [0, 75], at_end: stop", shared),
+        ("rate: 10, iterations: 30", stops, one),
+        ("duration: 10s", stops, one),
+        ("iterations: 100", stops, one),
+        ("rate: 10, duration: 10s, threads: 4", "range: [0, 30], at_end: stop, share: whole", one),
+    ] {
+        assert_eq!(said(run, rows, scenarios), [""; 0], "{run}, {rows}");
+    }
+}
+
 #[test]
 fn ranges_keep_the_zeros_that_were_typed() {
     for (range, expected) in [

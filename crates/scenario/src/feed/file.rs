@@ -264,6 +264,15 @@ impl Stream {
         }
     }
 
+    /// Returns the number of rows, up to `most`; reads past them.
+    pub(super) fn count_up_to(mut self, most: u64) -> Result<u64, String> {
+        let mut rows = u64::from(self.has_rows()).min(most);
+        while 0 < rows && rows < most && self.advance(0)?.is_some() {
+            rows += 1;
+        }
+        Ok(rows)
+    }
+
     /// Skips this many records, and reads the next one.
     fn advance(&mut self, skipped: u64) -> Result<Option<Record>, String> {
         let mut record = None;

@@ -416,6 +416,8 @@ fn whether_rows_suffice_is_known_without_reading_more() {
         let fail = FeedSpec { at_end: AtEnd::Fail, ..spec(rows, columns) };
         let enough: Vec<_> = (0..6).map(|users| fail.suffices(users).unwrap()).collect();
         assert_eq!(enough.iter().filter(|enough| **enough).count(), count + 1, "{fail:?}");
+        let counts: Vec<_> = (0..6).map(|most| fail.count_up_to(most).unwrap()).collect();
+        assert_eq!(counts, (0..6).map(|most: u64| most.min(count as u64)).collect::<Vec<_>>(), "{fail:?}");
         assert!(FeedSpec { at_end: AtEnd::Wrap, ..fail.clone() }.suffices(99).unwrap());
         assert!(FeedSpec { order: Order::Random, ..fail }.suffices(99).unwrap());
     }
