@@ -383,6 +383,20 @@ impl Control {
         self.steering.profile()
     }
 
+    /// The mean rate that the plan asks for in the measured part of a load that began at `start` on the
+    /// driver's clock and ended at `end` since then, by its profile with all changes, in arrivals per second:
+    /// for what this process has of it. Chance has no part in it, and neither has data that ended. `None` in
+    /// the closed model, without a measured part, and for a plan that counts iterations, whose arrivals end
+    /// with these.
+    pub fn asked_per_second(&self, plan: &Plan, start: Nanos, end: Nanos) -> Option<f64> {
+        let profile = self.profile().filter(|_| plan.planned().is_some() && end > plan.warmup)?;
+        // Before a scenario joins nothing is due, and what is before or after this process is another's.
+        let from = plan.warmup.max(plan.first_joining()).max(self.joins_at());
+        let to = end.min(self.fenced_from().since(start));
+        let share = to.since(from).as_secs_f64() / end.since(plan.warmup).as_secs_f64();
+        Some(profile.mean_rate(from, to) * share * plan.share())
+    }
+
     /// The rate in force at an instant since the start, in arrivals per second; `None` in the closed model.
     pub fn target_at(&self, at: Nanos) -> Option<f64> {
         self.steering.target_at(at)

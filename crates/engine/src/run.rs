@@ -9,9 +9,9 @@ use plimsoll_core::{Nanos, Shard};
 use plimsoll_driver::Endpoint;
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, MachineInterval, MachineRecord,
-    Pace, Peer, PhaseMerger, RunRecord, Slice, Slicer, StepRecord, ThresholdWatch, TimelineDownsampler,
-    WorkerRecord, verdict,
+    Accounting, ConnectionRecord, EarlyEnd, Interval, IterationRecord, Log, LogRecord, MachineInterval,
+    MachineRecord, Pace, Peer, PhaseMerger, RunRecord, Slice, Slicer, StepRecord, ThresholdWatch,
+    TimelineDownsampler, WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Plan, Proxy, StartTime, Target};
 use plimsoll_scenario::{Feeds, Per};
@@ -471,6 +471,8 @@ fn conduct(
     let times = (start, started_unix);
     let mut record =
         merge(plan, backend, times, (intervals, slicer.finish(), machine.finish(parts)), reports)?;
+    let asked = control.asked_per_second(plan, start, record.warmup + record.duration);
+    record.target_per_second = asked.or(record.target_per_second);
     record.timeline = timeline.finish();
     complete(&mut record, control, phases, watch, share);
     Ok((record, seats))
@@ -524,6 +526,7 @@ fn merge(
     let mut iterations = IterationRecord::default();
     let mut error_examples = BTreeMap::new();
     let mut peers = Vec::new();
+    let mut early_end: Option<EarlyEnd> = None;
     let (mut duration, mut drain, mut completed_in_window) = (Nanos::ZERO, Nanos::ZERO, 0);
     let mut pacing_budget = Nanos::ZERO;
     let mut workers = Vec::new();
@@ -550,6 +553,8 @@ fn merge(
         for (class, example) in report.error_examples {
             error_examples.entry(class).or_insert(example);
         }
+        // From the first end of a part on, the load was not the one that was asked for.
+        early_end = early_end.into_iter().chain(report.early_end).min_by_key(|end| end.after);
         duration = duration.max(report.window);
         drain = drain.max(report.drain);
         completed_in_window += report.completed_in_window;
@@ -575,6 +580,8 @@ fn merge(
         started_unix,
         started_monotonic,
         completed_in_window,
+        planned: plan.planned(),
+        early_end,
         paces_requests: basis.paces_requests,
         users: basis.users,
         users_pause: basis.users_pause,

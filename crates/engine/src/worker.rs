@@ -48,7 +48,7 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Snapshot, StepRecord,
+    Accounting, ConnectionRecord, EarlyEnd, IterationRecord, LogRecord, LogSink, Peer, Snapshot, StepRecord,
     WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan};
@@ -104,6 +104,8 @@ pub(crate) const SIMULATED: &str = "simulated";
 pub struct WorkerReport {
     /// Which part of the run it carried out.
     pub shard: Shard,
+    /// The end of its load by itself, before the length that the plan gives an open load.
+    pub early_end: Option<EarlyEnd>,
     /// One per step of the plan.
     pub steps: Vec<StepRecord>,
     /// Counts and times of the worker's connections.
@@ -358,7 +360,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
             let held = self.do_what_is_due(now);
             if now < self.clock.end && self.is_through() {
-                self.clock.complete(self.counts.last_done.max(self.clock.measure).max(self.counts.last_edge));
+                self.clock.complete(self.completed_at(now));
             }
             let over = now >= self.clock.end;
             if over && cpu_end.is_none() {
@@ -519,6 +521,14 @@ impl<B: Backend> Worker<'_, B> {
             self.content.random = random_of(self.plan.seed.wrapping_add(joins_at.0), self.shard);
         }
         start + joins_at
+    }
+
+    /// The end of a load with nothing left to do. Of an open load with a length the time to the arrival that
+    /// found no data is a part: each arrival before it was due in its own part of the time.
+    fn completed_at(&self, now: Nanos) -> Nanos {
+        let sought = self.iterations.completion().filter(|_| self.early_end().is_some());
+        let sought = sought.map_or(Nanos::ZERO, |completion| completion.at.min(now));
+        self.counts.last_done.max(self.clock.measure).max(self.counts.last_edge).max(sought)
     }
 
     /// CPU time of this thread; none in virtual time, where it would say nothing.

@@ -48,8 +48,8 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// The mean rate that was asked for, in arrivals per second, from the number of arrivals that were due in
-    /// so much time; `None` in the closed model.
+    /// The mean rate that was asked for, in arrivals per second, by the number of arrivals that were due in
+    /// so much time; `None` in the closed model. Of a load that has a length, its profile says more.
     pub fn target_per_second(&self, arrivals: u64, duration: Nanos) -> Option<f64> {
         if self.model == Model::Closed || duration == Nanos::ZERO {
             return None;

@@ -39,12 +39,12 @@ pub use outline::{Awaited, Outline, PhaseOutline, ScenarioOutline};
 pub use pace::{Pace, RateUnit};
 pub use record::{
     AcceptQueue, Accounting, AddressChange, AnswerPause, AnswerTimes, Cell, ConnectionRecord, CoreUse,
-    ErrorExample, FileUse, FoundBy, GroupLimits, HelperCpu, Http2Record, Http2Traffic, Interval,
-    IterationRecord, LogRecord, LongCalls, MachineFacts, MachineInterval, MachineRecord, MemoryCourse, Model,
-    NetworkUse, OtherUse, OwnSegments, Peer, PhaseMerger, PhaseRecord, ProcessEvent, ProcessUse, RATE_UNITS,
-    RateChange, RunRecord, SERVER_TIMING, Sample, ScenarioInterval, ServerTiming, SlowRequest, Slowest,
-    Stall, SteeredBy, Steering, StepRecord, TIMED_OUT, TargetProcess, ThreadUse, Throttling, WatchedProcess,
-    WatchedUse, WebSocketRecord, WorkerRecord, timing_words,
+    EarlyEnd, EndedBy, ErrorExample, FileUse, FoundBy, GroupLimits, HelperCpu, Http2Record, Http2Traffic,
+    Interval, IterationRecord, LogRecord, LongCalls, MachineFacts, MachineInterval, MachineRecord,
+    MemoryCourse, Model, NetworkUse, OtherUse, OwnSegments, Peer, PhaseMerger, PhaseRecord, ProcessEvent,
+    ProcessUse, RATE_UNITS, RateChange, RunRecord, SERVER_TIMING, Sample, ScenarioInterval, ServerTiming,
+    SlowRequest, Slowest, Stall, SteeredBy, Steering, StepRecord, TIMED_OUT, TargetProcess, ThreadUse,
+    Throttling, WatchedProcess, WatchedUse, WebSocketRecord, WorkerRecord, timing_words,
 };
 pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer, Timeline, TimelineDownsampler};

@@ -3,6 +3,7 @@
 mod accounting;
 mod answers;
 mod connection;
+mod early_end;
 mod machine;
 mod phase;
 mod server_timing;
@@ -20,6 +21,7 @@ use plimsoll_core::{ErrorClass, ErrorCounts, Nanos, Outcome};
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::answers::{AnswerPause, AnswerTimes};
 pub use self::connection::{AddressChange, ConnectionRecord, Http2Record, Http2Traffic, RATE_UNITS};
+pub use self::early_end::{EarlyEnd, EndedBy};
 pub use self::machine::{
     AcceptQueue, CoreUse, GroupLimits, MachineFacts, MachineInterval, MachineRecord, NetworkUse, OtherUse,
     OwnSegments, ProcessUse, TargetProcess, ThreadUse, Throttling,
@@ -613,8 +615,15 @@ pub struct RunRecord {
     pub completed_in_window: u64,
     /// Open model: whether arrivals are requests, and not iterations of any number of steps.
     pub paces_requests: bool,
-    /// Mean target rate over the measured part in arrivals per second (open model):
-    /// [`arrivals`](Self::arrivals) over `duration`.
+    /// Planned length of the measured part; `None` if the plan has none, or counts iterations. The
+    /// [duration](Self::duration) is shorter where the load ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<Nanos>,
+    /// Open model with a planned length: the end of the load before it, if nobody asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_end: Option<EarlyEnd>,
+    /// Mean target rate over the measured part in arrivals per second (open model): the plan's, with all
+    /// changes. Of a plan that counts iterations, at least [`arrivals`](Self::arrivals) over `duration`.
     pub target_per_second: Option<f64>,
     /// Closed model whose plan has users over time: the most users at once that it asks for. `None`: one for
     /// each request that the connections may carry at once.
@@ -844,6 +853,8 @@ impl RunRecord {
             started_monotonic: Nanos::ZERO,
             completed_in_window: 0,
             paces_requests: false,
+            planned: None,
+            early_end: None,
             target_per_second: None,
             users: None,
             users_pause: false,

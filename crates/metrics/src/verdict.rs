@@ -14,8 +14,8 @@ pub use self::reason::{Claim, Limitation, LimitedBy, Reason, ReasonCode, Verdict
 use crate::course::{self, Steadiness};
 use crate::threshold::Shown;
 use crate::{
-    EVENT_TIME_LIMIT, LongCalls, MachineInterval, Model, RunRecord, Stall, Standstill, ThresholdResult,
-    WorkerRecord,
+    EVENT_TIME_LIMIT, EndedBy, LongCalls, MachineInterval, Model, RunRecord, Stall, Standstill,
+    ThresholdResult, WorkerRecord,
 };
 
 /// Share of the service time's median up to which a start lag is taken as harmless.
@@ -76,6 +76,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
         let rate = judge.rate();
         let lag = judge.start_lag();
         judge.data();
+        judge.early_end();
         harmed = rate == Finding::Invalid || lag == Finding::Invalid;
         suffers = rate != Finding::Good || lag != Finding::Good;
     } else {
@@ -305,6 +306,26 @@ impl Judge<'_> {
         );
         let hint = "give the data more rows, or `at_end: wrap`";
         self.find(Finding::Doubtful, ReasonCode::DataEnded, evidence, hint);
+    }
+
+    /// States that the load ended before its planned length, though nobody asked for that.
+    fn early_end(&mut self) {
+        let (Some(early), Some(planned)) = (&self.record.early_end, self.record.planned) else { return };
+        let when = match early.after {
+            Nanos::ZERO => "in the warm-up".to_owned(),
+            after => format!("after {} of {}", figure::nanos(after), figure::nanos(planned)),
+        };
+        let (evidence, hint) = match &early.by {
+            EndedBy::Data(name) => (
+                format!("data `{name}` had no row left {when}, and no more arrivals were started"),
+                "give the data more rows, or `at_end: wrap`",
+            ),
+            EndedBy::Script => (
+                format!("the script ended the load {when}, and no more arrivals were started"),
+                "let the script go on, or plan a load of that length (-d)",
+            ),
+        };
+        self.find(Finding::Doubtful, ReasonCode::EndedEarly, evidence, hint);
     }
 
     /// Judges the punctuality of starts. Requests that waited for a connection at the limit are late because

@@ -247,6 +247,11 @@ impl Plan {
         }
     }
 
+    /// The planned length of the measured part; `None` if the plan has none, or counts iterations.
+    pub fn planned(&self) -> Option<Nanos> {
+        self.end.duration.filter(|_| self.end.iterations.is_none())
+    }
+
     /// Returns `true` if iterations pause: by think times, paces or the delays of a script.
     fn pauses(&self) -> bool {
         let pauses = |op: &Op| matches!(op, Op::Pause(_) | Op::Pace(_) | Op::ScriptPause(_));

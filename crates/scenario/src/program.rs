@@ -139,10 +139,10 @@ pub enum Next {
     ScriptPause(u32),
     /// The iteration is complete.
     End,
-    /// A data source has ended, and its plan says that nothing more is to be begun. The iteration has not
+    /// This data source has ended, and its plan says that nothing more is to be begun. The iteration has not
     /// sent anything and does not count. (Where a source ends later in an iteration, that fails: it has been
     /// begun and cannot be completed.)
-    Exhausted,
+    Exhausted(u16),
     /// This variable was to be set to a text of more than [`LONGEST_VALUE`] bytes, and the iteration cannot
     /// go on.
     Overgrown(u16),
@@ -334,7 +334,7 @@ fn draw(feed: u16, session: &mut Session, surroundings: &mut Surroundings<'_>) -
             kept.extend(values.map(|values| KeptRow { feed, values }));
             None
         }
-        Err(FeedError::Ended) if !*has_sent => Some(Next::Exhausted),
+        Err(FeedError::Ended) if !*has_sent => Some(Next::Exhausted(feed)),
         Err(error) => Some(Next::Fail(error.to_string())),
     }
 }

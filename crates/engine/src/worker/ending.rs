@@ -3,7 +3,7 @@
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
 use plimsoll_metrics::log::StreamLogEntry;
-use plimsoll_metrics::{LogEntry, Sample};
+use plimsoll_metrics::{EarlyEnd, EndedBy, LogEntry, Sample};
 use plimsoll_plan::Load;
 
 use super::proceeding::Fate;
@@ -387,7 +387,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
         let stops = self.content.wants_to_stop();
         if stops && self.clock.end > now {
-            self.iterations.complete();
+            self.iterations.complete(now);
             if !self.keeps_its_length() {
                 self.clock.end_load(now, self.plan);
             }
@@ -489,6 +489,18 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
+    /// The end of an open load by itself, before the length that the plan gives it.
+    pub(super) fn early_end(&self) -> Option<EarlyEnd> {
+        let (Load::Open { .. }, Some(planned)) = (&self.plan.load, self.plan.planned()) else { return None };
+        let completion = self.iterations.completion()?;
+        let after = completion.at.since(self.clock.measure);
+        let by = match completion.feed {
+            Some(feed) => EndedBy::Data(self.plan.feeds[usize::from(feed)].name.clone()),
+            None => EndedBy::Script,
+        };
+        (after < planned).then_some(EarlyEnd { by, after })
+    }
+
     /// Settles the accounts. The connections go with the backend.
     pub(super) fn report(mut self, now: Nanos) -> (WorkerReport, Kept<B>) {
         // Arrivals beyond a fence belong to another process.
@@ -503,6 +515,7 @@ impl<B: Backend> Worker<'_, B> {
         self.records.worker.shared_wakeups = self.pacer.napped().min(window);
         let pacing_budget = self.pacer.budget();
         self.count_open(self.clock.end.min(now));
+        let early_end = self.early_end();
         let mut connections = std::mem::take(&mut self.records.measured.connections);
         self.state_limits(&mut connections);
         self.exchanges.log.flush();
@@ -526,6 +539,7 @@ impl<B: Backend> Worker<'_, B> {
             (bodies.unsigned, bodies.expired);
         let report = WorkerReport {
             shard: self.shard,
+            early_end,
             steps,
             connections,
             accounting: self.counts.accounting(),

@@ -47,7 +47,16 @@ pub(super) struct Iterations {
     exhausted: Vec<bool>,
     /// The load is complete before its end: all data has ended, or a script wished so. Nothing more is begun,
     /// and later arrivals are not owed.
-    complete: bool,
+    completion: Option<Completion>,
+}
+
+/// The end of a load by itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Completion {
+    /// The data source that ended last; `None` if a script wished the end.
+    pub(super) feed: Option<u16>,
+    /// When that was seen, on the driver's clock.
+    pub(super) at: Nanos,
 }
 
 impl Iterations {
@@ -64,7 +73,7 @@ impl Iterations {
             turns: vec![VecDeque::new(); plan.scenarios.len()],
             unlinked: Vec::new(),
             exhausted: vec![false; plan.scenarios.len()],
-            complete: false,
+            completion: None,
         }
     }
 
@@ -139,10 +148,12 @@ impl Iterations {
         self.turns[scenario as usize].pop_front();
     }
 
-    /// Notes that the data of a scenario has ended. Iterations under way go on to their end.
-    pub(super) fn exhaust(&mut self, scenario: u32) {
+    /// Notes that a data source of a scenario has ended. Iterations under way go on to their end.
+    pub(super) fn exhaust(&mut self, scenario: u32, feed: u16, at: Nanos) {
         self.exhausted[scenario as usize] = true;
-        self.complete |= self.exhausted.iter().all(|exhausted| *exhausted);
+        if self.exhausted.iter().all(|exhausted| *exhausted) {
+            self.completion.get_or_insert(Completion { feed: Some(feed), at });
+        }
     }
 
     /// Scenarios whose data has ended: by scenario, whether it has.
@@ -151,21 +162,27 @@ impl Iterations {
         &self.exhausted
     }
 
-    /// Notes that the load is complete before its end.
-    pub(super) const fn complete(&mut self) {
-        self.complete = true;
+    /// Notes that a script wishes the end of the load.
+    pub(super) fn complete(&mut self, at: Nanos) {
+        self.completion.get_or_insert(Completion { feed: None, at });
+    }
+
+    /// The end of the load by itself, if there was one.
+    #[inline]
+    pub(super) const fn completion(&self) -> Option<Completion> {
+        self.completion
     }
 
     /// Returns `true` if the load is complete before its end.
     #[inline]
     pub(super) const fn is_complete(&self) -> bool {
-        self.complete
+        self.completion.is_some()
     }
 
     /// Returns `true` if the load is complete before its end, and no request waits for an arrival.
     #[inline]
     pub(super) fn has_begun_all(&self) -> bool {
-        self.complete && self.turns.iter().all(VecDeque::is_empty)
+        self.completion.is_some() && self.turns.iter().all(VecDeque::is_empty)
     }
 }
 

@@ -376,7 +376,7 @@ impl<B: Backend> Worker<'_, B> {
         if self.counts.script_failure() == SCRIPT_FAILURES {
             self.control.stop(Stop::Drain);
             // Requests that are due by now would fail as well.
-            self.iterations.complete();
+            self.iterations.complete(self.clock.now);
             self.clock.end_load(self.clock.now, self.plan);
         }
         if error.ends_run {

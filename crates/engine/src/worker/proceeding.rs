@@ -96,8 +96,8 @@ impl<B: Backend> Worker<'_, B> {
                     self.iterations.end(number, &mut self.content.feeds);
                     return IterationState::Over;
                 }
-                Next::Exhausted => {
-                    self.iterations.exhaust(scenario);
+                Next::Exhausted(feed) => {
+                    self.iterations.exhaust(scenario, feed, self.clock.now);
                     if !due.begins {
                         // The iteration has begun already, and counts.
                         return self.give_up(number, ErrorClass::Scenario, "the data has ended");

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_engine::{Backends, Control, RunError, Stop, run};
-use plimsoll_metrics::{ReasonCode, RunRecord};
+use plimsoll_metrics::{EndedBy, ReasonCode, RunRecord, Verdict};
 use plimsoll_plan::Plan;
 use plimsoll_scenario::{DynamicRequest, Needs, Received, ScriptError, ScriptSource, Scripts, Session};
 use plimsoll_testkit::{Behaviour, Law, SimOpen, SimOptions};
 
 use super::plans::{good, iterations, plan};
-use super::{MS, server, simulate, world};
+use super::steering::timed_action;
+use super::{MS, carry_out_steered, server, simulate, world};
 
 const STEPS: &str = "scenarios: [{steps: [{get: /, think: 30ms}, {get: /b}, {get: /c, think: 5ms}]}]";
 
@@ -83,6 +84,57 @@ fn iterations_with_data_are_finished_when_it_ends() {
             assert!(record.duration < Nanos::from_secs(1), "{settings}: {:?}", record.duration);
         }
     }
+}
+
+/// Symptom: a run of 30 rows at 10/s had 10.3/s "asked for", and passed as one of 10 s without a word.
+#[test]
+fn a_load_whose_data_ends_is_no_load_of_its_planned_length() {
+    let rest = "data: {n: {range: [0, 30], at_end: stop}}\nthresholds: [p99<100ms]\n\
+                scenarios: [{steps: [{get: \"/${n}\"}]}]";
+    for more in ["", ", threads: 3", ", arrival: poisson", ", warmup: 1s", ", http2: true"] {
+        let settings = format!("rate: 10, duration: 10s, connections: 9{more}");
+        let (record, _) = simulate(&plan(&settings, rest), world(good()));
+        assert_eq!(record.total.ok, if more.contains("warmup") { 20 } else { 30 }, "{more}");
+        assert_eq!((record.target_per_second, record.planned), (Some(10.0), Some(MS * 10_000)), "{more}");
+        let end = record.early_end.as_ref().expect("it ended early");
+        assert_eq!(end.by, EndedBy::Data("n".to_owned()), "{more}");
+        assert!(record.duration < Nanos::from_secs(5) && end.after <= record.duration, "{more}: {end:?}");
+        if more.is_empty() {
+            // As many arrivals as its rate makes of that time.
+            assert_eq!((record.duration, end.after), (MS * 3_000, MS * 3_000));
+        }
+        let Verdict { valid, warnings, .. } = &record.verdict;
+        let said = warnings.iter().find(|one| one.code == ReasonCode::EndedEarly).expect("a warning");
+        assert!(*valid && said.evidence.starts_with("data `n` had no row left after "), "{said:?}");
+        // It would not have lasted longer, whatever its samples are.
+        let reason = record.thresholds[0].reason.as_deref().unwrap_or_default();
+        assert!(reason.contains("needs 299 samples") && !reason.contains("would do"), "{more}: {reason}");
+    }
+    // One row more than there are arrivals.
+    let enough = rest.replace("30]", "101]");
+    let (record, _) = simulate(&plan("rate: 10, duration: 10s, connections: 9", &enough), world(good()));
+    assert_eq!((record.early_end, record.accounting.ok), (None, 100));
+    assert!(record.verdict.warnings.is_empty(), "{:?}", record.verdict);
+    assert!(record.thresholds[0].reason.as_ref().is_some_and(|reason| reason.contains(" would do")));
+}
+
+/// Symptom: the rate that was asked for was what chance made due, and not what the plan says.
+#[test]
+fn the_rate_that_is_asked_for_is_that_of_the_plan() {
+    let one = "scenarios: [{steps: [{get: /}]}]";
+    for more in [", arrival: poisson", ", arrival: poisson, warmup: 1s, threads: 2", ", rate_of: requests"] {
+        let (record, _) =
+            simulate(&plan(&format!("rate: 37, duration: 5s, connections: 9{more}"), one), world(good()));
+        assert_eq!((record.target_per_second, record.planned), (Some(37.0), Some(MS * 5_000)), "{more}");
+    }
+    // A load that somebody ends has had its own rate until then.
+    let control = Control::default();
+    let stops = control.clone();
+    let timed_actions = vec![timed_action(MS * 2_550, move |_| stops.stop(Stop::Drain))];
+    let plan = plan("rate: 37, duration: 10s, connections: 9, arrival: poisson", one);
+    let (record, _) = carry_out_steered(&plan, SimOptions { timed_actions, ..world(good()) }, &control);
+    assert_eq!((record.target_per_second, &record.early_end), (Some(37.0), &None));
+    assert!(record.duration < Nanos::from_secs(3), "{:?}", record.duration);
 }
 
 /// One of two scenarios has no data any more: its arrivals are counted and named.
@@ -212,7 +264,12 @@ fn a_script_ends_the_load_of_either_model() {
             assert_eq!((record.accounting.ok, record.accounting.never_started), (12 * threads as u64, 0));
             assert_eq!(record.accounting.check(), Ok(()), "{settings}");
             match lasts {
-                Some(length) => assert_eq!(record.duration, Nanos::from_secs(length), "{settings}"),
+                Some(length) => {
+                    assert_eq!(record.duration, Nanos::from_secs(length), "{settings}");
+                    let of_open = load.contains("rate").then_some(EndedBy::Script);
+                    assert_eq!(record.early_end.as_ref().map(|end| end.by.clone()), of_open, "{settings}");
+                    assert_eq!(record.target_per_second, of_open.map(|_| 100.0), "{settings}");
+                }
                 None => {
                     assert!(record.duration < Nanos::from_secs(1), "{settings}: {:?}", record.duration);
                 }

@@ -74,6 +74,7 @@ fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
                 .and_then(|profile| profile.spliced(times[2], &fast))
                 .and_then(|profile| profile.changed(times[3], Rate::per_second(37)))
                 .expect("it fits");
+            let asked = expected.mean_rate(Nanos::ZERO, SECOND * 10);
             let expected: Vec<Nanos> = Arrivals::new(&expected, process, plan.seed, Shard::WHOLE)
                 .map(|arrival| arrival.at)
                 .collect();
@@ -83,7 +84,7 @@ fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
             assert_eq!(received, expected, "{arrival}, {threads} threads");
             // The arrivals that were asked for are those that were due, and all of them were started.
             assert_eq!(record.accounting.scheduled, expected.len() as u64);
-            assert_eq!(record.target_per_second, Some(expected.len() as f64 / 10.0));
+            assert_eq!(record.target_per_second, Some(asked));
             assert!(record.verdict.valid, "{:?}", record.verdict);
             let due: u64 = record.intervals.iter().map(|interval| interval.scheduled).sum();
             assert_eq!(due, expected.len() as u64);

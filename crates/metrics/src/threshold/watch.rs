@@ -316,7 +316,10 @@ impl Watched {
 fn enough(spec: &ThresholdSpec, Lacking { needed, present }: Lacking, record: &RunRecord) -> Option<String> {
     let phase = spec.phase.as_ref().and_then(|name| record.phases.iter().find(|phase| phase.name == *name));
     let length = spec.window.or(phase.map(|phase| phase.length)).unwrap_or(record.duration);
-    if needed == u64::MAX || present == 0 || length == Nanos::ZERO {
+    // A load that did not last for its length would not last longer either.
+    let is_cut =
+        record.early_end.is_some() || record.planned.is_some_and(|planned| record.duration < planned);
+    if needed == u64::MAX || present == 0 || length == Nanos::ZERO || is_cut {
         return None;
     }
     let seconds = length.as_secs_f64() * needed as f64 / present as f64;

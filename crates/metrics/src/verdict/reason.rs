@@ -301,6 +301,8 @@ reason_codes! {
     AddressFamily = "address_family",
     /// Arrivals were dealt to scenarios whose data had ended.
     DataEnded = "data_ended",
+    /// The load ended before its planned length, by its data or a script.
+    EndedEarly = "ended_early",
     /// A worker did not come back after the end of the run.
     WorkerMissing = "worker_missing",
     /// The process of the run ended before the run did.

@@ -23,11 +23,11 @@ use crate::contract::phase::PhaseResult;
 use crate::contract::probe::ProbeResult;
 use crate::contract::records::RecordsResult;
 use crate::contract::result::{
-    AddressChangeResult, Bytes, Connections, CpuOfKind, Finding, Generator, Http2Result, InStall,
-    IntervalPercentiles, IntervalResult, IntervalTimes, LimitedByResult, LittleResult, Methods, ModelResult,
-    Note, ObservedResult, Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult,
-    StandstillResult, SteadyResult, SteadyState, StepResult, StreamIntervalResult, Target, ThresholdOutcome,
-    Thresholds, Tool, VerdictResult, WindowsResult, Worker,
+    AddressChangeResult, Bytes, Connections, CpuOfKind, EarlyEndResult, Finding, Generator, Http2Result,
+    InStall, IntervalPercentiles, IntervalResult, IntervalTimes, LimitedByResult, LittleResult, Methods,
+    ModelResult, Note, ObservedResult, Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult,
+    StallResult, StandstillResult, SteadyResult, SteadyState, StepResult, StreamIntervalResult, Target,
+    ThresholdOutcome, Thresholds, Tool, VerdictResult, WindowsResult, Worker,
 };
 use crate::contract::slices::SlicesResult;
 use crate::contract::slow::SlowClientsResult;
@@ -93,6 +93,8 @@ impl RunResult {
                 setup: context.setup,
                 refresh: context.refresh,
                 teardown: context.teardown,
+                planned_s: record.planned.map(Nanos::as_secs_f64),
+                early_end: record.early_end.as_ref().map(EarlyEndResult::new),
                 interrupted_by_signal: record.interrupted,
                 ended_by_threshold: record
                     .thresholds

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::ErrorClass;
-use plimsoll_metrics::WebSocketRecord;
+use plimsoll_core::{ErrorClass, Nanos};
 pub use plimsoll_metrics::threshold::DecidingSeries;
 pub use plimsoll_metrics::{
     Accounting as AccountingResult, Cause as CauseResult, IterationRecord as IterationResult,
     LogRecord as LogResult, Model as ModelKind, RunOutcome as OutcomeResult,
 };
+use plimsoll_metrics::{EarlyEnd, EndedBy, WebSocketRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -287,6 +287,13 @@ pub struct Run {
     /// The teardown after it; omitted if the plan has none, or if it was not carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teardown: Option<OnceResult>,
+    /// Planned length of the measured part; omitted if the plan has none, or counts iterations. duration_s is
+    /// less where the load ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_s: Option<f64>,
+    /// The end of an open load by itself, before its planned length; omitted if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_end: Option<EarlyEndResult>,
     /// Number of the signal that interrupted the run; null if none did.
     pub interrupted_by_signal: Option<i32>,
     /// The threshold that ended the run before its time; null if none did.
@@ -297,6 +304,40 @@ pub struct Run {
     /// for one that was told to end; null without one.
     #[serde(default)]
     pub stopped_by: Option<String>,
+}
+
+/// The end of an open load by itself, before its planned length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EarlyEndResult {
+    /// Reason: "data" for rows that had ended, "script" for a script that asked for the end. With a script
+    /// the run keeps its length, and rates are over that.
+    pub by: String,
+    /// The data source that had no row left; omitted if it was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Time in the measured part up to the first arrival that was not started for this reason; zero if that
+    /// was in the warm-up.
+    pub after_s: f64,
+}
+
+impl EarlyEndResult {
+    pub(crate) fn new(end: &EarlyEnd) -> Self {
+        Self {
+            by: end.by.name().to_owned(),
+            data: end.by.data().map(str::to_owned),
+            after_s: end.after.as_secs_f64(),
+        }
+    }
+
+    /// The end as a record has it; `None` for a reason that this version does not know.
+    pub(crate) fn record(&self) -> Option<EarlyEnd> {
+        let by = match (&*self.by, &self.data) {
+            ("data", Some(name)) => EndedBy::Data(name.clone()),
+            ("script", _) => EndedBy::Script,
+            _ => return None,
+        };
+        Some(EarlyEnd { by, after: Nanos::from_secs_f64(self.after_s) })
+    }
 }
 
 impl Run {
@@ -516,8 +557,9 @@ pub struct ExportResult {
 /// Requests and iterations per second over the measured part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
-    /// Mean of the iterations that the plan asked for, started or not; null in the closed model. Where every
-    /// iteration is one request, or paces_requests is true, these are requests.
+    /// Mean rate of the iterations that the plan asked for in the measured part, by its rates and not by
+    /// chance, due or not; null in the closed model. Where every iteration is one request, or paces_requests
+    /// is true, these are requests.
     pub target_per_s: Option<f64>,
     /// True if the plan asked for requests of iterations of any length (`rate_of: requests`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

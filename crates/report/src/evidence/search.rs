@@ -430,7 +430,7 @@ fn longest_interval(record: &RunRecord) -> Nanos {
 fn is_at_rate(record: &RunRecord, rate: f64) -> Result<(), String> {
     let seconds = record.duration.as_secs_f64();
     let expected = rate * seconds;
-    let arrived = record.target_per_second.unwrap_or_default() * seconds;
+    let arrived = record.arrivals() as f64;
     match (arrived - expected).abs() <= FAR * expected.sqrt() + 1.0 {
         true => Ok(()),
         false => {

@@ -210,6 +210,9 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
         mine.run.started_at.clone_from(&theirs.run.started_at);
         mine.run.started_at_unix_ns = theirs.run.started_at_unix_ns;
     }
+    // From the first end of a part on, the load was not the one that was asked for.
+    let ends = [mine.run.early_end.take(), theirs.run.early_end.clone()].into_iter().flatten();
+    mine.run.early_end = ends.min_by(|a, b| a.after_s.total_cmp(&b.after_s));
     mine.run.interrupted_by_signal = mine.run.interrupted_by_signal.or(theirs.run.interrupted_by_signal);
 }
 

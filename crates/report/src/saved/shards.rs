@@ -12,7 +12,7 @@ use plimsoll_metrics::{
 
 use super::SavedRun;
 use super::merging::MergeError;
-use crate::contract::result::{Note, ThresholdOutcome, Thresholds};
+use crate::contract::result::{EarlyEndResult, Note, ThresholdOutcome, Thresholds};
 
 impl SavedRun {
     /// The shards of one load as the run that one machine would have made: counts, rates and histograms are
@@ -108,6 +108,8 @@ impl SavedRun {
         let mut record = RunRecord {
             duration: Nanos::from_secs_f64(result.duration_s),
             completed_in_window: completed.round() as u64,
+            planned: result.run.planned_s.map(Nanos::from_secs_f64),
+            early_end: result.run.early_end.as_ref().and_then(EarlyEndResult::record),
             paces_requests: result.rate.paces_requests,
             target_per_second: result.rate.target_per_s,
             accounting: result.accounting,

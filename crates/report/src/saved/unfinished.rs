@@ -235,6 +235,8 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
         started_monotonic: Nanos::ZERO,
         completed_in_window: completed,
         paces_requests: false,
+        planned: None,
+        early_end: None,
         users: None,
         users_pause: false,
         users_end: false,

@@ -13,7 +13,8 @@ mod saved;
 mod searched;
 mod slices;
 
-use plimsoll_metrics::{Model, Peer, Reason, ReasonCode, RunRecord};
+use plimsoll_core::{Nanos, figure};
+use plimsoll_metrics::{EarlyEnd, EndedBy, Model, Peer, Reason, ReasonCode, RunRecord};
 use plimsoll_report::result::Finding;
 use plimsoll_report::{
     Format, RunResult, SUITE_SCHEMA_VERSION, Style, SuiteResult, SuiteRun, TableFormat, TrialFigures, render,
@@ -417,6 +418,42 @@ fn the_rate_of_good_answers_stands_beside_the_achieved_one() {
         assert!(text.contains(said), "{format:?}: {text}");
     }
     assert!(!rendered(&fixture::open(), Format::Summary, &TERMINAL).contains("of which"));
+}
+
+/// Symptom: a load of 10 s whose data had ended after 3 s was a PASS like any other.
+#[test]
+fn a_load_that_ended_early_says_why_and_when() {
+    let with = |change: fn(&mut RunRecord)| {
+        let mut record = fixture::quiet_record();
+        record.planned = Some(record.duration + Nanos::from_secs(7));
+        change(&mut record);
+        fixture::result(record, &["open loop"])
+    };
+    fn end(record: &mut RunRecord, by: EndedBy) {
+        record.early_end = Some(EarlyEnd { by, after: Nanos::from_secs(2) });
+    }
+    let data = with(|record| end(record, EndedBy::Data("u".to_owned())));
+    let found = serde_json::to_value(&data.run.early_end).expect("it is JSON");
+    assert_eq!(found, serde_json::json!({"by": "data", "data": "u", "after_s": 2.0}));
+    let seconds = |seconds: f64| figure::nanos(Nanos::from_secs_f64(seconds));
+    let planned = seconds(data.run.planned_s.expect("it is planned"));
+    let lasted = seconds(data.duration_s);
+    let script = with(|record| end(record, EndedBy::Script));
+    let signal = with(|record| record.interrupted = Some(2));
+    let said = [
+        (data, format!("data `u` ended after 2.00 s of {planned}: the figures are of the part before it")),
+        (
+            script,
+            format!("the script ended the load after 2.00 s of {planned}: rates are over the whole length"),
+        ),
+        (signal, format!("interrupted by signal 2 after {lasted} of {planned}: the figures are of the part")),
+    ];
+    for (result, said) in said {
+        for format in [Format::Summary, Format::Text] {
+            let text = rendered(&result, format, &Style { width: 140, ..TERMINAL });
+            assert!(text.lines().take(4).any(|line| line.contains(&said)), "{said}: {text}");
+        }
+    }
 }
 
 /// Symptom: the sentence about a standstill was the first line of a report, and its second line too.

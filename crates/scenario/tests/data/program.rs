@@ -56,7 +56,7 @@ fn trace_of(program: &Program, session: &mut Session, feeds: &mut Feeds, most: u
             tokens: None,
         };
         trace.push(program.next(session, &mut surroundings));
-        if matches!(trace.last(), Some(Next::End | Next::Exhausted | Next::Overgrown(_) | Next::Fail(_))) {
+        if matches!(trace.last(), Some(Next::End | Next::Exhausted(_) | Next::Overgrown(_) | Next::Fail(_))) {
             break;
         }
     }
@@ -177,9 +177,9 @@ fn a_source_that_ends_ends_the_load_before_the_first_request_and_fails_later() {
         let ops = [&[Op::Draw(0), Op::Draw(0)], ops].concat();
         trace_of(&Program::new(ops), &mut Session::new(3), &mut feeds(at_end), 100)
     };
-    assert_eq!(drawing(&[Op::Draw(0)], AtEnd::Stop), [Next::Exhausted]);
+    assert_eq!(drawing(&[Op::Draw(0)], AtEnd::Stop), [Next::Exhausted(0)]);
     let after_a_pause = [Op::Pause(Pause::Fixed(Nanos(1))), Op::Draw(0)];
-    assert_eq!(drawing(&after_a_pause, AtEnd::Stop), [Next::Pause(Nanos(1)), Next::Exhausted]);
+    assert_eq!(drawing(&after_a_pause, AtEnd::Stop), [Next::Pause(Nanos(1)), Next::Exhausted(0)]);
     assert_eq!(drawing(&[Op::Draw(0)], AtEnd::Wrap), [Next::End]);
     for (before, at_end) in [(Op::Send(0), AtEnd::Stop), (Op::Fork(0..2), AtEnd::Stop)] {
         let trace = drawing(&[before, Op::Draw(0)], at_end);
@@ -190,7 +190,7 @@ fn a_source_that_ends_ends_the_load_before_the_first_request_and_fails_later() {
     // The next iteration has sent nothing yet.
     let (program, mut session) = (Program::new(vec![Op::Draw(0), Op::Send(0)]), Session::new(3));
     let mut feeds = feeds(AtEnd::Stop);
-    for expected in [Next::Send(0), Next::Send(0), Next::Exhausted] {
+    for expected in [Next::Send(0), Next::Send(0), Next::Exhausted(0)] {
         session.reset();
         assert_eq!(trace_of(&program, &mut session, &mut feeds, 1), [expected]);
     }

@@ -48,7 +48,7 @@ impl Opening {
             outcome: verdict.outcome,
             word: Span::figure(verdict.outcome.word(), "/verdict/outcome", Unit::Outcome),
             summary: words(&verdict.summary, "/verdict/summary"),
-            ended: ended_early(&result.run).unwrap_or_default(),
+            ended: ended_early(result).unwrap_or_default(),
             shared: shared_wakeups(&result.generator).unwrap_or_default(),
             is_valid: verdict.valid,
             validity: verdict.validity(),
@@ -76,7 +76,8 @@ fn shared_wakeups(generator: &Generator) -> Option<String> {
     Some(format!("wake-ups were shared for {share} of the time{busy}"))
 }
 
-fn ended_early(run: &Run) -> Option<String> {
+fn ended_early(result: &RunResult) -> Option<String> {
+    let run = &result.run;
     let by = if let Some(threshold) = &run.ended_by_threshold {
         format!("ended early by the threshold {threshold}")
     } else if let Some(signal) = run.interrupted_by_signal {
@@ -85,10 +86,30 @@ fn ended_early(run: &Run) -> Option<String> {
         "ended early, since the coordinator of the fleet was silent".to_owned()
     } else if run.stopped_by.as_deref() == Some(SteeredBy::AgentLeft.name()) {
         "ended early, since the agent of the fleet was told to end".to_owned()
+    } else if let Some(by) = &run.stopped_by {
+        format!("stopped by {}", steered_by(by))
     } else {
-        format!("stopped by {}", steered_by(run.stopped_by.as_ref()?))
+        return ended_by_itself(run);
     };
-    Some(format!("{by}: the figures are of the part before it"))
+    let cut = run.planned_s.filter(|planned| result.duration_s > 0.0 && result.duration_s < *planned);
+    let when = cut.map_or_else(String::new, |planned| {
+        format!(" after {} of {}", seconds(result.duration_s), seconds(planned))
+    });
+    Some(format!("{by}{when}: the figures are of the part before it"))
+}
+
+/// The end of a load by its data or its script.
+fn ended_by_itself(run: &Run) -> Option<String> {
+    let end = run.early_end.as_ref()?;
+    let when = match run.planned_s {
+        _ if end.after_s <= 0.0 => "in the warm-up".to_owned(),
+        Some(planned) => format!("after {} of {}", seconds(end.after_s), seconds(planned)),
+        None => format!("after {}", seconds(end.after_s)),
+    };
+    Some(match &end.data {
+        Some(name) => format!("data `{name}` ended {when}: the figures are of the part before it"),
+        None => format!("the script ended the load {when}: rates are over the whole length"),
+    })
 }
 
 /// Who steered a run, in words.
