@@ -456,6 +456,20 @@ fn a_load_that_ended_early_says_why_and_when() {
     }
 }
 
+/// Symptom: "and 1 more class" was that of the server's own errors.
+#[test]
+fn the_short_report_names_five_classes_of_errors_and_those_of_the_server_first() {
+    let mut result = fixture::all_failed();
+    result.errors = [("reset", 900), ("status_4xx", 700), ("check", 300), ("closed", 90), ("status_5xx", 10)]
+        .map(|(class, count)| (class.to_owned(), count))
+        .into();
+    let text = rendered(&result, Format::Summary, &TERMINAL);
+    let at = |class: &str| text.find(&format!("{class}: ")).unwrap_or_else(|| panic!("{class}: {text}"));
+    let places = ["status_5xx", "reset", "status_4xx", "check", "closed"].map(at);
+    assert!(places.is_sorted(), "{text}");
+    assert!(!text.contains("more class"), "{text}");
+}
+
 /// Symptom: the sentence about a standstill was the first line of a report, and its second line too.
 #[test]
 fn a_standstill_is_told_once() {

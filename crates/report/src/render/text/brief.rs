@@ -1,6 +1,6 @@
 //! The short report: the usual output at the end of a run, on half a screen.
 
-use plimsoll_core::figure;
+use plimsoll_core::{ErrorClass, figure};
 
 use super::{facts, opening, rows, section, thresholds};
 use crate::Style;
@@ -257,14 +257,32 @@ fn steps(page: &mut Page<'_>, result: &RunResult, document: &Document, shown: us
     }
 }
 
-/// Each class of errors with its first example, the most frequent first.
+/// Classes of errors that always have room.
+const CLASSES: usize = 5;
+
+/// Returns `true` for an error of the server by its own account.
+fn is_of_server(class: &str) -> bool {
+    let classes = [
+        ErrorClass::Status5xx,
+        ErrorClass::GrpcUnknown,
+        ErrorClass::GrpcUnimplemented,
+        ErrorClass::GrpcInternal,
+        ErrorClass::GrpcUnavailable,
+        ErrorClass::GrpcDataLoss,
+    ];
+    classes.iter().any(|server| server.name() == class)
+}
+
+/// Each class of errors with its first example: those of the server first, then the most frequent.
 fn errors(page: &mut Page<'_>, result: &RunResult, document: &Document, room: usize) {
     if result.errors.is_empty() {
         return;
     }
     page.blank();
     let mut all: Vec<(&String, &u64)> = result.errors.iter().collect();
-    all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    all.sort_by_key(|(class, count)| (!is_of_server(class), std::cmp::Reverse(**count)));
+    // A class that is left out saves one line, and may be the one to look at.
+    let room = room.max(CLASSES.min(all.len()));
     let mut label = "errors";
     for (class, count) in all.iter().take(room) {
         let example = result.error_examples.get(*class);
