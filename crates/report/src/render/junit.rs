@@ -124,8 +124,11 @@ impl Suite<'_> {
     }
 }
 
-/// Returns the name of the suite: the URLs of the targets, else their authorities.
+/// Returns the name of the suite: that of the run, else the URLs of the targets, else their authorities.
 fn suite(result: &RunResult) -> String {
+    if let Some(name) = &result.run.name {
+        return name.clone();
+    }
     let urls: Vec<&str> =
         result.run.targets.iter().flat_map(|target| target.urls.iter().map(String::as_str)).collect();
     let authorities = || result.run.targets.iter().map(|target| target.authority.as_str()).collect();

@@ -28,6 +28,19 @@ fn written(result: &RunResult, format: Format) -> String {
     rendered(result, format, &Style::PLAIN)
 }
 
+/// Symptom: suites of several plans against one server had the same name.
+#[test]
+fn the_suite_of_a_plan_has_its_name() {
+    let mut result = fixture::open();
+    result.run.name = None;
+    assert!(!written(&result, Format::Junit).contains("name=\"checkout\""));
+    result.run.name = Some("checkout".to_owned());
+    assert!(
+        written(&result, Format::Junit)
+            .contains("<testsuite package=\"plimsoll\" id=\"0\" name=\"checkout\"")
+    );
+}
+
 #[test]
 fn markdown_of_an_open_run() {
     insta::assert_snapshot!(written(&fixture::open(), Format::Markdown));
