@@ -10,6 +10,7 @@ use plimsoll_http::serve::{Access, CONTROL_FIELD, Reply, Request, ServeOptions, 
 use plimsoll_metrics::SteeredBy;
 use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_rate;
+use plimsoll_system::clock;
 use serde_json::{Value, json};
 
 use crate::args::control::ControlSpec;
@@ -116,14 +117,19 @@ impl RequestHandler {
 
     fn stat(&self) -> Reply {
         let (status, figures) = (self.controller.control.status(), self.live_stats.figures());
+        let stop = self.controller.control.requested_stop();
+        let drain_left = self.live_stats.drain_left(stop, clock::unix());
         let mut stat = json!({
             "running": status.running,
             "waiting": self.controller.control.awaits_start(),
-            "stopping": self.controller.control.requested_stop() != Stop::No,
+            "stopping": stop != Stop::No,
             "paused": status.paused,
             "target_per_s": status.target_per_second,
             "elapsed_s": figures.elapsed.as_secs_f64(),
             "end_s": figures.end.map(Nanos::as_secs_f64),
+            "sent": figures.sent,
+            "in_flight": figures.in_flight,
+            "drain_left_s": drain_left.map(Nanos::as_secs_f64),
             "intervals": figures.intervals,
             "run": self.growing.run_id(),
         });
@@ -357,6 +363,8 @@ mod tests {
         assert_eq!(desk.controller.control.requested_stop(), Stop::Drain, "the help names /stop");
         let stat: Value = serde_json::from_slice(&ask(&desk, "GET", "/stat", "").body).unwrap();
         assert_eq!((&stat["running"], &stat["stopping"]), (&json!(false), &json!(true)));
+        assert_eq!((&stat["sent"], &stat["in_flight"]), (&json!(0), &json!(0)));
+        assert!(stat["drain_left_s"].is_number(), "{stat}");
     }
 
     /// Symptom: an image in a web page, `<img src=".../config?rps=777">`, set the rate of a run.

@@ -79,7 +79,7 @@ impl Steerers {
         (stage, growing): (Option<&ScreenHandle>, &GrowingResult),
     ) -> Result<Self, Problem> {
         let no_thread = |error| Problem::new(format!("cannot start a thread: {error}"));
-        let live_stats = Arc::new(LiveStats::default());
+        let live_stats = Arc::new(LiveStats::new(plan.drain));
         if let Some(most) = spec.max_rate {
             control.limit_rate(most);
         }
