@@ -160,6 +160,9 @@ pub(crate) fn together<'a>(runs: impl Iterator<Item = &'a RunResult>) -> (Outcom
 fn about(runs: &[&RunResult]) -> (String, &'static str) {
     let of = |run: &RunResult| run.verdict.summary.clone();
     let first = runs.first().map(|run| of(run)).unwrap_or_default();
+    if let Some(kinds) = kinds_of(runs) {
+        return (kinds, "");
+    }
     if let Some(sum) = sum_of(runs) {
         return (sum, "");
     }
@@ -167,6 +170,33 @@ fn about(runs: &[&RunResult]) -> (String, &'static str) {
         return (first, "");
     }
     worst_of(runs).map_or((first, ", the first"), |run| (of(run), ", the worst"))
+}
+
+/// Returns why runs without a verdict have none, in counts: `1 invalid, 4 too short`; `None` if all of them
+/// have the same reason, or are of another outcome.
+fn kinds_of(runs: &[&RunResult]) -> Option<String> {
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    for run in runs.iter().filter(|run| run.verdict.outcome == OutcomeResult::NoVerdict) {
+        let kind = match run.verdict.cause {
+            Some(Cause::Invalid) => "invalid",
+            Some(Cause::NotShown) if is_too_short(run) => "too short",
+            _ => "not shown",
+        };
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((kind, 1)),
+        }
+    }
+    let listed = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>();
+    (kinds.len() > 1).then(|| listed.join(", "))
+}
+
+/// Returns `true` if everything that a run does not show is for lack of samples.
+fn is_too_short(run: &RunResult) -> bool {
+    let mut unknown = run.thresholds.iter().filter(|one| one.standing() == Standing::NotShown).peekable();
+    let lacks =
+        |one: &ThresholdOutcome| one.reason.as_ref().is_some_and(|why| why.contains(" samples, has "));
+    unknown.peek().is_some() && unknown.all(lacks)
 }
 
 /// Returns the line about the requests of these runs together; `None` if it would have the figure of a

@@ -96,6 +96,30 @@ fn the_verdict_is_that_of_the_worst_and_what_was_cut_short_is_left_out() {
     assert!(!none.verdict.valid && rendered(&none, TableFormat::Text).contains("no run was made"));
 }
 
+/// Symptom: "NO VERDICT all 5 runs, the first: the measurement is invalid", where the others had too few
+/// samples.
+#[test]
+fn runs_without_a_verdict_are_told_by_their_reasons() {
+    let mut all = runs(&[1.0; 5]);
+    for run in &mut all {
+        let mut threshold = fixture::thresholds().thresholds.swap_remove(0);
+        (threshold.passed, threshold.proven) = (false, false);
+        threshold.reason = Some("needs 299 samples, has 250".to_owned());
+        run.thresholds = vec![threshold];
+        (run.verdict.outcome, run.verdict.cause) = (OutcomeResult::NoVerdict, Some(CauseResult::NotShown));
+        run.verdict.summary = "p99<50ms is not shown: needs 299 samples, has 250".to_owned();
+    }
+    all[0].verdict.cause = Some(CauseResult::Invalid);
+    all[0].verdict.summary = "the measurement is invalid".to_owned();
+    let result = repeated(all.clone());
+    assert_eq!(result.verdict.summary, "all 5 runs: 1 invalid, 4 too short");
+    let text = rendered(&result, TableFormat::Text);
+    assert!(text.contains("run 1: the measurement is invalid"), "{text}");
+    assert!(text.contains("runs 2, 3, 4, 5: p99<50ms is not shown: needs 299"), "{text}");
+    let alike = repeated(all.split_off(1));
+    assert_eq!(alike.verdict.summary, "all 4 runs: p99<50ms is not shown: needs 299 samples, has 250");
+}
+
 #[test]
 fn they_are_read_back_as_they_were_written() {
     let result = repeated(runs(&[1.0, 1.3]));

@@ -5,7 +5,7 @@ use plimsoll_metrics::threshold::TimeKind;
 use crate::Style;
 use crate::compare::measure::{Measure, TimeFigure};
 use crate::compare::repeated::{BetweenRunsResult, RepeatedResult, RepeatedVerdict as Verdict};
-use crate::contract::result::{ModelKind, RunResult, Thresholds};
+use crate::contract::result::{ModelKind, OutcomeResult, RunResult, Thresholds};
 use crate::render::layout::{Emphasis, Page, Row};
 
 /// A spread that exceeds the one expected from chance within the runs by this factor is pointed out: with
@@ -31,6 +31,7 @@ pub(crate) fn page(result: &RepeatedResult, style: &Style) -> String {
     verdict(&mut page, result);
     page.blank();
     runs_table(&mut page, result);
+    row_reasons(&mut page, result);
     page.blank();
     spread_table(&mut page, result);
     reasons(&mut page, result);
@@ -52,12 +53,14 @@ fn what_ran(page: &mut Page<'_>, first: &RunResult) {
     page.field("run", &format!("{}, seed {} and the next, plan {}", run.started_at, run.seed, run.plan_hash));
 }
 
+/// The numbers of runs: `runs 2, 3`.
+fn listed(numbers: &[u64]) -> String {
+    let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    format!("{} {}", if numbers.len() == 1 { "run" } else { "runs" }, words.join(", "))
+}
+
 fn verdict(page: &mut Page<'_>, result: &RepeatedResult) {
     let verdict = &result.verdict;
-    let listed = |numbers: &[u64]| {
-        let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-        format!("{} {}", if numbers.len() == 1 { "run" } else { "runs" }, numbers.join(", "))
-    };
     if !verdict.invalid_runs.is_empty() {
         let which = listed(&verdict.invalid_runs);
         let rest = format!(": do not take times and rates of {which} for the target's");
@@ -130,6 +133,24 @@ fn runs_table(page: &mut Page<'_>, result: &RepeatedResult) {
     let kind = result.runs.first().map(|run| run.model.kind);
     let time = if kind == Some(ModelKind::Closed) { "service" } else { "response" };
     page.field("", &format!("times are {time} times"));
+}
+
+/// Reasons of the runs that did not pass, where they are not all the same.
+fn row_reasons(page: &mut Page<'_>, result: &RepeatedResult) {
+    let mut reasons: Vec<(&str, Vec<u64>)> = Vec::new();
+    for (number, run) in (1..).zip(&result.runs) {
+        let verdict = &run.verdict;
+        if !matches!(verdict.outcome, OutcomeResult::Fail | OutcomeResult::NoVerdict) {
+            continue;
+        }
+        match reasons.iter_mut().find(|(known, _)| *known == verdict.summary) {
+            Some((_, numbers)) => numbers.push(number),
+            None => reasons.push((&verdict.summary, vec![number])),
+        }
+    }
+    for (reason, numbers) in reasons.iter().filter(|_| reasons.len() > 1) {
+        page.field("", &format!("{}: {reason}", listed(numbers)));
+    }
 }
 
 fn became(result: &RepeatedResult, number: u64, run: &RunResult) -> String {
