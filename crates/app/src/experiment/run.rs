@@ -2,6 +2,7 @@
 
 use plimsoll_plan::{Disk, Files, Plan, PlanPatch, Problem, Problems, StartTime};
 use plimsoll_report::{SavedRun, Style};
+use plimsoll_system::clock;
 
 use crate::args::control::ControlSpec;
 use crate::args::fleet::FleetSpec;
@@ -220,8 +221,9 @@ pub(crate) fn carry_out(
         .map(|file| EvidenceFile::new(file, args.evidence.evidence_key.as_deref()))
         .transpose()?;
     page::admit_file(args.report.as_deref())?;
-    let Ready { plan, live, control, before, fleet } = ready(request, workload, look)?;
+    let Ready { plan, live, control, mut before, fleet } = ready(request, workload, look)?;
     if let Some(runs) = args.repeat {
+        before.saving.iter_mut().for_each(|saving| saving.name_series(&describe::run_id(clock::unix())));
         if evidence_file.is_some() {
             let problem = Problem::new("--repeat and --evidence exclude each other: evidence is of one run");
             return Err(Failure::usage(problem.with_hint("leave out one of them")));

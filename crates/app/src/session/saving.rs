@@ -12,7 +12,7 @@ use plimsoll_metrics::{Interval, IntervalDownsampler};
 use plimsoll_plan::Problem;
 use plimsoll_report::saved::{Beginning, PartKind};
 use plimsoll_report::{SavedRun, Searched};
-use plimsoll_store::{Ongoing, Store, StoreError};
+use plimsoll_store::{Ongoing, Store, StoreError, Tag};
 use plimsoll_system::clock;
 
 use crate::args::save::Saving;
@@ -21,6 +21,8 @@ use crate::base::{messages, process, streams};
 
 /// Intervals that may wait for the disk; further ones are joined.
 const WAITING: usize = 16;
+/// Tag of the runs that one command makes, whose value names them together.
+const SERIES: &str = "series";
 /// Digits of an id that are said to people: enough for thousands of runs.
 pub(crate) const DIGITS: usize = 8;
 
@@ -47,6 +49,14 @@ impl Saving {
             Failure::environment(Problem::new(format!("cannot start the thread of the history: {error}")))
         })?;
         Ok(RunSaver { send, waiting: VecDeque::new(), thread, shown, is_told, quiet: self.quiet })
+    }
+
+    /// Tags the runs to be saved as those of one series, unless they have such a tag already.
+    pub(crate) fn name_series(&mut self, id: &str) {
+        let tags = &mut self.labels.tags;
+        if !tags.iter().any(|tag| tag.name == SERIES) {
+            tags.push(Tag { name: SERIES.to_owned(), value: short(id).to_owned() });
+        }
     }
 
     /// Looks whether the result of a search could be saved now. If the place does not permit it, the user is
