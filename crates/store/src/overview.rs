@@ -12,7 +12,18 @@ const MOST_POINTS: usize = 40;
 /// Longest result whose course is read, in bytes: that of some minutes.
 const LONGEST_RESULT: i64 = 1 << 20;
 /// The columns of an outline.
-const OUTLINE: &str = "number, id, kind, name, state, started_unix_ns, iif(state = 'running', process, NULL)";
+const OUTLINE: &str = "number, id, kind, coalesce(name, beginning ->> '$.context.name'), state, \
+    started_unix_ns, iif(state = 'running', process, NULL)";
+
+/// The name of a run, or else that of its plan.
+const NAME_OR_PLAN: &str = " coalesce(name, result ->> '$.run.name') AS name,";
+/// Words of outcomes, as lists show them.
+const OUTCOMES: [&str; 6] = ["pass", "fail", "done", "no verdict", "no_verdict", "invalid"];
+/// The condition that a pattern occurs in the outcome of a run. It reads results, which takes long.
+const OF_OUTCOME: &str = " OR replace(coalesce(result ->> '$.verdict.outcome', outcome, ''), '_', ' ') \
+    LIKE replace(?1, '\\_', ' ') ESCAPE '\\' OR (valid = 0 AND 'invalid' LIKE ?1 ESCAPE '\\')";
+/// Letters from which on a word may mean an outcome.
+const FEWEST_LETTERS: usize = 3;
 
 /// A part of a list of runs, and the length of the whole list.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +43,7 @@ pub struct Outline {
     pub id: String,
     /// What it is.
     pub kind: Kind,
-    /// Its name.
+    /// Its name; of one that goes on, that of its plan if it has none.
     pub name: Option<String>,
     /// Its progress.
     pub state: State,
@@ -53,23 +64,30 @@ pub struct Glance {
 }
 
 impl Store {
-    /// A page of the runs, searches and sweeps in which every one of these words occurs: in the name, the id,
-    /// the URL or a tag.
+    /// A page of the runs, searches and sweeps in which every one of these words occurs: in the name, which
+    /// is that of the plan where a run has none of its own, the id, the URL, a tag or the outcome.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub fn page(&self, words: &[&str], offset: u64, limit: u64) -> Result<Page, StoreError> {
-        let occurs = "(name LIKE ?1 ESCAPE '\\' OR id LIKE ?1 ESCAPE '\\' OR target LIKE ?1 ESCAPE '\\' OR \
-                      EXISTS (SELECT 1 FROM tags WHERE run = number AND \
-                      iif(value = '', tag, tag || '=' || value) LIKE ?1 ESCAPE '\\'))";
-        let conditions: Vec<String> =
-            (1..=words.len()).map(|n| occurs.replace("?1", &format!("?{n}"))).collect();
+        let occurs = |(n, word): (usize, &&str)| {
+            let of_outcome = if is_of_outcome(word) { OF_OUTCOME } else { "" };
+            format!(
+                "(name LIKE ?{n} ESCAPE '\\' OR id LIKE ?{n} ESCAPE '\\' OR target LIKE ?{n} ESCAPE '\\' OR \
+                 EXISTS (SELECT 1 FROM tags WHERE run = number AND \
+                 iif(value = '', tag, tag || '=' || value) LIKE ?{n} ESCAPE '\\') OR \
+                 (name IS NULL AND result ->> '$.run.name' LIKE ?{n} ESCAPE '\\'){})",
+                of_outcome.replace("?1", &format!("?{n}"))
+            )
+        };
+        let conditions: Vec<String> = (1..).zip(words).map(occurs).collect();
         let conditions = [vec!["TRUE".to_owned()], conditions].concat().join(" AND ");
         let values: Vec<Value> = words.iter().map(|word| pattern(word).into()).collect();
         let bounded = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let (limit, offset) = (bounded(limit), bounded(offset));
+        let columns = COLUMNS.replacen(" name,", NAME_OR_PLAN, 1);
         let sql = format!(
-            "SELECT {COLUMNS} FROM runs WHERE {conditions} {LATEST_FIRST} LIMIT {limit} OFFSET {offset}"
+            "SELECT {columns} FROM runs WHERE {conditions} {LATEST_FIRST} LIMIT {limit} OFFSET {offset}"
         );
         let count = format!("SELECT count(*) FROM runs WHERE {conditions}");
         let page = (|| {
@@ -155,6 +173,12 @@ fn outline(row: &rusqlite::Row<'_>) -> rusqlite::Result<Outline> {
         started_unix_ns: row.get::<_, i64>(5)?.cast_unsigned(),
         process: row.get(6)?,
     })
+}
+
+/// Returns `true` if a word of a filter may mean an outcome.
+fn is_of_outcome(word: &str) -> bool {
+    let word = word.to_lowercase();
+    word.len() >= FEWEST_LETTERS && OUTCOMES.iter().any(|outcome| outcome.contains(&word))
 }
 
 /// A pattern of SQL for texts in which a word occurs.
@@ -253,6 +277,27 @@ mod tests {
         assert_eq!((total(&["\\"]), total(&["' OR 1=1 --"]), total(&["0000270f"])), (0, 0, 1));
     }
 
+    /// Symptom: "fail" and "invalid" found no run, and a run without a name of its own was listed by its
+    /// target.
+    #[test]
+    fn a_run_is_found_by_its_outcome_and_by_the_name_of_its_plan() {
+        let store = store();
+        let set = |number: i64, result: &str, valid: i64| {
+            let sql = "UPDATE runs SET result = ?2, valid = ?3 WHERE number = ?1";
+            store.db.execute(sql, params![number, result, valid]).unwrap();
+        };
+        set(2, r#"{"run": {"name": "Shop"}, "verdict": {"outcome": "fail"}}"#, 1);
+        set(3, r#"{"run": {"name": "of the plan"}, "verdict": {"outcome": "no_verdict"}}"#, 0);
+        let found = |words: &[&str]| {
+            let page = store.page(words, 0, 9).unwrap();
+            page.rows.into_iter().map(|row| (row.number, row.name)).collect::<Vec<_>>()
+        };
+        let (shop, odd) = ((2, Some("Shop".to_owned())), (3, Some("odd_one".to_owned())));
+        assert_eq!((found(&["FAIL"]), found(&["shop"])), (vec![shop.clone()], vec![shop]));
+        assert_eq!((found(&["invalid"]), found(&["no_verdict"])), (vec![odd.clone()], vec![odd.clone()]));
+        assert_eq!((found(&["verdict"]), found(&["of", "plan"])), (vec![odd], vec![]));
+    }
+
     #[test]
     fn a_course_has_few_points_of_the_measured_part() {
         let store = store();
@@ -292,5 +337,8 @@ mod tests {
         let outline = store.outline("0000000a").unwrap().unwrap();
         assert_eq!((outline.number, outline.state), (10, State::Running));
         assert_eq!(store.outline("0000").unwrap(), None);
+        let set = "UPDATE runs SET beginning = '{\"context\": {\"name\": \"Shop\"}}' WHERE number = 10";
+        store.db.execute(set, []).unwrap();
+        assert_eq!(store.outline("0000000a").unwrap().unwrap().name.as_deref(), Some("Shop"));
     }
 }
