@@ -77,6 +77,7 @@ pub(crate) fn router(ui: Arc<Ui>) -> Router {
         .route("/api/runs/{id}/delete", post(runs::delete))
         .route("/api/compare", post(comparison::compare))
         .route("/api/events", get(events::events))
+        .route("/api/compare/export", get(comparison::export))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(ui.clone(), guard))
