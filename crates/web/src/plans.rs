@@ -95,10 +95,20 @@ fn object(finished: &Finished) -> Result<Map<String, Value>, Refusal> {
     }
 }
 
-/// The problems in the output of a command; places only in the text that it was given.
+/// The problems in the output of a command, and then its warnings; places only in the text that it was given.
 fn problems_of(object: &Map<String, Value>) -> Vec<Value> {
-    let problems = object.get("problems").and_then(Value::as_array);
-    problems.into_iter().flatten().cloned().map(in_text).collect()
+    let of = |name: &str| object.get(name).and_then(Value::as_array).into_iter().flatten();
+    let note = |text: &Value| {
+        json!({
+            "severity": "note",
+            "message": text,
+            "hint": null,
+            "line": null,
+            "column": null,
+            "length": null,
+        })
+    };
+    of("problems").cloned().map(in_text).chain(of("warnings").map(note)).collect()
 }
 
 /// A problem whose place, if it has one, is in the text. Of one in another file the message names the place.
