@@ -61,6 +61,8 @@ const START: Duration = Duration::from_secs(30);
 const SEARCH_START: Duration = Duration::from_millis(1_500);
 /// The words about a run that was told to stop.
 const STOPPING: &str = "stopping: waiting for requests in flight";
+/// The words about one that was told to end at once.
+const GIVING_UP: &str = "giving up: what is in flight is counted as such";
 /// Begin of the name of the folder of files.
 const FOLDER: &str = "plimsoll-ui-";
 /// Name of the file in it that is locked as long as its server lives.
@@ -588,32 +590,43 @@ pub(crate) async fn resume(
     steer(&ui, &id, "/resume", "").await
 }
 
+/// How a run is to be stopped.
+#[derive(Deserialize)]
+pub(crate) struct Stopped {
+    /// Without waiting for what is in flight.
+    #[serde(default)]
+    now: bool,
+}
+
 /// `POST /api/live/ID/stop`
 pub(crate) async fn stop(
     State(ui): State<Arc<Ui>>,
     Named(id): Named,
-    Posted(Nothing {}): Posted<Nothing>,
+    Posted(Stopped { now }): Posted<Stopped>,
 ) -> Result<Json<Value>, Refusal> {
     let run = match ui.live.find(&id) {
         Ok(run) => run,
-        Err(unknown) => return elsewhere::stop(&ui, id, unknown).await,
+        Err(unknown) => return elsewhere::stop(&ui, id, now, unknown).await,
     };
     // The port of a run of a series stops that run alone.
     if run.control().is_some() && !run.is_series() {
-        return steer(&ui, &id, "/stop", "").await;
+        let body = if now { "{\"now\":true}" } else { "" };
+        steer(&ui, &id, "/stop", body).await?;
+        return Ok(stopping(now));
     }
-    // A search, a series, or a run whose port does not listen yet, gets a signal, like `^C`.
+    // A search, a series, or a run whose port does not listen yet, gets a signal, like `^C`: the second one
+    // ends it at once.
     let process = run.process.and_then(|process| Pid::from_raw(process.cast_signed()));
     match process.filter(|_| !run.has_ended()).map(|process| kill_process(process, Signal::INT)) {
-        Some(Ok(())) => Ok(stopping()),
+        Some(Ok(())) => Ok(stopping(now)),
         Some(Err(error)) => Err(Refusal::failed(error.to_string(), "try it again")),
         None => Err(over()),
     }
 }
 
 /// The answer to a run that was told to stop.
-fn stopping() -> Json<Value> {
-    Json(json!({"told": STOPPING}))
+fn stopping(now: bool) -> Json<Value> {
+    Json(json!({"told": if now { GIVING_UP } else { STOPPING }}))
 }
 
 fn over() -> Refusal {

@@ -51,11 +51,11 @@ fn is_page(args: &[String]) -> bool {
     })
 }
 
-/// Stops a run of another server of the page, as `^C` does.
+/// Stops a run of another server of the page, as `^C` does; the second time at once.
 ///
 /// # Errors
 /// `unknown` if it is none, or does not go on; the run has ended, or is on another machine.
-pub(super) async fn stop(ui: &Ui, id: String, unknown: Refusal) -> Result<Json<Value>, Refusal> {
+pub(super) async fn stop(ui: &Ui, id: String, now: bool, unknown: Refusal) -> Result<Json<Value>, Refusal> {
     let history = ui.history.clone();
     let Ok(outline) = blocking(move || history.outline(&id)).await else { return Err(unknown) };
     let number = || {
@@ -72,7 +72,7 @@ pub(super) async fn stop(ui: &Ui, id: String, unknown: Refusal) -> Result<Json<V
         return Err(over());
     }
     match pidfd_send_signal(process, Signal::INT) {
-        Ok(()) => Ok(stopping()),
+        Ok(()) => Ok(stopping(now)),
         Err(error) => Err(Refusal::failed(error.to_string(), "try it again")),
     }
 }

@@ -54,6 +54,18 @@ impl Figures {
         Self { kept: same.count(), ..self }
     }
 
+    /// Takes up progress without another result.
+    pub(super) fn wait(&mut self, stat: &Value) {
+        (self.stat, self.kept) = (stat.clone(), self.intervals.len());
+    }
+
+    /// The addresses that the run puts load on, once there is a result.
+    pub(super) fn target(&self) -> Option<String> {
+        let targets = self.rest["run"]["targets"].as_array()?;
+        let names: Vec<&str> = targets.iter().filter_map(|target| target["authority"].as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
     /// Returns `true` if there is a result.
     pub(super) fn has_result(&self) -> bool {
         !self.rest.is_null()

@@ -402,7 +402,13 @@ impl LiveRun {
         self.note_stat(&stat, control);
         let stat = shown(&stat);
         let (is_known, settled) = {
-            let state = self.lock();
+            let mut state = self.lock();
+            if is_waiting(&state.figures, &stat) {
+                state.figures.wait(&stat);
+                state.updates += 1;
+                self.news.send_replace(());
+                return;
+            }
             (is_of(&state.figures, &stat), state.figures.settled_until())
         };
         if is_known
@@ -469,6 +475,18 @@ fn is_of(figures: &Figures, stat: &Value) -> bool {
     figures.stat == *stat && figures.until().zip(elapsed).is_some_and(|(last, elapsed)| last >= elapsed)
 }
 
+/// Returns `true` if these figures of `/stat` tell only how much longer answers are waited for: nothing of
+/// the result is another one.
+fn is_waiting(figures: &Figures, stat: &Value) -> bool {
+    let mut before = figures.stat.clone();
+    if before["drain_left_s"] == stat["drain_left_s"] || !figures.has_result() {
+        return false;
+    }
+    before["drain_left_s"] = stat["drain_left_s"].clone();
+    let elapsed = stat["elapsed_s"].as_f64();
+    before == *stat && figures.until().zip(elapsed).is_some_and(|(last, elapsed)| last >= elapsed)
+}
+
 /// The members of `/stat` that the page receives.
 fn shown(stat: &Value) -> Value {
     let flag = |name: &str| stat[name].as_bool().unwrap_or(false);
@@ -479,6 +497,9 @@ fn shown(stat: &Value) -> Value {
         "target_per_s": stat["target_per_s"],
         "elapsed_s": stat["elapsed_s"].as_f64().unwrap_or(0.0),
         "end_s": stat["end_s"],
+        "sent": stat["sent"],
+        "in_flight": stat["in_flight"],
+        "drain_left_s": stat["drain_left_s"],
     });
     if let Some(agents) = stat["agents"].as_array() {
         // An agent that falls silent holds up the intervals, and so is news without any.
@@ -540,6 +561,16 @@ mod tests {
         };
         let figures = Figures::whole(stat("running"), json!({"intervals": [{"at_s": 2.5}]}));
         assert!(is_of(&figures, &stat("running")) && !is_of(&figures, &stat("silent")));
+    }
+
+    #[test]
+    fn the_wait_for_answers_is_news_without_another_result() {
+        let stat = |left: f64, elapsed: f64| shown(&json!({"elapsed_s": elapsed, "drain_left_s": left}));
+        let figures = Figures::whole(stat(9.0, 2.5), json!({"intervals": [{"at_s": 2.5}]}));
+        assert!(is_waiting(&figures, &stat(8.0, 2.5)) && !is_waiting(&figures, &stat(9.0, 2.5)));
+        assert!(!is_waiting(&figures, &stat(8.0, 3.5)));
+        let unanswered = Figures::whole(stat(9.0, 2.5), Value::Null);
+        assert!(!is_waiting(&unanswered, &stat(8.0, 2.5)), "it is asked for a result");
     }
 
     #[test]
