@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::Nanos;
-use plimsoll_report::{SavedRun, Searched};
-use plimsoll_store::{Glance, Kind, Outline, Page, Row, State, Store, StoreError};
+use plimsoll_report::{RunResult, SavedRun, Searched};
+use plimsoll_store::{Filter, Glance, Kind, Outline, Page, Row, State, Store, StoreError, Tag};
 
 use crate::refusal::Refusal;
 
@@ -15,6 +15,11 @@ use crate::refusal::Refusal;
 const LOOKED_AT: u64 = 200;
 /// Rows of a page at most whose courses are read: each takes a part of a millisecond.
 const MOST_COURSES: usize = 200;
+
+/// Runs of a series that are read at most.
+const MOST_OF_SERIES: u64 = 1_000;
+/// Tag of the runs that were made by one command, whose value names them.
+const SERIES: &str = "series";
 
 /// Responses per second over time, if they are known.
 pub(crate) type Course = Option<Vec<f64>>;
@@ -145,6 +150,24 @@ impl History {
             store.so_far(outline.number)
         });
         run.map(Option::flatten)
+    }
+
+    /// The finished runs of a series, the first one first.
+    ///
+    /// # Errors
+    /// There is no such series, or it cannot be read.
+    pub(crate) fn series(&self, id: &str) -> Result<Vec<RunResult>, Refusal> {
+        let tag = Tag { name: SERIES.to_owned(), value: id.to_owned() };
+        let filter = Filter { tags: vec![tag], limit: Some(MOST_OF_SERIES), ..Filter::default() };
+        let runs = self.with(|store| {
+            let rows = store.list(&filter)?;
+            let rows = rows.iter().rev().filter(|row| row.kind == Kind::Run && row.state != State::Running);
+            rows.map(|row| store.read(row.number)).collect::<Result<Vec<_>, _>>()
+        });
+        let runs = runs?.unwrap_or_default().into_iter().flatten();
+        let runs: Vec<RunResult> = runs.map(|run| run.result).collect();
+        // A tag without a value stands for any.
+        if runs.is_empty() || id.is_empty() { Err(missing(id)) } else { Ok(runs) }
     }
 
     /// Removes a run.

@@ -35,6 +35,7 @@ use tokio::process::Child;
 use tokio::time::{interval, timeout};
 
 use self::elsewhere::Elsewhere;
+pub(crate) use self::run::without_intervals;
 use self::run::{Cursor, LiveRun, REPEAT, SWEEP, Stage, Told};
 use crate::answer::{Json, Posted};
 use crate::child_starter::ChildStarter;
@@ -67,6 +68,8 @@ const GIVING_UP: &str = "giving up: what is in flight is counted as such";
 const FOLDER: &str = "plimsoll-ui-";
 /// Name of the file in it that is locked as long as its server lives.
 const LOCK: &str = "lock";
+/// Begin of the flag that names the series of a run.
+const SERIES_FLAG: &str = "--tag=series=";
 /// Age up to which a folder is taken for that of a server that is just starting.
 const NEW: Duration = Duration::from_secs(60);
 /// Longest result of a run that is read, in bytes.
@@ -417,9 +420,15 @@ async fn begin(
             token.push(&files.token);
             args.push(token);
         }
+        let (name, is_of_plan) = start.called(text);
         if let Some(store) = ui.store_flag() {
             args.extend([OsString::from("--save"), store]);
-            args.extend(start.name.as_ref().map(|name| OsString::from(format!("--name={name}"))));
+            let given = name.as_ref().filter(|_| !is_of_plan);
+            args.extend(given.map(|name| OsString::from(format!("--name={name}"))));
+            let is_tagged = flags.iter().any(|flag| flag.starts_with(SERIES_FLAG));
+            if is_repeated(command, flags) && !is_tagged {
+                args.push(OsString::from(format!("{SERIES_FLAG}{id}")));
+            }
         }
         let mut process = ui.program.command(&args, folder);
         process.stdin(File::open(&files.input)?);

@@ -6,13 +6,15 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use plimsoll_core::Nanos;
-use plimsoll_report::{Format, Style, render_saved};
+use plimsoll_report::result::Tool;
+use plimsoll_report::{Format, RepeatedResult, Style, render_saved};
 use plimsoll_store::{Kind, Outline, Row, State as Progress, Tag};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::answer::{Json, Posted, written};
 use crate::history::{Course, Read};
+use crate::live::without_intervals;
 use crate::program::Call;
 use crate::refusal::Refusal;
 use crate::router::{Asked, Named, Ui, blocking};
@@ -90,6 +92,21 @@ pub(crate) async fn show(State(ui): State<Arc<Ui>>, Named(id): Named) -> Result<
         rendered
             .map_err(|error| Refusal::failed(error.to_string(), "try `plimsoll show` on the command line"))?;
         Ok(written(StatusCode::OK, text))
+    })
+    .await
+}
+
+/// `GET /api/series/ID`: several runs of one plan, as `run --repeat -o json` writes them, without their
+/// intervals.
+pub(crate) async fn series(State(ui): State<Arc<Ui>>, Named(id): Named) -> Result<Json<Value>, Refusal> {
+    let (history, version) = (ui.history.clone(), ui.options.version);
+    blocking(move || {
+        let runs = history.series(&id)?;
+        let tool = Tool { name: "plimsoll".to_owned(), version: version.to_owned() };
+        let result = RepeatedResult::new(tool, runs.len() as u64, runs);
+        let written = serde_json::to_value(result)
+            .map_err(|error| Refusal::failed(error.to_string(), "try `plimsoll show` on the command line"))?;
+        Ok(Json(without_intervals(written)))
     })
     .await
 }

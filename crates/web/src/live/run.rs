@@ -458,7 +458,7 @@ impl State {
 }
 
 /// The result of a series without the intervals of its runs, each of which is in the history.
-fn without_intervals(mut series: Value) -> Value {
+pub(crate) fn without_intervals(mut series: Value) -> Value {
     for run in series["runs"].as_array_mut().into_iter().flatten() {
         // A suite has its results beside the values of their parameters.
         let result = if run["result"].is_object() { &mut run["result"] } else { run };

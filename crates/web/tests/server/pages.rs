@@ -49,6 +49,11 @@ fn what_the_program_knows_of_itself_is_told() {
     server.post(&session, "/api/runs/0123/delete", &json!({})).assert_refused(404);
     server.post(&session, "/api/compare", &json!({"a": ["0123"], "b": ["4567"]})).assert_refused(404);
     server.post(&session, "/api/compare", &json!({"a": [], "b": []})).assert_refused(422);
+    server.get(&session, "/api/series/0123").assert_refused(404);
+    server.get(&session, "/api/compare/export?a=0123&b=4567&format=html").assert_refused(404);
+    server.get(&session, "/api/compare/export?a=0123&b=&format=json").assert_refused(422);
+    server.get(&session, "/api/compare/export?a=0123&b=4567&format=x").assert_refused(400);
+    server.post(&session, "/api/live/0123/stop", &json!({"now": true})).assert_refused(404);
     for what in ["rate", "pause", "resume", "stop"] {
         let body = if what == "rate" { json!({"rate": "5"}) } else { json!({}) };
         server.post(&session, &format!("/api/live/0123/{what}"), &body).assert_refused(404);
