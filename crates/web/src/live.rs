@@ -26,7 +26,7 @@ use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive};
 use axum::response::{IntoResponse as _, Response, Sse};
 use futures_util::stream::{self, Stream, StreamExt as _};
-use plimsoll_store::{Outline, State as Progress};
+use plimsoll_store::{Outline, State as Progress, check_name};
 use plimsoll_system::clock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
@@ -176,7 +176,11 @@ impl Live {
     }
 
     fn find(&self, id: &str) -> Result<Arc<LiveRun>, Refusal> {
-        self.lock().list.iter().find(|run| run.id == id).cloned().ok_or_else(|| {
+        // The address of a run of the history leads to the one that makes it, as long as that goes on.
+        let makes = |run: &&Arc<LiveRun>| {
+            run.id == id || (!run.has_ended() && run.all_saved().iter().any(|saved| saved == id))
+        };
+        self.lock().list.iter().find(makes).cloned().ok_or_else(|| {
             let hint = "reload the page; runs of a terminal are steered there";
             Refusal::not_found("this page has not started this run", hint)
         })
@@ -185,12 +189,21 @@ impl Live {
     /// The runs, with those of the history that go on and were started elsewhere.
     pub(crate) fn summaries(&self, latest: &[Outline], process: Process) -> Value {
         let own = self.lock().list.clone();
+        let going_on = latest.iter().filter(|outline| outline.state == Progress::Running);
+        let started = |outline: &Outline| outline.started_unix_ns as f64 / 1e9;
+        for outline in going_on {
+            let process = outline.process.as_deref().and_then(process).map(|(number, _)| number);
+            let makes = |run: &&Arc<LiveRun>| process.is_some() && run.process == process;
+            if let Some(run) = own.iter().find(makes) {
+                run.note_saved(&outline.id, started(outline));
+            }
+        }
         let known: Vec<String> = own.iter().flat_map(|run| run.all_saved()).collect();
         // A new run may be in the history before it is known to be the same.
         let unknown_since = own.iter().filter_map(|run| run.unknown_since()).fold(f64::INFINITY, f64::min);
         let elsewhere = latest.iter().filter(|outline| outline.state == Progress::Running);
         let elsewhere = elsewhere.filter_map(|outline| {
-            let started_unix_s = outline.started_unix_ns as f64 / 1e9;
+            let started_unix_s = started(outline);
             let is_own = known.contains(&outline.id) || started_unix_s >= unknown_since;
             (!is_own).then(|| {
                 json!({
@@ -271,6 +284,24 @@ pub(crate) struct Start {
     name: Option<String>,
     /// The fleet that carries it out; this machine if it is missing.
     fleet: Option<FleetChoice>,
+}
+
+impl Start {
+    /// The name of the run: the one that it is given, that of its plan, or that of its file; `true` if it is
+    /// that of the plan, which the run finds itself.
+    fn called(&self, text: &str) -> (Option<String>, bool) {
+        if self.name.is_some() || self.command != Command::Run {
+            return (self.name.clone(), false);
+        }
+        let own = text.lines().find_map(|line| line.strip_prefix("name:"));
+        if let Some(own) = own {
+            let own = own.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+            return (Some(own.to_owned()).filter(|own| !own.is_empty()), true);
+        }
+        let stem = self.path.as_deref().and_then(|path| Path::new(path).file_stem());
+        let stem = stem.map(|stem| stem.to_string_lossy().into_owned());
+        (stem.filter(|stem| check_name(stem).is_ok()), false)
+    }
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
@@ -438,8 +469,7 @@ async fn begin(
         process.envs(variables);
         let child = ui.live.starter.start(process).await?;
         let started = clock::unix().as_secs_f64();
-        let run =
-            Arc::new(LiveRun::new(id, start.name.clone(), kind_of(command, flags), started, child.id()));
+        let run = Arc::new(LiveRun::new(id, name, kind_of(command, flags), started, child.id()));
         Ok((run, child, messages))
     };
     let (run, child, messages) = match made.await {
@@ -725,6 +755,30 @@ mod tests {
         assert!(live.take_place().is_ok());
         live.close();
         fs::remove_dir_all(&temporary).unwrap();
+    }
+
+    /// Symptom: runs of a plan were called `run` while they went on, and by their target in the list.
+    #[test]
+    fn a_run_is_called_as_it_is_asked_for_or_as_its_plan_or_its_file() {
+        let start = |name: Option<&str>, path: Option<&str>| Start {
+            path: path.map(str::to_owned),
+            text: None,
+            command: Command::Run,
+            flags: Vec::new(),
+            name: name.map(str::to_owned),
+            fleet: None,
+        };
+        let shop = Some("plans/shop.yaml");
+        for (start, text, called) in [
+            (start(Some("fast"), shop), "name: Shop", (Some("fast"), false)),
+            (start(None, shop), "# x\nname: \"Shop\" # of all\nrun: {}", (Some("Shop"), true)),
+            (start(None, shop), "run: {}\nscenarios:\n  - name: browse", (Some("shop"), false)),
+            (start(None, Some("a=b.yaml")), "run: {}", (None, false)),
+            (start(None, None), "run: {}", (None, false)),
+        ] {
+            let (name, is_of_plan) = start.called(text);
+            assert_eq!((name.as_deref(), is_of_plan), called, "{text}");
+        }
     }
 
     #[test]

@@ -74,8 +74,16 @@ impl Entries {
         }
     }
 
-    /// Stores the id in the history of the run that goes on.
+    /// The number of the latest run, and that of all.
+    pub(super) fn latest(&self) -> Option<(u64, u64)> {
+        self.runs.last().map(|entry| (entry.number, self.of))
+    }
+
+    /// Stores the id in the history of the run that goes on, unless it is known.
     pub(super) fn save(&mut self, id: &str) {
+        if self.saved().any(|known| known == id) {
+            return;
+        }
         if let Some(entry) = self.runs.last_mut() {
             entry.saved = Some(id.to_owned());
             self.changes += 1;
@@ -109,7 +117,9 @@ mod tests {
         entries.save("abc");
         assert!(!entries.note("run 1 of 2 ended: PASS, 812/s, p99 3.4 ms"));
         assert!(entries.note("run 2 of 2: size 6"));
-        assert_eq!(entries.saved().collect::<Vec<_>>(), ["abc"]);
+        // Of an earlier look at the history.
+        entries.save("abc");
+        assert_eq!((entries.saved().collect::<Vec<_>>(), entries.latest()), (vec!["abc"], Some((2, 2))));
         let runs = json!([
             {"number": 1, "name": "size 5", "run": "abc", "outcome": "PASS, 812/s, p99 3.4 ms"},
             {"number": 2, "name": "size 6", "run": null, "outcome": null},

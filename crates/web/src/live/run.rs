@@ -18,6 +18,8 @@ use super::messages::Messages;
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 /// The same while it begins.
 const LOOK: Duration = Duration::from_millis(50);
+/// Longest time from the begin of a run of a series to its message here, in seconds.
+const MESSAGE_DELAY_S: f64 = 0.5;
 /// The names of the commands whose result is no run's.
 const SEARCH: &str = "find";
 pub(super) const SWEEP: &str = "sweep";
@@ -142,6 +144,8 @@ impl LiveRun {
             "exit_code": state.end.as_ref().and_then(|end| end.exit_code),
             "run": state.saved,
             "from": "ui",
+            "target": state.figures.target(),
+            "entry": state.entries.latest().map(|(number, of)| json!({"number": number, "of": of})),
         })
     }
 
@@ -163,6 +167,21 @@ impl LiveRun {
     pub(crate) fn all_saved(&self) -> Vec<String> {
         let state = self.lock();
         state.entries.saved().chain(state.saved.as_deref()).map(str::to_owned).collect()
+    }
+
+    /// Takes up the id in the history of a run that its process makes, and when that began, in seconds since
+    /// 1970. Runs that nothing steers do not tell it themselves.
+    pub(crate) fn note_saved(&self, id: &str, started_unix_s: f64) {
+        let mut state = self.lock();
+        let since = state.entry_since.unwrap_or(self.started_unix_s) - MESSAGE_DELAY_S;
+        if self.command != REPEAT || state.end.is_some() || started_unix_s < since {
+            return;
+        }
+        let before = state.entries.changes();
+        state.entries.save(id);
+        if state.entries.changes() > before {
+            self.news.send_replace(());
+        }
     }
 
     /// Returns the time from which on a run in the history may be its own, in seconds since 1970, as long as
@@ -553,6 +572,16 @@ mod tests {
     }
 
     #[test]
+    fn the_wait_for_answers_is_news_without_another_result() {
+        let stat = |left: f64, elapsed: f64| shown(&json!({"elapsed_s": elapsed, "drain_left_s": left}));
+        let figures = Figures::whole(stat(9.0, 2.5), json!({"intervals": [{"at_s": 2.5}]}));
+        assert!(is_waiting(&figures, &stat(8.0, 2.5)) && !is_waiting(&figures, &stat(9.0, 2.5)));
+        assert!(!is_waiting(&figures, &stat(8.0, 3.5)));
+        let unanswered = Figures::whole(stat(9.0, 2.5), Value::Null);
+        assert!(!is_waiting(&unanswered, &stat(8.0, 2.5)), "it is asked for a result");
+    }
+
+    #[test]
     fn an_agent_that_falls_silent_is_news_without_an_interval() {
         let stat = |state: &str| {
             shown(
@@ -561,16 +590,6 @@ mod tests {
         };
         let figures = Figures::whole(stat("running"), json!({"intervals": [{"at_s": 2.5}]}));
         assert!(is_of(&figures, &stat("running")) && !is_of(&figures, &stat("silent")));
-    }
-
-    #[test]
-    fn the_wait_for_answers_is_news_without_another_result() {
-        let stat = |left: f64, elapsed: f64| shown(&json!({"elapsed_s": elapsed, "drain_left_s": left}));
-        let figures = Figures::whole(stat(9.0, 2.5), json!({"intervals": [{"at_s": 2.5}]}));
-        assert!(is_waiting(&figures, &stat(8.0, 2.5)) && !is_waiting(&figures, &stat(9.0, 2.5)));
-        assert!(!is_waiting(&figures, &stat(8.0, 3.5)));
-        let unanswered = Figures::whole(stat(9.0, 2.5), Value::Null);
-        assert!(!is_waiting(&unanswered, &stat(8.0, 2.5)), "it is asked for a result");
     }
 
     #[test]
@@ -603,6 +622,23 @@ mod tests {
             assert!(entries(&told).is_none() && run.has_result());
             let Some(Told::End(end)) = told.last() else { panic!("{told:?}") };
             assert_eq!(end["suite"], json!({"runs": [{"result": {"x": 2}}]}));
+        });
+    }
+
+    /// Symptom: of five runs of a plan that the page had started, the one that went on was listed a second
+    /// time, as a run of a terminal.
+    #[test]
+    fn a_run_of_several_is_known_by_its_process_and_told_with_its_number() {
+        within(|| {
+            let run = run(REPEAT);
+            run.say(&["run 1 of 2, seed 7".to_owned()], "t");
+            assert_eq!(run.summary()["entry"], json!({"number": 1, "of": 2}));
+            run.note_saved("of another time", 0.0);
+            assert!(run.all_saved().is_empty());
+            let now = clock::unix().as_secs_f64();
+            run.note_saved("a", now);
+            run.note_saved("a", now);
+            assert_eq!(run.all_saved(), ["a"]);
         });
     }
 
