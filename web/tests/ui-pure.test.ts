@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ApiError, errorOf, errorOfResponse, exportAddress, type RunRow } from "../ui/app/api.ts";
+import { ApiError, errorOf, errorOfResponse, exportAddress, type LiveRun, type RunRow } from "../ui/app/api.ts";
 import type {
   ErrorExample,
   RateChange,
@@ -23,15 +23,17 @@ import {
 } from "../ui/compare/contract.ts";
 import { fieldError, inForm } from "../ui/editor/argument-words.tsx";
 import { hasMethod } from "../ui/editor/command.tsx";
+import { withoutTags } from "../ui/editor/flags.ts";
 import { fieldsOf, findFlags, LABELS, ownAddress, searchName } from "../ui/find/plan.ts";
 import { levelsOf, limitsOf, lineOf, nanosOf, trialOf } from "../ui/live/capacity.ts";
-import { paceUnit, rateOf, requestsText } from "../ui/live/pace.ts";
+import { flightText, paceUnit, rateOf, requestsText } from "../ui/live/pace.ts";
 import { levelAxis } from "../ui/live/sweep.tsx";
 import { heardAfter, MOST_MESSAGES, NOTHING_HEARD } from "../ui/live/stream.ts";
 import { loadFlags, planPath, searchOf } from "../ui/runs/again.tsx";
 import { dataOfReport, extremes, planOfReport } from "../ui/runs/chart-data.ts";
-import { groupsOf, tagWords } from "../ui/runs/list.tsx";
+import { grouped, groupsOf, tagWords } from "../ui/runs/list.tsx";
 import { headOf, quoted } from "../ui/runs/parts.tsx";
+import { seriesOf, seriesOfArgs } from "../ui/runs/series.tsx";
 import { sparkPoints } from "../ui/runs/sparkline.tsx";
 import {
   besideAccounts,
@@ -39,8 +41,12 @@ import {
   exampleSaid,
   figureOf,
   intervalOf,
+  liveTitle,
+  namesApart,
   paceOf,
   plural,
+  sameMinute,
+  shortTarget,
   slowestOf,
   steeredBy,
   thresholdHeading,
@@ -719,4 +725,63 @@ test("a call of gRPC without a method is known before it is sent", () => {
   expect(hasMethod({ urls: ["http://127.0.0.1:1/a.B/C"] })).toBe(true);
   expect(hasMethod({ urls: ["127.0.0.1:1", "a.B/C"] })).toBe(true);
   expect(hasMethod({ urls: ["http://127.0.0.1:1/"], call: "a.B/C" })).toBe(true);
+});
+
+describe("runs that are told apart", () => {
+  const row = (id: string, tags: string[]) => ({ id, tags }) as unknown as RunRow;
+  const run = (name: string | null, authority: string, seconds = 0) => ({
+    run: { name, targets: [{ authority }], started_at_unix_ns: seconds * 1e9 } as unknown as Result["run"],
+  });
+
+  test("what is in flight is said before any answer, and how long it is waited for", () => {
+    const stat = { running: true, stopping: false, paused: false, target_per_s: 10, elapsed_s: 2, end_s: 5 };
+    expect(flightText(stat)).toBeNull();
+    expect(flightText({ ...stat, sent: 1200, in_flight: 50 })).toBe("1,200 sent, 50 in flight");
+    const over = { ...stat, sent: 50, in_flight: 50, drain_left_s: 26.2 };
+    expect(flightText(over)).toBe("waiting for the last 50 answers, at most 27 s left");
+    expect(flightText({ ...over, in_flight: 0 })).toBeNull();
+  });
+
+  test("a run has the same title while it goes on as afterwards, and its number in a series", () => {
+    const live = { command: "repeat", name: "fast", entry: { number: 2, of: 5 } };
+    const title = (more: object) => liveTitle({ ...live, ...more } as unknown as LiveRun);
+    expect([title({}), title({ name: null })]).toEqual(["fast · run 2 of 5", "run · run 2 of 5"]);
+    expect(title({ name: null, target: "a:80", entry: null })).toBe("a:80");
+  });
+
+  test("a target in little room keeps its host and port, and the end of its path", () => {
+    expect(shortTarget("http://127.0.0.1:18080/")).toBe("127.0.0.1:18080");
+    const short = shortTarget("https://127.0.0.1:18080/a/very/long/path/to/some/items");
+    expect(short).toMatch(/^127\.0\.0\.1:18080….*\/items$/);
+    expect(short.length).toBeLessThanOrEqual(34);
+  });
+
+  test("times within one minute have their seconds", () => {
+    const at = new Date(2026, 1, 3, 14, 5, 7).getTime() / 1000;
+    expect([...sameMinute([at, at + 3, at + 600])]).toEqual([at, at + 3]);
+    expect(whenText(at, new Date(at * 1000), true)).toBe("today 14:05:07");
+  });
+
+  test("runs of the same name have their targets in a comparison, or their times", () => {
+    expect(namesApart([run("a", "x:1"), run("b", "x:1")])).toEqual(["a", "b"]);
+    expect(namesApart([run("a", "x:1"), run("a", "x:2")])).toEqual(["a · x:1", "a · x:2"]);
+    const [one, other] = namesApart([run("a", "x:1", 5), run("a", "x:1", 6)]);
+    expect(one).toMatch(/^a · .*:05$/);
+    expect(other).toMatch(/^a · .*:06$/);
+  });
+
+  test("rows of a series are together, and one alone is none", () => {
+    const rows = [row("1", ["series=x"]), row("2", []), row("3", ["series=x"]), row("4", ["series=y"])];
+    const ids = grouped(rows).map(({ series, rows }) => [series, rows.map(({ id }) => id).join()]);
+    expect(ids).toEqual([["x", "1,3"], [null, "2"], [null, "4"]]);
+    expect([seriesOf(["nightly", "series=x"]), seriesOf(["series"])]).toEqual(["x", null]);
+    expect(seriesOfArgs(["run", "--tag=a", "--tag", "series=y"])).toBe("y");
+    expect(seriesOfArgs(["run", "--tag=series=z"])).toBe("z");
+  });
+
+  test("another run has neither the tags nor the series of the one before", () => {
+    expect(withoutTags("--http2 --tag evening --tag=a=b")).toBe("--http2");
+    expect(withoutTags("--think  1s")).toBe("--think  1s");
+    expect(loadFlags(["--tag=series=x", "--rate", "5", "--tag", "series=x"], null)).toEqual(["--rate", "5"]);
+  });
 });

@@ -1,6 +1,7 @@
 /** The API of `plimsoll ui`: a typed function for each of its addresses. */
 
 import type { Capacity, Sweep } from "../live/capacity.ts";
+import type { Repeated } from "../live/series.tsx";
 import type { Result } from "./result.ts";
 
 /** Fields of every POST: no other site can send them. */
@@ -190,6 +191,10 @@ export interface LiveRun {
   exit_code: number | null;
   /** Identity of the saved run. */
   run: string | null;
+  /** Where the load goes, once there are figures. */
+  target?: string | null;
+  /** Of a series: the number of the run that goes on, and that of all. */
+  entry?: { number: number; of: number } | null;
   /** Of another server of the page, also of the one before a restart: "page". */
   from: "ui" | "terminal" | "page";
 }
@@ -207,6 +212,11 @@ export interface LiveStat {
   target_per_s: number | null;
   elapsed_s: number;
   end_s: number | null;
+  /** Requests sent so far, and those without an answer; missing of runs that are watched only. */
+  sent?: number | null;
+  in_flight?: number | null;
+  /** Longest time for which answers are still waited for; null while the load goes on. */
+  drain_left_s?: number | null;
 }
 
 /** The runs of a series so far. */
@@ -384,7 +394,8 @@ export const check = (
   text: string,
   kind: DocumentKind = "plan",
   signal?: AbortSignal,
-) => post<Checked>("/api/check", { path, text, kind }, signal);
+  flags: string[] = [],
+) => post<Checked>("/api/check", { path, text, kind, flags }, signal);
 export const explain = (path: string | null, text: string, flags: string[] = [], signal?: AbortSignal) =>
   post<Explained>("/api/explain", { path, text, flags }, signal);
 export const tryOnce = (path: string | null, text: string, flags: string[] = [], signal?: AbortSignal) =>
@@ -401,7 +412,9 @@ export const setRate = (id: string, rate: string) =>
   post<{ told: string }>(`/api/live/${part(id)}/rate`, { rate });
 export const pause = (id: string) => post<{ told: string }>(`/api/live/${part(id)}/pause`, {});
 export const resume = (id: string) => post<{ told: string }>(`/api/live/${part(id)}/resume`, {});
-export const stop = (id: string) => post<{ told: string }>(`/api/live/${part(id)}/stop`, {});
+/** Stops a run; `now`: without waiting for what is in flight. */
+export const stop = (id: string, now = false) =>
+  post<{ told: string }>(`/api/live/${part(id)}/stop`, { now });
 
 export const runs = (filter: string, limit: number, offset: number, signal?: AbortSignal) =>
   get<{ runs: RunRow[]; total: number }>(
@@ -414,12 +427,18 @@ export const saved = (id: string, signal?: AbortSignal) =>
   get<Result | Capacity | Sweep>(`/api/runs/${part(id)}`, signal);
 export const exportAddress = (id: string, format: ExportFormat) =>
   `/api/runs/${part(id)}/export?format=${format}`;
+/** The saved runs of a series, as those of `run --repeat`. */
+export const series = (id: string, signal?: AbortSignal) =>
+  get<Repeated>(`/api/series/${part(id)}`, signal);
 /** An export as text. */
 export const exported = async (id: string, format: ExportFormat, signal?: AbortSignal): Promise<string> => {
   const response = await asked(exportAddress(id, format), signal === undefined ? {} : { signal });
   return response.text();
 };
 export const deleteRun = (id: string) => post<unknown>(`/api/runs/${part(id)}/delete`, {});
+/** A comparison as a file. */
+export const comparisonAddress = (a: string[], b: string[], format: "html" | "json") =>
+  `/api/compare/export?a=${part(a.join(","))}&b=${part(b.join(","))}&format=${format}`;
 /** The comparison contract, see `plimsoll schema comparison`. */
 export const compare = <T>(a: string[], b: string[], signal?: AbortSignal) =>
   post<T>("/api/compare", { a, b }, signal);

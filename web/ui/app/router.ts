@@ -15,6 +15,7 @@ const NAMES = [
   "run",
   "compare",
   "live",
+  "series",
   "plans",
   "plan",
   "new",
@@ -33,7 +34,8 @@ export function parseRoute(hash: string): Route {
   const [first = "runs", ...rest] = parts;
   const of = rest.map(decoded).join("/");
   if (first === "runs") return { name: of === "" ? "runs" : "run", of, query };
-  if ((first === "live" || first === "plan") && of === "") return { name: "unknown", of: path, query };
+  const isOfOne = first === "live" || first === "plan" || first === "series";
+  if (isOfOne && of === "") return { name: "unknown", of: path, query };
   const name = NAMES.find((name) => name === first && name !== "run");
   return name === undefined ? { name: "unknown", of: path, query } : { name, of, query };
 }

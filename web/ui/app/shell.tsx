@@ -10,6 +10,8 @@ import { FleetPage } from "../fleet/page.tsx";
 import { LivePage } from "../live/page.tsx";
 import { RunPage } from "../runs/page.tsx";
 import { RunsPage } from "../runs/list.tsx";
+import { SeriesPage } from "../runs/series.tsx";
+import { liveTitle } from "../runs/words.ts";
 import { errorOf, type LiveRun } from "./api.ts";
 import { ErrorBox, Loading, StateBadge } from "./controls.tsx";
 import { helpOpen, KeysDialog } from "./keys.tsx";
@@ -49,6 +51,7 @@ const PARTS: Record<RouteName, PagePart> = {
   run: RunPage,
   compare: ComparePage,
   live: LivePage,
+  series: SeriesPage,
   plans: ({ route }) => <Editor part="PlansPage" route={route} />,
   plan: ({ route }) => <Editor part="PlanPage" route={route} />,
   new: ({ route }) => <Editor part="NewPage" route={route} />,
@@ -66,7 +69,7 @@ const PARTS: Record<RouteName, PagePart> = {
 };
 
 const LINKS: { name: RouteName; label: string; also: RouteName[] }[] = [
-  { name: "runs", label: "Runs", also: ["run", "compare", "live"] },
+  { name: "runs", label: "Runs", also: ["run", "compare", "live", "series"] },
   { name: "plans", label: "Plans", also: ["plan"] },
   { name: "new", label: "New", also: [] },
   { name: "import", label: "Import", also: [] },
@@ -171,7 +174,7 @@ function Chips({ runs }: { runs: LiveRun[] }) {
         <li key={run.id}>
           <a class="chip" href={link("live", run.id)}>
             <StateBadge run={run} />
-            {run.name ?? run.command}
+            {liveTitle(run)}
             {run.from === "terminal" && <small> from a terminal</small>}
             {run.from === "page" && <small> from another start</small>}
           </a>

@@ -7,14 +7,23 @@ import type { RunData } from "../../src/data.ts";
 import { HistogramChart } from "../../src/histogram.tsx";
 import { SpectrumChart } from "../../src/spectrum.tsx";
 import * as api from "../app/api.ts";
-import { Badge, Button, ErrorBox, Loading, OutcomeBadge, PageHead, Table } from "../app/controls.tsx";
+import { Badge, Button, ErrorBox, Loading, Menu, OutcomeBadge, PageHead, Table } from "../app/controls.tsx";
 import type { Result } from "../app/result.ts";
 import { go, link, type Route } from "../app/router.ts";
 import { inForm } from "../editor/argument-words.tsx";
 import { ENOUGH } from "../runs/again.tsx";
 import { dataOfReport, runDataOf } from "../runs/chart-data.ts";
 import { mainSummary, Part } from "../runs/parts.tsx";
-import { badShare, figureOf, paceOf, rateText, shareText, titleOf, whenText } from "../runs/words.ts";
+import {
+  badShare,
+  figureOf,
+  namesApart,
+  paceOf,
+  rateText,
+  shareText,
+  titleOf,
+  whenText,
+} from "../runs/words.ts";
 import {
   amount,
   type Comparison,
@@ -35,6 +44,11 @@ import { Turns } from "./turns.tsx";
 
 /** Runs that are drawn over each other at most: more colours cannot be told apart. */
 const MOST_DRAWN = 6;
+
+const DOWNLOADS = [
+  { format: "html", label: "HTML, a page with charts" },
+  { format: "json", label: "JSON, the comparison" },
+] as const;
 
 interface Member {
   id: string;
@@ -62,6 +76,17 @@ export function ComparePage({ route }: { route: Route }) {
   return (
     <>
       <PageHead title="Comparison">
+        {!lacks && (
+          <Menu label="Download">
+            {DOWNLOADS.map(({ format, label }) => (
+              <li>
+                <a href={api.comparisonAddress(a, b, format)} download>
+                  {label}
+                </a>
+              </li>
+            ))}
+          </Menu>
+        )}
         <Button onClick={() => put(b, a)}>Swap A and B</Button>
         <a class="button plain" href={link("runs")}>
           Choose others
@@ -106,12 +131,13 @@ function useMembers(a: string[], b: string[]): { members: Member[] | null; error
       (results) => {
         const several = { A: a.length > 1, B: b.length > 1 };
         const number = { A: 0, B: 0 };
+        const names = namesApart(results);
         setMembers(
           results.flatMap((result, at): Member[] => {
             const [group, id] = wanted[at] ?? [];
             if (group === undefined || id === undefined) return [];
             number[group] += 1;
-            const label = `${group}${several[group] ? number[group] : ""} ${titleOf(result)}`;
+            const label = `${group}${several[group] ? number[group] : ""} ${names[at] ?? titleOf(result)}`;
             return [{ id, group, label, result }];
           }),
         );
@@ -159,7 +185,9 @@ function GroupList(props: {
       <ul class="group">
         {ids.map((id) => {
           const result = members?.find((member) => member.id === id)?.result ?? null;
-          const name = result === null ? id.slice(0, 8) : titleOf(result);
+          const apart = namesApart(members?.map(({ result }) => result) ?? []);
+          const at = members?.findIndex((member) => member.id === id) ?? -1;
+          const name = result === null ? id.slice(0, 8) : (apart[at] ?? titleOf(result));
           return (
             <li key={id}>
               <a href={link("run", id)}>{name}</a>

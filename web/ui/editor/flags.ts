@@ -59,6 +59,14 @@ export function fieldsOf(flags: readonly string[], overrides = OVERRIDES): [Reco
   return [values, others.map(quoted).join(" ")];
 }
 
+/** Flags as they are typed, without those that tag a run; as they were if there are none. */
+export function withoutTags(line: string): string {
+  const all = words(line);
+  const isTag = (at: number) => /^--tag(=|$)/.test(all[at] ?? "") || all[at - 1] === "--tag";
+  const others = all.filter((_, at) => !isTag(at));
+  return others.length === all.length ? line : others.map(quoted).join(" ");
+}
+
 /** The words of a command line: quotes keep blanks. */
 export function words(line: string): string[] {
   const found: string[] = [];

@@ -1,16 +1,52 @@
 import { useSignal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Button, ErrorBox, SelectField, TextField } from "../app/controls.tsx";
 import { go, link } from "../app/router.ts";
 import { fleetOf, type Machines, thisMachine } from "../fleet/broker.ts";
 import { MachineFields } from "../fleet/machines.tsx";
 import { useKept } from "../app/kept.ts";
-import { CLUSTER_OVERRIDES, flagsOf, OVERRIDES, words } from "./flags.ts";
+import { CLUSTER_OVERRIDES, flagsOf, OVERRIDES, withoutTags, words } from "./flags.ts";
 import type { PlanModel } from "./model.ts";
 import { keysIn, nodeAt, typed } from "./tree.ts";
 
 /** Stands for one run rather than a suite among the choices. */
 const ONE_RUN = "";
+
+/** Time that a check waits for the next letter. */
+const TYPING_MS = 300;
+
+/** Flags of several runs, which a check of one does not take. */
+const OF_SEVERAL = ["--repeat", "--pause"];
+
+/** Figures that a run with these flags will not show, before it is started; none while the flags are null or
+ * wrong. */
+function useNotes(model: PlanModel, flags: string[] | null): string[] {
+  const [notes, setNotes] = useState<string[]>([]);
+  const text = model.text.value;
+  const asked = JSON.stringify(flags);
+  useEffect(() => {
+    if (flags === null) return;
+    const stopped = new AbortController();
+    const single = flags.filter((flag, at) => {
+      const [name = ""] = flag.split("=", 1);
+      return !OF_SEVERAL.includes(name) && !OF_SEVERAL.includes(flags[at - 1] ?? "");
+    });
+    const look = () =>
+      api.check(model.path, model.forFile(), "plan", stopped.signal, single).then(
+        ({ problems }) =>
+          setNotes(problems.filter(({ severity }) => severity === "note").map(({ message }) => message)),
+        // The start says what is wrong.
+        () => stopped.signal.aborted || setNotes([]),
+      );
+    const timer = setTimeout(() => void look(), TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+      stopped.abort();
+    };
+  }, [asked, text, model]);
+  return notes;
+}
 
 /** Starts a run of the plan as it is in the editor, with flags over its settings. */
 export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }) {
@@ -27,6 +63,8 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
   /** The value that a plan has, which counts as long as the field is empty. */
   const inPlan = (flag: string) =>
     isCluster ? null : typed(nodeAt(model.tree.value, ["run", flag.slice(2).replaceAll("-", "_")]));
+  const flags = flagsOf(values.value, more.value, overrides);
+  const notes = useNotes(model, isCluster ? null : flags);
   const start = async () => {
     busy.value = true;
     failed.value = null;
@@ -43,6 +81,9 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
         name: name.peek().trim() === "" ? null : name.peek().trim(),
         ...(isCluster ? {} : fleetOf(machines.peek())),
       });
+      // The next run may be of another server: it is not called the same, nor tagged so.
+      name.value = "";
+      more.value = withoutTags(more.peek());
       leave();
       go(link("live", id));
     } catch (error) {
@@ -108,6 +149,9 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
           hint={`As on the command line of plimsoll ${isCluster ? "cluster run" : "run"}`}
         />
       </div>
+      {notes.map((note) => (
+        <p class="notice">{note}</p>
+      ))}
       {failed.value !== null && wrong === undefined && <ErrorBox error={failed.value} />}
       <Button kind="primary" submit busy={busy.value}>
         Start the run

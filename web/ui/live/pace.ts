@@ -1,6 +1,7 @@
 /** The unit in which a rate is asked for, and what it is in requests. */
 
-import { perSecond } from "../../src/figure.ts";
+import { count, perSecond } from "../../src/figure.ts";
+import type { LiveStat } from "../app/api.ts";
 import type { Result } from "../app/result.ts";
 import { countsIterations } from "../runs/words.ts";
 
@@ -34,4 +35,13 @@ export function requestsText(typed: string, requests: number | null): string | u
   const rate = rateOf(typed);
   if (requests === null) return undefined;
   return rate === null ? `an iteration has ${requests} requests` : `= ${perSecond(rate * requests)} requests`;
+}
+
+/** Requests on their way, which are known before any answer; null of a run that does not tell. */
+export function flightText({ sent, in_flight, drain_left_s }: LiveStat): string | null {
+  if (sent == null || in_flight == null) return null;
+  if (drain_left_s == null) return `${count(sent)} sent, ${count(in_flight)} in flight`;
+  if (in_flight === 0) return null;
+  const answers = in_flight === 1 ? "the last answer" : `the last ${count(in_flight)} answers`;
+  return `waiting for ${answers}, at most ${count(Math.ceil(drain_left_s))} s left`;
 }

@@ -18,8 +18,9 @@ import { ask, notify, notifyError, withdraw } from "../app/notify.tsx";
 import { link, type Route } from "../app/router.ts";
 import { liveRuns } from "../app/state.ts";
 import { ResultParts } from "../runs/page.tsx";
+import { seriesOfArgs } from "../runs/series.tsx";
 import { titleOf } from "../runs/words.ts";
-import { paceUnit, requestsText } from "./pace.ts";
+import { flightText, paceUnit, requestsText } from "./pace.ts";
 import { isSweep, trialOf } from "./capacity.ts";
 import { SearchParts } from "./search.tsx";
 import { SeriesParts } from "./series.tsx";
@@ -34,7 +35,8 @@ export function LivePage({ route }: { route: Route }) {
   const isSeries = entries !== null || isOfPlan || end?.suite !== undefined;
   const isSearch = (known !== undefined && api.isSearching(known)) || end?.capacity != null;
   const isSweeping = known?.command === "sweep" || (end?.capacity != null && isSweep(end.capacity));
-  const name = known?.name ?? (result === null ? (known?.command ?? "Run") : titleOf(result));
+  const own = result === null ? (known?.target ?? known?.command ?? "Run") : titleOf(result);
+  const name = known?.name ?? own;
   const state =
     end !== null ? "ended" : heard.stat?.paused ? "paused" : heard.stat?.stopping ? "stopping" : "running";
 
@@ -86,7 +88,9 @@ export function LivePage({ route }: { route: Route }) {
       ) : result !== null ? (
         <ResultParts result={result} report={null} plan={null} {...(state !== "ended" && { soFar: state })} />
       ) : (
-        end === null && <Loading what="Waiting for the first figures" />
+        end === null && (
+          <Loading what={heard.stat?.sent ? "No answer has come yet" : "Waiting for the first figures"} />
+        )
       )}
       {/* The trials of a search are in its table. */}
       <Messages messages={isSearch ? heard.messages.filter((one) => trialOf(one) === null) : heard.messages} />
@@ -137,7 +141,15 @@ function Steering(props: {
     } else void tell("rate", () => api.setRate(id, rate.trim()));
   };
   const hold = () => void tell("pause", () => (paused ? api.resume(id) : api.pause(id)));
-  const stop = () => void tell("stop", () => api.stop(id));
+  // The second time nothing is waited for any more, as with ^C.
+  const [isStopped, setStopped] = useState(false);
+  const isDraining = isStopped || state === "stopping" || (stat?.drain_left_s ?? null) !== null;
+  const stop = () =>
+    void tell("stop", async () => {
+      const told = await api.stop(id, isDraining);
+      setStopped(true);
+      return told;
+    });
   // A letter is typed by mistake more easily than a button is pressed.
   const isAsking = useRef(false);
   // A run that has ended needs no answer any more.
@@ -149,9 +161,14 @@ function Steering(props: {
   );
   const askToStop = async () => {
     const what = isSearch ? "search" : isOfPlan ? "series" : heard.entries !== null ? "series" : "run";
-    const text = <p>What is in flight is waited for, and what was measured is kept.</p>;
+    const text = isDraining ? (
+      <p>Requests in flight are counted as such, and what was measured is kept.</p>
+    ) : (
+      <p>What is in flight is waited for, and what was measured is kept.</p>
+    );
     isAsking.current = true;
-    const isSure = await ask({ title: `Stop this ${what}?`, text, action: "Stop" });
+    const title = isDraining ? "Give up what is in flight?" : `Stop this ${what}?`;
+    const isSure = await ask({ title, text, action: isDraining ? "Give up" : "Stop" });
     isAsking.current = false;
     if (isSure) stop();
   };
@@ -195,18 +212,12 @@ function Steering(props: {
         )}
         <div class="actions">
           {!isFixed && (
-            <Button onClick={hold} busy={busy === "pause"} disabled={state === "stopping"} shortcut="p">
+            <Button onClick={hold} busy={busy === "pause"} disabled={isDraining} shortcut="p">
               {paused ? "Resume" : "Pause"}
             </Button>
           )}
-          <Button
-            kind="danger"
-            onClick={stop}
-            busy={busy === "stop"}
-            disabled={state === "stopping"}
-            shortcut="s"
-          >
-            Stop
+          <Button kind="danger" onClick={stop} busy={busy === "stop"} shortcut="s">
+            {isDraining ? "Give up" : "Stop"}
           </Button>
         </div>
       </div>
@@ -233,7 +244,7 @@ function Watched({ id, heard, from }: { id: string; heard: Heard; from: api.Live
   const stop = async () => {
     setBusy(true);
     try {
-      notify((await api.stop(id)).told);
+      notify((await api.stop(id, isStopping)).told);
       setStopping(true);
     } catch (thrown) {
       notifyError(thrown);
@@ -253,8 +264,8 @@ function Watched({ id, heard, from }: { id: string; heard: Heard; from: api.Live
         </span>
         {from === "page" && (
           <div class="actions">
-            <Button kind="danger" onClick={() => void stop()} busy={busy} disabled={isStopping}>
-              Stop
+            <Button kind="danger" onClick={() => void stop()} busy={busy}>
+              {isStopping ? "Give up" : "Stop"}
             </Button>
           </div>
         )}
@@ -274,6 +285,7 @@ function Progress({ heard, isSearch }: { heard: Heard; isSearch: boolean }) {
   return (
     <div class="progress">
       <span>{stat === null ? waiting : text}</span>
+      {stat !== null && flightText(stat) !== null && <span class="flight">{flightText(stat)}</span>}
       {end !== null && (
         <progress aria-label="Part of the run that is over" max={end} value={Math.min(elapsed, end)} />
       )}
@@ -286,6 +298,7 @@ function Ended({ heard }: { heard: Heard }) {
   const { end, result } = heard;
   if (end === null) return null;
   const isSeries = heard.entries !== null || end.suite !== undefined || end.repeated !== undefined;
+  const series = seriesOfArgs(end.repeated?.runs[0]?.run.args ?? []);
   return (
     <section aria-label="End" role="status">
       <div class="steering">
@@ -293,6 +306,11 @@ function Ended({ heard }: { heard: Heard }) {
         {result !== null && !isSeries && <OutcomeBadge outcome={result.verdict.outcome} />}
         <span>{exitText(end)}</span>
         <div class="actions">
+          {series !== null && (
+            <ButtonLink kind="primary" href={link("series", series)}>
+              Open the saved runs
+            </ButtonLink>
+          )}
           {end.run !== null && !isSeries && (
             <ButtonLink kind="primary" href={link("run", end.run)}>
               Open the saved {end.capacity == null ? "run" : isSweep(end.capacity) ? "sweep" : "search"}

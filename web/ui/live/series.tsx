@@ -123,7 +123,7 @@ function EntriesTable(props: { entries: Entries; isOver: boolean; isOfPlan: bool
           {
             key: "name",
             title: isOfPlan ? "seed" : "parameters",
-            cell: named,
+            cell: (entry) => named(entry, isOver || (isOfPlan && entry !== entries.runs.at(-1))),
             heads: true,
             text: true,
             class: "breaks",
@@ -143,12 +143,12 @@ function EntriesTable(props: { entries: Entries; isOver: boolean; isOfPlan: bool
 }
 
 /** The parameters of a run that has ended lead to its page. */
-function named({ name, run, outcome }: Entry) {
-  return run !== null && outcome !== null ? <a href={link("run", run)}>{name}</a> : name;
+function named({ name, run, outcome }: Entry, hasEnded: boolean) {
+  return run !== null && (outcome !== null || hasEnded) ? <a href={link("run", run)}>{name}</a> : name;
 }
 
 /** The runs of one plan, and how much they differ. */
-function RepeatedTables({ repeated }: { repeated: Repeated }) {
+export function RepeatedTables({ repeated }: { repeated: Repeated }) {
   const { runs, runs_wanted, between_runs, verdict } = repeated;
   const rows = runs.map((result, index) => ({ result, number: index + 1 }));
   type Row = (typeof rows)[number];
@@ -190,6 +190,15 @@ function RepeatedTables({ repeated }: { repeated: Repeated }) {
               title: "outcome",
               cell: ({ result }) => <OutcomeBadge outcome={result.verdict.outcome} />,
               text: true,
+            },
+            {
+              key: "reason",
+              title: "reason",
+              // Of one that has passed the figures beside it say it.
+              cell: ({ result: { verdict } }) =>
+                verdict.outcome === "pass" || verdict.outcome === "done" ? "" : verdict.summary,
+              text: true,
+              class: "breaks",
             },
           ]}
         />

@@ -114,13 +114,17 @@ export function useStream(id: string): Heard {
         }
         close();
         // It has ended meanwhile, and is in the history.
-        const isSaved = await api.saved(known).then(
-          () => true,
-          () => false,
-        );
+        const isThere = (asked: Promise<unknown>) =>
+          asked.then(
+            () => true,
+            () => false,
+          );
+        // Several runs are saved as a series of the same name.
+        const isSeries = await isThere(api.series(id));
+        const isSaved = !isSeries && (await isThere(api.saved(known)));
         if (over) return;
-        if (isSaved) {
-          go(link("run", known), { replace: true });
+        if (isSeries || isSaved) {
+          go(isSeries ? link("series", id) : link("run", known), { replace: true });
           return;
         }
         const error = { error: "this page knows no such run", hint: "it may be in the list of saved runs" };

@@ -52,7 +52,10 @@ export function loadFlags(args: string[], plan: string | null): string[] {
     const argument = args[at] ?? "";
     const [name = ""] = argument.split("=", 1);
     const values = OUTPUTS[name] ?? -1;
-    if (values >= 0) {
+    // Once more is another series.
+    if (/^--tag=series=/.test(argument)) continue;
+    if (argument === "--tag" && /^series=/.test(args[at + 1] ?? "")) at += 1;
+    else if (values >= 0) {
       if (!argument.includes("=")) at += values;
     } else if (argument !== plan) flags.push(argument);
   }
@@ -161,7 +164,9 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
   const open = () =>
     attempt(async () => {
       const called = `${name?.replace(/[^\w.-]+/g, "-") ?? "plan"}.yaml`;
-      const opened = path ?? (await keepAsNew(called, plan ?? ""));
+      // The file may not have been found yet.
+      const found = path ?? (await pathOf(result, plan));
+      const opened = found ?? (await keepAsNew(called, plan ?? ""));
       if (overrides.length > 0) {
         const [values, more] = fieldsOf(overrides);
         keep(`run ${opened} values`, values);

@@ -20,7 +20,20 @@ import { ask, notify, notifyError } from "../app/notify.tsx";
 import { go, link, type Route } from "../app/router.ts";
 import { liveRuns, savedVersion } from "../app/state.ts";
 import { Sparkline } from "./sparkline.tsx";
-import { boundText, plural, rateText, secondsText, shareText, whenFull, whenText } from "./words.ts";
+import { seriesOf } from "./series.tsx";
+import {
+  boundText,
+  hostOf,
+  liveTitle,
+  plural,
+  rateText,
+  sameMinute,
+  secondsText,
+  shareText,
+  shortTarget,
+  whenFull,
+  whenText,
+} from "./words.ts";
 
 /** Rows of a page. */
 const ROWS = 100;
@@ -115,7 +128,7 @@ export function RunsPage({ route }: { route: Route }) {
             type="search"
             value={typed}
             onInput={setTyped}
-            placeholder="name, URL or tag"
+            placeholder="name, URL, tag or outcome"
             inputRef={box}
             class="inline"
           />
@@ -154,7 +167,9 @@ export function RunsPage({ route }: { route: Route }) {
 }
 
 function None({ filter }: { filter: string }) {
-  if (filter !== "") return <p class="empty">No run has “{filter}” in its name, its URL or its tags.</p>;
+  if (filter !== "") {
+    return <p class="empty">No run has “{filter}” in its name, its URL, its tags or its outcome.</p>;
+  }
   return (
     <p class="empty">
       No run was saved yet. Start one from an <a href={link("new")}>example or a form</a>, or from one of
@@ -173,7 +188,7 @@ function GoingOn({ runs }: { runs: LiveRun[] }) {
         {runs.map((run) => (
           <li key={run.id}>
             <StateBadge run={run} />
-            <a href={link("live", run.id)}>{run.name ?? run.command}</a>
+            <a href={link("live", run.id)}>{liveTitle(run)}</a>
             <span class="hint">
               {run.command}, since {whenText(run.started_unix_s)}
               {run.from === "terminal" && ", from a terminal"}
@@ -193,8 +208,10 @@ function Rows({ rows }: { rows: RunRow[] }) {
     ...rows.filter(({ unfinished }) => !unfinished),
   ];
   // One without a name is called by its target already.
-  const hasTargets = rows.some(({ name, target }) => name !== null && target !== null);
+  const hasTargets = rows.some((row) => row.target != null && shortTarget(row.target) !== nameOf(row));
   const hasSparklines = rows.some(({ sparkline }) => sparkline !== null && sparkline.length > 1);
+  const columns = 10 + Number(hasTargets) + Number(hasSparklines);
+  const exact = sameMinute(rows.map(({ started_unix_s }) => started_unix_s));
   return (
     <table class="runs" aria-label="Saved runs">
       <thead>
@@ -240,18 +257,88 @@ function Rows({ rows }: { rows: RunRow[] }) {
         </tr>
       </thead>
       <tbody>
-        {sorted.map((row) => (
-          <Row key={row.id} row={row} hasTargets={hasTargets} hasSparklines={hasSparklines} />
-        ))}
+        {grouped(sorted).flatMap(({ series, rows }) => [
+          series !== null && <SeriesRow key={series} series={series} rows={rows} columns={columns} />,
+          ...rows.map((row) => (
+            <Row
+              key={row.id}
+              row={row}
+              hasTargets={hasTargets}
+              hasSparklines={hasSparklines}
+              isExact={exact.has(row.started_unix_s)}
+              isMember={series !== null}
+            />
+          )),
+        ])}
       </tbody>
     </table>
   );
 }
 
-function Row(props: { row: RunRow; hasTargets: boolean; hasSparklines: boolean }) {
-  const { row, hasTargets, hasSparklines } = props;
+/** Rows with those of a series together, where the latest of them is; a row alone is no series. */
+export function grouped(rows: RunRow[]): { series: string | null; rows: RunRow[] }[] {
+  const groups: { series: string | null; rows: RunRow[] }[] = [];
+  for (const row of rows) {
+    const series = seriesOf(tagWords(row.tags));
+    const known = series === null ? undefined : groups.find((group) => group.series === series);
+    if (known === undefined) groups.push({ series, rows: [row] });
+    else known.rows.push(row);
+  }
+  return groups.map((group) => (group.rows.length > 1 ? group : { ...group, series: null }));
+}
+
+/** A row for all runs of a series, above them. */
+function SeriesRow({ series, rows, columns }: { series: string; rows: RunRow[]; columns: number }) {
+  const [first] = rows;
+  if (first === undefined) return null;
+  const ids = rows.map(({ id }) => id);
+  const areChosen = ids.every((id) => chosen.value.has(id));
+  const choose = () => {
+    const next = new Map(chosen.value);
+    for (const row of rows) {
+      if (areChosen) next.delete(row.id);
+      else next.set(row.id, row);
+    }
+    chosen.value = next;
+  };
+  const name = nameOf(first);
+  return (
+    <tr class="series">
+      <td class="pick">
+        <input
+          type="checkbox"
+          checked={areChosen}
+          onChange={choose}
+          aria-label={`Choose all ${rows.length} runs of ${name}`}
+        />
+      </td>
+      <th scope="row" class="text" colSpan={columns - 1}>
+        <a href={link("series", series)}>
+          {name}, {plural(rows.length, "run")}
+        </a>{" "}
+        <small>variation between the runs</small>
+      </th>
+    </tr>
+  );
+}
+
+/** The title of a row, as its page has it; without a name that is the host of its target. */
+const nameOf = ({ name, target, id }: RunRow) =>
+  name ?? (target == null || target === "" ? id.slice(0, 8) : hostOf(target));
+
+function Row(props: {
+  row: RunRow;
+  hasTargets: boolean;
+  hasSparklines: boolean;
+  /** True if its second tells it from others. */
+  isExact: boolean;
+  /** True if it stands below the name of its series. */
+  isMember: boolean;
+}) {
+  const { row, hasTargets, hasSparklines, isExact, isMember } = props;
   const { id } = row;
-  const name = row.name ?? row.target ?? id.slice(0, 8);
+  const name = nameOf(row);
+  const when = whenText(row.started_unix_s, new Date(), isExact);
   const isChosen = chosen.value.has(id);
   const choose = () => {
     const next = new Map(chosen.value);
@@ -261,7 +348,7 @@ function Row(props: { row: RunRow; hasTargets: boolean; hasSparklines: boolean }
   const time = (seconds: number | null, percentile: string) =>
     boundText(seconds, row.at_least?.includes(percentile), (seconds) => nanos(seconds * 1e9));
   return (
-    <tr class={isChosen ? "chosen" : ""}>
+    <tr class={[isChosen && "chosen", isMember && "member"].filter(Boolean).join(" ")}>
       <td class="pick">
         {row.kind === "run" && (
           <input
@@ -280,13 +367,17 @@ function Row(props: { row: RunRow; hasTargets: boolean; hasSparklines: boolean }
             <Badge kind="plain">{row.kind}</Badge>
           </>
         )}
-        <Tags tags={row.tags} />
+        <Tags tags={isMember ? tagWords(row.tags).filter((tag) => seriesOf([tag]) === null) : row.tags} />
         <small class="near">
-          {whenText(row.started_unix_s)} · {secondsText(row.duration_s)}
+          {when} · {secondsText(row.duration_s)}
           {row.answer !== null && ` · ${row.answer}`}
         </small>
       </th>
-      {hasTargets && <td class="text wide">{row.name === null || row.name === row.target ? "" : row.target}</td>}
+      {hasTargets && (
+        <td class="text wide" title={row.target ?? ""}>
+          {row.target == null || shortTarget(row.target) === name ? "" : shortTarget(row.target)}
+        </td>
+      )}
       <td class="text">
         {row.unfinished ? <Badge kind="doubtful">unfinished</Badge> : <OutcomeBadge outcome={row.outcome} />}
         {row.valid === false && row.outcome !== "no_verdict" && <small class="invalid"> invalid</small>}
@@ -298,7 +389,7 @@ function Row(props: { row: RunRow; hasTargets: boolean; hasSparklines: boolean }
       <td class="far">{secondsText(row.duration_s)}</td>
       {hasSparklines && <td class="far spark">{row.sparkline !== null && <Sparkline values={row.sparkline} />}</td>}
       <td class="far" title={whenFull(row.started_unix_s)}>
-        {whenText(row.started_unix_s)}
+        {when}
       </td>
       <td class="far">
         <Button

@@ -16,7 +16,7 @@ import { FoundParts } from "../live/search.tsx";
 import { AgentsPart } from "./agents.tsx";
 import { dataOfReport, planOfReport, runDataOf } from "./chart-data.ts";
 import { ClusterPart } from "./cluster.tsx";
-import { remove } from "./list.tsx";
+import { remove, Tags, tagWords } from "./list.tsx";
 import {
   Accounts,
   Answers,
@@ -31,6 +31,7 @@ import {
   VerdictPart,
   type Going,
 } from "./parts.tsx";
+import { seriesOf } from "./series.tsx";
 import { SlowestTable } from "./slowest.tsx";
 import { StreamsPart } from "./streams.tsx";
 import { RunAgain, SearchAgain } from "./again.tsx";
@@ -97,6 +98,8 @@ export function useRun(id: string): {
 
 export function RunPage({ route }: { route: Route }) {
   const { loaded, found, error } = useRun(route.of);
+  const tags = tagWords(useRow(route.of)?.tags);
+  const series = seriesOf(tags);
   const result = loaded?.result ?? null;
   useEffect(() => {
     if (result !== null) document.title = `${titleOf(result)} – Plimsoll`;
@@ -115,11 +118,20 @@ export function RunPage({ route }: { route: Route }) {
       <PageHead
         title={titleOf(result)}
         below={
-          <p class="target">
-            {result.model.description.join(" · ")}
-            <br />
-            {whenFull(result.run.started_at_unix_ns / 1e9)} · run {result.run.id}
-          </p>
+          <>
+            <p class="target">
+              {result.model.description.join(" · ")}
+              <br />
+              {whenFull(result.run.started_at_unix_ns / 1e9)} · run {result.run.id}
+              {series !== null && (
+                <>
+                  {" · "}
+                  <a href={link("series", series)}>all runs of its series</a>
+                </>
+              )}
+            </p>
+            <Tags tags={tags.filter((tag) => seriesOf([tag]) === null)} />
+          </>
         }
       >
         <RunAgain result={result} plan={loaded.plan} />
@@ -134,20 +146,27 @@ export function RunPage({ route }: { route: Route }) {
   );
 }
 
-/** The page of a saved search or sweep, as that of one that has just ended. */
-function FoundPage({ id, found }: { id: string; found: Capacity | Sweep }) {
-  const circumstances = circumstancesOf(found);
-  const { name, targets, load, started_at } = circumstances;
+/** The row of a run or a search in the list; null until that is there. */
+function useRow(id: string): api.RunRow | null {
   const [row, setRow] = useState<api.RunRow | null>(null);
   useEffect(() => {
     const stopped = new AbortController();
-    // Its outcome and its answer are those of the list.
+    setRow(null);
     api.runs(id, 1, 0, stopped.signal).then(
       ({ runs }) => setRow(runs.find((row) => row.id === id) ?? null),
       () => {},
     );
     return () => stopped.abort();
   }, [id]);
+  return row;
+}
+
+/** The page of a saved search or sweep, as that of one that has just ended. */
+function FoundPage({ id, found }: { id: string; found: Capacity | Sweep }) {
+  const circumstances = circumstancesOf(found);
+  const { name, targets, load, started_at } = circumstances;
+  // Its outcome and its answer are those of the list.
+  const row = useRow(id);
   const what = isSweep(found) ? "sweep" : "search";
   const title = name ?? targets.join(", ");
   useEffect(() => {

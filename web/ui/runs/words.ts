@@ -1,6 +1,7 @@
 /** Sentences about a result, as its reports have them. */
 
 import { bytes, count, nanos, perSecond, seconds, share } from "../../src/figure.ts";
+import type { LiveRun } from "../app/api.ts";
 import type { BadgeKind } from "../app/controls.tsx";
 import type {
   DoneOnce,
@@ -67,6 +68,49 @@ export function steadyText({ steady, warmup_s }: Result): string {
 /** The title of a run: its name, else its targets. */
 export function titleOf({ run }: Result): string {
   return run.name ?? (run.targets.map(({ authority }) => authority).join(", ") || `run ${run.id}`);
+}
+
+/** The title of a run that goes on, as its page and its saved run have it; of several runs with the number of the
+ * one that goes on. */
+export function liveTitle({ name, target, command, entry }: LiveRun): string {
+  const called = name ?? target ?? (command === "repeat" ? "run" : command);
+  return entry == null ? called : `${called} · run ${entry.number} of ${entry.of}`;
+}
+
+/** Names of runs beside each other: those of the same name have their target behind it, or their time. */
+export function namesApart(results: readonly Pick<Result, "run">[]): string[] {
+  const titles = results.map(({ run }) => titleOf({ run } as Result));
+  const targetOf = ({ run }: Pick<Result, "run">) => run.targets.map(({ authority }) => authority).join(", ");
+  return results.map((result, at) => {
+    const title = titles[at] ?? "";
+    const alike = results.filter((_, other) => titles[other] === title);
+    if (alike.length < 2) return title;
+    const target = targetOf(result);
+    const same = alike.filter((one) => targetOf(one) === target);
+    const words = [
+      title,
+      ...(same.length < alike.length && target !== title ? [target] : []),
+      ...(same.length > 1 ? [whenText(result.run.started_at_unix_ns / 1e9, new Date(), true)] : []),
+    ];
+    return words.join(" · ");
+  });
+}
+
+/** The longest target of a list, in characters. */
+const LONGEST_TARGET = 34;
+
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
+
+/** The host and the port of a target. */
+export const hostOf = (target: string) => target.replace(SCHEME, "").replace(/[/?].*$/, "");
+
+/** A target in little room: without its scheme; of a long path the end, which tells targets apart. */
+export function shortTarget(target: string, most = LONGEST_TARGET): string {
+  const bare = target.replace(SCHEME, "").replace(/\/$/, "");
+  if (bare.length <= most) return bare;
+  const host = hostOf(bare);
+  const room = Math.max(8, most - host.length - 1);
+  return `${host}…${bare.slice(Math.max(host.length, bare.length - room))}`;
 }
 
 /** A figure of a summary, with the sign of a lower bound. */
@@ -251,14 +295,24 @@ export function besideAccounts({ accounting, run }: Pick<Result, "accounting" | 
 export const bytesText = (value: number | null | undefined) => (value == null ? "-" : bytes(value));
 export const shareText = (value: number | null | undefined) => (value == null ? "-" : share(value));
 
-/** An instant in the reader's time: `14:05` of today, else with the day. */
-export function whenText(unix_s: number, now: Date = new Date()): string {
+/** An instant in the reader's time: `14:05` of today, else with the day; with its second if it is exact. */
+export function whenText(unix_s: number, now: Date = new Date(), isExact = false): string {
   const at = new Date(unix_s * 1000);
   const two = (value: number) => String(value).padStart(2, "0");
-  const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  const second = isExact ? `:${two(at.getSeconds())}` : "";
+  const clock = `${two(at.getHours())}:${two(at.getMinutes())}${second}`;
   if (at.toDateString() === now.toDateString()) return `today ${clock}`;
   const day = `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  return at.getFullYear() === now.getFullYear() ? `${day} ${clock}` : `${at.getFullYear()}-${day}`;
+  if (at.getFullYear() === now.getFullYear()) return `${day} ${clock}`;
+  return `${at.getFullYear()}-${day}${isExact ? ` ${clock}` : ""}`;
+}
+
+/** The instants that share their minute with another one: they are told apart by their seconds. */
+export function sameMinute(instants: readonly number[]): ReadonlySet<number> {
+  const minute = (unix_s: number) => Math.floor(unix_s / 60);
+  const found = new Map<number, number>();
+  for (const one of instants) found.set(minute(one), (found.get(minute(one)) ?? 0) + 1);
+  return new Set(instants.filter((one) => (found.get(minute(one)) ?? 0) > 1));
 }
 
 /** The same in full, as a tooltip. */
