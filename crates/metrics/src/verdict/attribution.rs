@@ -49,8 +49,8 @@ const ALIKE_SHARE: f64 = 0.9;
 /// From here on the same may be a queue of few users or times that vary: 5 users in one queue have a p10 of
 /// 0.52 p50, by chance a tenth less in a short run; lognormal times of σ = 0.4 have 0.6. One number of users
 /// does not distinguish them.
-const PERHAPS_FACTOR: u64 = 3;
-const PERHAPS_SHARE: f64 = 0.45;
+pub(super) const PERHAPS_FACTOR: u64 = 3;
+pub(super) const PERHAPS_SHARE: f64 = 0.45;
 /// Share of the service time between the first and the last byte from which the transfer dominates.
 const TRANSFER_SHARE: f64 = 0.5;
 /// Bytes of a response below which its transfer time is negligible.

@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Nanos, figure};
 
-use super::attribution::{SLOW_FACTOR, SLOW_FLOOR};
+use super::attribution::{PERHAPS_FACTOR, PERHAPS_SHARE, SLOW_FACTOR, SLOW_FLOOR};
 use super::{Finding, Judge, LIMIT_SHARE, Reason, ReasonCode, p99_words, ratio};
 use crate::RunRecord;
 use crate::course::answered;
@@ -270,7 +270,9 @@ impl Judge<'_> {
             (words, demand.at_worst)
         };
         let needed = (needed / depth as f64).ceil() as u64;
-        let hint = if needed > MOST_CONNECTIONS {
+        let hint = if let Some(queue) = self.queue_words() {
+            queue
+        } else if needed > MOST_CONNECTIONS {
             format!(
                 "look at the target in its slow moments: {} connections would be needed",
                 figure::count(needed)
@@ -279,6 +281,26 @@ impl Judge<'_> {
             format!("use -c {needed} or more{more_streams}, or a lower rate")
         };
         (format!("{evidence}; {waited}"), hint)
+    }
+
+    /// Advice where the service time is mostly that of a queue in the target, which grows with the requests
+    /// in flight: no number of connections follows from it by Little's law. `None` if the times are not those
+    /// of a queue. The fastest reply may be one of the warm-up, which had the queue to itself at first.
+    fn queue_words(&self) -> Option<String> {
+        let (times, timeline) = (&self.record.total.service_time, &self.record.timeline);
+        let before = timeline.warmup.iter().filter_map(|slice| slice.total.service_time.lowest());
+        let fastest = before.chain(times.min()).min()?;
+        let (few, usual) = (times.percentile(10.0)?, times.percentile(50.0)?);
+        let is_queue =
+            usual >= fastest.saturating_mul(PERHAPS_FACTOR) && few as f64 >= usual as f64 * PERHAPS_SHARE;
+        is_queue.then(|| {
+            format!(
+                "ask for a lower rate: more connections do not help if the target is saturated, as half of its \
+                 replies took {} or more and the fastest {}",
+                figure::nanos(Nanos(usual)),
+                figure::nanos(Nanos(fastest)),
+            )
+        })
     }
 
     /// Describes the generator's own lag in a run whose connections were free in time.

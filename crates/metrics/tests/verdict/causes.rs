@@ -1,12 +1,13 @@
 //! One cause, one hint, and the processes that compete for the processors are named.
 
 use plimsoll_core::Nanos;
+use plimsoll_histogram::Delta;
 use plimsoll_metrics::{
-    CoreUse, LimitedBy, MachineInterval, Model, OtherUse, ProcessUse, ReasonCode, RunRecord, Stall,
+    CoreUse, LimitedBy, MachineInterval, Model, OtherUse, ProcessUse, ReasonCode, RunRecord, Slice, Stall,
     TargetProcess, judge,
 };
 
-use crate::verdict::{codes, filled, good, ms};
+use crate::verdict::{codes, filled, good, limited, ms};
 
 fn other(name: &str, pid: u32, processes: u64, cpu_ms: u64) -> OtherUse {
     OtherUse { name: name.to_owned(), pid, most: ms(cpu_ms), processes, cpu: ms(cpu_ms) }
@@ -173,4 +174,38 @@ fn connections_are_no_remedy_for_a_generator_without_time() {
     record.connections.limit = 1_000;
     record.total.service_time = filled(&[(ms(20), 1_000)]);
     assert!(hint_of_connections(&record).starts_with("use -c 6"), "few are a cause of their own");
+}
+
+/// Symptom: a server that answers one request after the other, 200 in a second, was to get "-c 23 or more",
+/// with 23 connections "-c 51 or more", and with 68 "-c 122 or more", while its throughput stayed.
+#[test]
+fn a_queue_in_the_target_asks_for_no_number_of_connections() {
+    let hint_of = |record: &RunRecord| {
+        let found =
+            judge(record).reasons.into_iter().find(|reason| reason.code == ReasonCode::ConnectionLimit);
+        found.expect("it is").hint
+    };
+    let mut record = good(Model::Open);
+    limited(&mut record, ms(19_600), 5_000);
+    assert!(hint_of(&record).starts_with("use -c 20 or more"), "all replies are as fast: {record:?}");
+    // The first reply waited for none, and each of the others for those before it.
+    let queued = |places: u64| filled(&[(ms(5), 1), (ms(5 * places - 5), 4), (ms(5 * places), 995)]);
+    for places in [12, 23, 68] {
+        (record.connections.limit, record.target_per_second) = (places, Some(400.0));
+        record.total.service_time = queued(places);
+        let hint = hint_of(&record);
+        assert!(hint.starts_with("ask for a lower rate: more connections do not help"), "{places}: {hint}");
+        assert!(hint.contains("and the fastest 5.0"), "{hint}");
+    }
+    // The fastest one came in the warm-up.
+    record.total.service_time = filled(&[(ms(340), 1_000)]);
+    assert!(hint_of(&record).starts_with("use -c "), "{}", hint_of(&record));
+    let mut first = Slice::default();
+    first.total.service_time = Delta::of_all(&queued(68));
+    record.timeline.warmup.push(first);
+    assert!(hint_of(&record).contains("more connections do not help"), "{}", hint_of(&record));
+    // Times that only vary are no queue: exponential ones have a p10 of 0.15 of their median.
+    record.connections.limit = 4;
+    record.total.service_time = filled(&[(ms(1), 150), (ms(5), 350), (ms(20), 500)]);
+    assert!(hint_of(&record).starts_with("use -c "), "{}", hint_of(&record));
 }
