@@ -33,6 +33,9 @@ pub struct TrialFigures {
     pub p99: Option<u64>,
     /// See p50.
     pub p99_9: Option<u64>,
+    /// Reasons why percentiles are null, by their names; empty in older results.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub p_missing: BTreeMap<String, String>,
     /// Requests that failed or timed out by those that ended.
     pub error_rate: f64,
     /// Responses by status code; empty in older results.
@@ -67,7 +70,7 @@ impl TrialFigures {
             Model::Open => (&total.response_time, total.censored_response),
             Model::Closed => (&total.service_time, total.censored_service),
         };
-        let percentiles = Summary::new(times, censored).p;
+        let Summary { p: percentiles, p_missing, count, .. } = Summary::new(times, censored);
         let (bad, ended) = (total.failed + total.timed_out, total.ok + total.failed + total.timed_out);
         let seconds = record.duration.as_secs_f64();
         let verdict = &record.verdict;
@@ -79,6 +82,7 @@ impl TrialFigures {
             p90: percentiles.p90,
             p99: percentiles.p99,
             p99_9: percentiles.p99_9,
+            p_missing: why_missing(p_missing, count, record),
             error_rate: if ended == 0 { 0.0 } else { bad as f64 / ended as f64 },
             statuses: assembly::statuses(total),
             errors: assembly::by_class(&total.errors),
@@ -89,6 +93,19 @@ impl TrialFigures {
             findings: verdict.reasons.iter().chain(&verdict.warnings).map(Finding::of).collect(),
             watched: WatchedResult::all(record),
         }
+    }
+
+    /// Returns `true` if answers came in it, if only to requests of its lead-in.
+    pub(crate) fn has_answers(&self) -> bool {
+        self.achieved_per_s > 0.0 || self.statuses.values().any(|count| *count > 0)
+    }
+
+    /// Why one of its percentiles, or all of them, are not shown, in a few words; `None` if p99 is, or if the
+    /// reason is not known.
+    pub(crate) fn why_not_shown(&self) -> Option<String> {
+        let names = [("p50", "50", self.p50), ("p90", "90", self.p90), ("p99", "99", self.p99)];
+        let (name, key, _) = names.into_iter().find(|(.., value)| value.is_none())?;
+        self.p_missing.get(key).map(|reason| format!("{name} not shown: {reason}"))
     }
 
     /// Returns `true` if it had requests, and all of them failed by other than being late: a lower rate makes
@@ -128,4 +145,26 @@ impl TrialFigures {
             "{measured_s},{achieved_per_s},{in_flight},{p50},{p90},{p99},{p99_9},{error_rate},{limited_by}"
         )
     }
+}
+
+/// Reasons why percentiles are missing. Where no request of the measured part ended well, its answers are
+/// those to requests of the lead-in: the target was that far behind.
+fn why_missing(
+    mut missing: BTreeMap<String, String>,
+    count: u64,
+    record: &RunRecord,
+) -> BTreeMap<String, String> {
+    if count == 0 {
+        let total = &record.total;
+        let reason = match record.completed_in_window {
+            _ if total.failed > 0 => "no request ended well".to_owned(),
+            0 => "no answers".to_owned(),
+            earlier => format!(
+                "no request that was due in it was answered; {} answers were to requests of its lead-in",
+                figure::count(earlier)
+            ),
+        };
+        missing.values_mut().for_each(|old| old.clone_from(&reason));
+    }
+    missing
 }

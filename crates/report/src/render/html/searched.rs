@@ -24,6 +24,8 @@ const ABOVE_CAPACITY: f64 = 2.0;
 /// Shares of bad requests that come no nearer to the limit than this share of it are not drawn.
 const NEAR_LIMIT: f64 = 0.25;
 const NS_PER_MS: f64 = 1e6;
+/// Words at a rate whose trial had none.
+const NO_ANSWERS: &str = "no answers";
 
 /// The whole page.
 pub(crate) fn page(searched: &Searched) -> String {
@@ -81,6 +83,17 @@ struct Point {
     /// Words beside it; empty without any.
     mark: String,
     is_good: bool,
+    /// The value where it is not what the axis says, but no more than that; `None` where it is.
+    bound: Option<Bound>,
+}
+
+/// What is drawn where the value of a point is not known.
+#[derive(Clone)]
+enum Bound {
+    /// It is at least that of a lower percentile, which is drawn, with words about it.
+    Lower(String),
+    /// Nothing is known, for this reason; it is drawn at the end of the axis.
+    Unknown(String),
 }
 
 /// A curve of figures by load, with the limit of an objective and the interval of the capacity on it.
@@ -116,10 +129,16 @@ impl Curve<'_> {
             plot.rule([(0.0, limit), (right, limit)]);
             plot.label((0.0, limit), objective);
         }
-        plot.line(self.points.iter().map(|point| point.at));
-        for Point { at, label, mark, is_good } in &self.points {
-            let words = format!("{label}: {}, {}", short(at.0), short(at.1));
-            let words = if at.1.is_finite() { words } else { format!("{label}: no time is known") };
+        let has_value = |point: &&Point| !matches!(point.bound, Some(Bound::Lower(_)));
+        plot.line(self.points.iter().filter(has_value).map(|point| point.at));
+        for Point { at, label, mark, is_good, bound } in &self.points {
+            let words = match bound {
+                Some(Bound::Lower(why)) => {
+                    format!("{label}: {}, at least {}: {why}", short(at.0), short(at.1))
+                }
+                Some(Bound::Unknown(why)) => format!("{label}: no time is known: {why}"),
+                None => format!("{label}: {}, {}", short(at.0), short(at.1)),
+            };
             if *is_good {
                 plot.dot(*at, &words);
             } else {
@@ -127,8 +146,14 @@ impl Curve<'_> {
             }
             if at.1 > top {
                 // The axis ends below it.
-                let beyond = if at.1.is_finite() { short(at.1) } else { "no answers".to_owned() };
+                let beyond = match bound {
+                    Some(Bound::Unknown(why)) => why.clone(),
+                    Some(Bound::Lower(_)) => format!("≥ {}", short(at.1)),
+                    None => short(at.1),
+                };
                 plot.label((at.0, top), &format!("↑ {beyond}"));
+            } else if matches!(bound, Some(Bound::Lower(_))) {
+                plot.label(*at, &format!("≥ {}", short(at.1)));
             } else if !mark.is_empty() {
                 plot.label(*at, mark);
             }
@@ -167,6 +192,25 @@ fn timed(slo: &str) -> Option<(TimeOf, f64)> {
     Some((time, limit.0 as f64 / NS_PER_MS))
 }
 
+/// The place of a rate that breaks and whose time is not known: at the highest percentile below it that is,
+/// which is a lower bound, or beyond every limit.
+fn without_time(name: &str, figures: &TrialFigures) -> (f64, Option<Bound>) {
+    if !figures.has_answers() {
+        return (f64::INFINITY, Some(Bound::Unknown(NO_ANSWERS.to_owned())));
+    }
+    let lower = [("p99", figures.p99), ("p90", figures.p90), ("p50", figures.p50)];
+    let known = lower.into_iter().find_map(|(lower, value)| Some((lower, value?)));
+    match known {
+        Some((lower, value)) => {
+            let why = format!("{name} is not shown, as there were too few requests; {lower} is");
+            (value as f64 / NS_PER_MS, Some(Bound::Lower(why)))
+        }
+        None => {
+            (f64::INFINITY, Some(Bound::Unknown(format!("{name} not shown: too few requests were answered"))))
+        }
+    }
+}
+
 /// The charts of a search, one for each objective.
 fn of_search(result: &CapacityResult) -> Vec<String> {
     let slo = result.search.slo.iter().enumerate();
@@ -176,11 +220,12 @@ fn of_search(result: &CapacityResult) -> Vec<String> {
 /// The times of the levels against the limit of an objective, or the share of requests that break it where
 /// the figures of trials do not have its time; `None` if no share comes near the limit.
 fn of_objective<'a>(result: &CapacityResult, number: usize, slo: &'a str) -> Option<Curve<'a>> {
-    let point = |level: &LevelResult, value| Point {
+    let point = |level: &LevelResult, (value, bound)| Point {
         at: (level.rate_per_s, value),
         label: format!("{} {}", figure::per_second(level.rate_per_s), level.finding.replace('_', " ")),
         mark: String::new(),
         is_good: level.finding == "holds",
+        bound,
     };
     let curve = |title, y_title, limit, points| Curve {
         title,
@@ -193,10 +238,12 @@ fn of_objective<'a>(result: &CapacityResult, number: usize, slo: &'a str) -> Opt
     let farthest = result.capacity.high_per_s.map_or(f64::INFINITY, |high| high * ABOVE_CAPACITY);
     let levels = || result.levels.iter().filter(move |level| level.rate_per_s <= farthest);
     if let Some(((name, time), limit)) = timed(slo) {
-        // A rate that breaks without a time is beyond every limit.
         let value = |level: &LevelResult| {
-            let time = time(&result.longest_at(level)?.figures).map(|time| time as f64 / NS_PER_MS);
-            time.or((level.finding == "breaks").then_some(f64::INFINITY))
+            let figures = &result.longest_at(level)?.figures;
+            match time(figures) {
+                Some(time) => Some((time as f64 / NS_PER_MS, None)),
+                None => (level.finding == "breaks").then(|| without_time(name, figures)),
+            }
         };
         let points = levels().filter_map(|level| Some(point(level, value(level)?)));
         return Some(curve(format!("Load line: {name} by rate"), "ms", limit, points.collect()));
@@ -210,8 +257,12 @@ fn of_objective<'a>(result: &CapacityResult, number: usize, slo: &'a str) -> Opt
     let is_of_times =
         Threshold::parse(slo).is_ok_and(|threshold| matches!(threshold.metric, Metric::Time(..)));
     let value = |level: &LevelResult, share: Option<f64>| match is_of_times && level.is_overloaded() {
-        true => Some(f64::INFINITY),
-        false => share.map(|share| share * 100.0),
+        true => {
+            let has_answers = result.longest_at(level).is_some_and(|trial| trial.figures.has_answers());
+            let why = if has_answers { "more came than was answered" } else { NO_ANSWERS };
+            Some((f64::INFINITY, Some(Bound::Unknown(why.to_owned()))))
+        }
+        false => share.map(|share| (share * 100.0, None)),
     };
     let points = shares().filter_map(|(level, of)| Some(point(level, value(level, of.share)?)));
     Some(curve(format!("Requests that break {slo}, by rate"), "%", limit * 100.0, points.collect()))
@@ -231,7 +282,7 @@ fn of_sweep(result: &SweepResult) -> Vec<String> {
         let point = |level: &SweepLevel| {
             let label = format!("{} {}", result.setting, level.value);
             let is_good = !matches!(level.finding.as_deref(), Some("breaks" | "not_applied"));
-            Some(Point { at: of(level)?, label, mark: level.value.to_string(), is_good })
+            Some(Point { at: of(level)?, label, mark: level.value.to_string(), is_good, bound: None })
         };
         let points = result.levels.iter().filter_map(point).collect();
         let title = title.to_owned();
