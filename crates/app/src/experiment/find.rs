@@ -104,9 +104,10 @@ impl<'a, T: Trials> Finder<'a, T> {
         spec: &SearchSpec,
         quiet: bool,
     ) -> Self {
-        let search = CapacitySearch::new(search::settings(&plan, spec), objectives);
         let begun = Begun::now();
-        let known = begun.circumstances(&plan);
+        let load = search::described(&plan, &objectives);
+        let known = SearchResult { load, ..begun.circumstances(&plan) };
+        let search = CapacitySearch::new(search::settings(&plan, spec), objectives);
         Self { plan, carrier, search, begun, known, quiet }
     }
 

@@ -22,6 +22,11 @@ pub(crate) fn tool() -> Tool {
     Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
+/// The number of connections that a load may open as it needs them, in words.
+pub(crate) fn growth(most: u32) -> String {
+    format!("growing to {most}")
+}
+
 /// The load in one or two lines.
 pub(crate) fn model(plan: &Plan) -> ModelContext {
     let connections = &plan.connections;
@@ -76,7 +81,7 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
             let policy = match overload {
                 Overload::Queue => format!("{count}{in_flight}, then queue"),
                 Overload::Drop => format!("{count}{in_flight}, then drop"),
-                Overload::Grow => format!("{count}{in_flight}, growing to {}", connections.max),
+                Overload::Grow => format!("{count}{in_flight}, {}", growth(connections.max)),
             };
             let first = format!("open: {rate} {arrivals}, {policy}, {protocol}, {threads}, for {until}");
             (first, Some(arrivals.to_owned()))

@@ -1,14 +1,15 @@
 //! What a search or a sweep makes of a plan: its objectives, its settings, and the loads of its trials.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_metrics::threshold::Metric;
 use plimsoll_metrics::{Objective, Threshold, ThresholdSpec};
-use plimsoll_plan::{Load, Plan, Problem, Problems, TrialLoad};
+use plimsoll_plan::{Load, Overload, Plan, Problem, Problems, TrialLoad};
 use plimsoll_report::capacity_search::CapacitySettings;
 use plimsoll_schedule::ProfileError;
 use plimsoll_statistics::Trial;
 
 use crate::args::find::SearchSpec;
+use crate::session::describe;
 
 /// Objective for errors that is added if the plan has none.
 const ERRORS: &str = "error_rate<1%";
@@ -99,6 +100,22 @@ pub(crate) fn load(trial: &Trial, settings: &CapacitySettings, objectives: &[Obj
         connections,
         drain: LONGEST_DRAIN,
     }
+}
+
+/// The load of a search in words, by the plan of its first trial: with the connections that trials may open.
+pub(crate) fn described(plan: &Plan, objectives: &[Objective]) -> String {
+    let load = describe::model(plan).description.first().cloned().unwrap_or_default();
+    let longest = objectives.iter().filter_map(Objective::time_limit).max();
+    let (Load::Open { overload: Overload::Grow, .. }, Some(longest)) = (&plan.load, longest) else {
+        return load;
+    };
+    let most = plan.connections.max;
+    let of_trials = format!(
+        "growing to {SPARE_CONNECTIONS} × rate × {}, {} at least",
+        figure::nanos(Nanos(longest)),
+        FEWEST_CONNECTIONS.min(most),
+    );
+    load.replacen(&describe::growth(most), &of_trials, 1)
 }
 
 /// Plan of the trial of this number, counted from 0.

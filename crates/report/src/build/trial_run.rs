@@ -1,11 +1,12 @@
 //! The measurements of one of several runs: a trial of a search, or a level of a sweep.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, figure};
 use plimsoll_histogram::Histogram;
-use plimsoll_metrics::{Interval, Objective, ReasonCode, RunRecord};
-use plimsoll_statistics::{Finding, Outcome, SliceCount};
+use plimsoll_metrics::{Interval, LimitedBy, Objective, ReasonCode, RunRecord};
+use plimsoll_statistics::{Outcome, SliceCount};
 use serde::{Deserialize, Serialize};
 
+use crate::contract::result::Finding;
 use crate::{SavedRun, TrialFigures};
 
 /// A server that keeps all connections of the warm-up lets nothing start.
@@ -38,6 +39,40 @@ impl TrialRun {
     pub const fn unended(&self) -> u64 {
         let accounting = &self.record.accounting;
         accounting.in_flight_at_stop + accounting.never_started + accounting.unknown
+    }
+
+    /// The figures of a trial for these objectives. Connections that suffice for its rate while requests take
+    /// as long as the objectives let them are no limit of it: where all of them were taken, the target takes
+    /// longer.
+    pub fn figures_for(&self, objectives: &[Objective]) -> TrialFigures {
+        let mut figures = self.figures.clone();
+        let connections = &self.record.connections;
+        let longest = objectives.iter().filter_map(Objective::time_limit).max();
+        let Some((longest, rate)) = longest.zip(self.record.target_per_second) else { return figures };
+        let rate = rate * self.record.requests_per_arrival();
+        let needed = (rate * Nanos(longest).as_secs_f64()).ceil().max(1.0);
+        if figures.limited_by == LimitedBy::Generator.name()
+            || (connections.limit.saturating_mul(connections.depth.max(1).into()) as f64) < needed
+        {
+            return figures;
+        }
+        let is_limit = |finding: &&mut Finding| finding.code == ReasonCode::ConnectionLimit.name();
+        if let Some(limit) = figures.findings.iter_mut().find(is_limit) {
+            limit.evidence = format!(
+                "the target answered {} of {}: its requests held all {} connections, of which {} suffice where \
+                 none takes longer than {}",
+                figure::per_second(figures.achieved_per_s),
+                figure::per_second(rate),
+                figure::count(connections.limit),
+                figure::count(needed as u64),
+                figure::nanos(Nanos(longest)),
+            );
+            limit.hint.clear();
+            if figures.limited_by == LimitedBy::ConnectionLimit.name() {
+                LimitedBy::Target.name().clone_into(&mut figures.limited_by);
+            }
+        }
+        figures
     }
 
     /// The outcome for the server, of a trial with these counts.
@@ -179,12 +214,13 @@ mod pairs {
 }
 
 /// Returns the finding on a rate or a level, in one word.
-pub const fn finding_name(finding: Finding) -> &'static str {
+pub const fn finding_name(finding: plimsoll_statistics::Finding) -> &'static str {
+    use plimsoll_statistics::Finding as Found;
     match finding {
-        Finding::Holds => "holds",
-        Finding::Breaks => "breaks",
-        Finding::Unclear => "unclear",
-        Finding::NotApplied => "not_applied",
+        Found::Holds => "holds",
+        Found::Breaks => "breaks",
+        Found::Unclear => "unclear",
+        Found::NotApplied => "not_applied",
     }
 }
 
@@ -216,5 +252,67 @@ mod tests {
         assert!(!was_applied(&record, &[objective(errors)]) && !was_applied(&record, &[]));
         record.verdict = found(&[ReasonCode::StartLag, ReasonCode::CpuSaturation]);
         assert!(!was_applied(&record, &[objective("p99<25ms")]));
+    }
+
+    /// Symptom: a search whose trials had 64 connections, as many as it chose, said "limited by
+    /// connection_limit" and "use -c 163 or more" of a server that answered 200 of 400 requests per second.
+    #[test]
+    fn connections_that_suffice_for_the_objectives_are_not_blamed_for_a_slow_target() {
+        let objective = |text: &str| {
+            let spec = ThresholdSpec::new(Threshold::parse(text).unwrap());
+            Objective::new(&spec, &Outline::default()).unwrap()
+        };
+        let mut record = RunRecord::empty(Model::Open);
+        record.duration = Nanos::from_secs(2);
+        (record.target_per_second, record.completed_in_window) = (Some(400.0), 400);
+        record.connections.limit = 64;
+        let limit = Reason {
+            code: ReasonCode::ConnectionLimit,
+            evidence: "64 connections carry at most 200/s".to_owned(),
+            hint: "use -c 163 or more, or a lower rate".to_owned(),
+        };
+        record.verdict.reasons = vec![limit];
+        record.verdict.limited_by.what = LimitedBy::ConnectionLimit;
+        let of = |record: &RunRecord, text: &str| {
+            TrialRun::of_record(record.clone()).figures_for(&[objective(text), objective("error_rate<1%")])
+        };
+        let figures = of(&record, "p99<30ms");
+        assert_eq!(figures.limited_by, "target");
+        assert_eq!(
+            (figures.findings[0].evidence.as_str(), figures.findings[0].hint.as_str()),
+            (
+                "the target answered 200/s of 400/s: its requests held all 64 connections, of which 12 suffice \
+                 where none takes longer than 30.0 ms",
+                ""
+            )
+        );
+        // Within 200 ms 400/s take 80 connections: these are too few, and so are any without a time.
+        for text in ["p99<200ms", "timeout_rate<1%"] {
+            let figures = of(&record, text);
+            assert_eq!(figures.limited_by, "connection_limit", "{text}");
+            assert!(figures.findings[0].hint.starts_with("use -c 163"), "{figures:?}");
+        }
+        // A generator that was late says nothing about the target.
+        record.verdict.limited_by.what = LimitedBy::Generator;
+        assert_eq!(of(&record, "p99<30ms").limited_by, "generator");
+    }
+
+    #[test]
+    fn a_trial_that_was_too_far_behind_says_so_in_place_of_its_percentiles() {
+        let mut record = RunRecord::empty(Model::Open);
+        record.duration = Nanos::from_secs(2);
+        let why = |record: &RunRecord| TrialFigures::new(record).p_missing;
+        assert_eq!(why(&record)["99"], "no answers");
+        record.completed_in_window = 298;
+        let reason =
+            "no request that was due in it was answered; 298 answers were to requests of its lead-in";
+        assert_eq!((why(&record)["50"].as_str(), why(&record)["99"].as_str()), (reason, reason));
+        record.total.failed = 10;
+        assert_eq!(why(&record)["50"], "no request ended well");
+        record.total.response_time.record_many(1_000_000, 143);
+        assert_eq!(why(&record).get("50"), None);
+        assert!(
+            why(&record)["99"].starts_with("needs ") && why(&record)["99"].ends_with(" samples, has 143")
+        );
     }
 }

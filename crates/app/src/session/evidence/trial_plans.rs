@@ -25,7 +25,7 @@ pub(super) fn parts(evidence: &SearchEvidence, asked: &[Trial]) -> Result<Vec<Pa
             let spec = args.to_spec().map_err(|_| "its flags are none of this version".to_owned())?;
             let objectives = search::objectives(&plan).unwrap_or_default();
             let specs: Vec<_> = objectives.iter().map(|objective| &objective.spec).collect();
-            let mut parts = parts_of(evidence, &plan);
+            let mut parts = parts_of(evidence, &plan, &search::described(&plan, &objectives));
             parts.extend(
                 [
                     ("objectives", json!(evidence.objectives), json!(specs)),
@@ -46,7 +46,8 @@ pub(super) fn parts(evidence: &SearchEvidence, asked: &[Trial]) -> Result<Vec<Pa
             let levels = evidence.trials.iter().map(plan_of);
             let levels: Vec<Plan> = levels.collect::<Result<_, String>>()?;
             let Some(first) = levels.first() else { return Ok(Vec::new()) };
-            let mut parts = parts_of(evidence, first);
+            let load = describe::model(first).description.first().cloned().unwrap_or_default();
+            let mut parts = parts_of(evidence, first, &load);
             for (number, (trial, level)) in evidence.trials.iter().zip(levels).enumerate() {
                 let again = search::level_plan(level).ok().map(|(plan, _)| plan);
                 parts.push(part_of_trial(number, trial, again.as_ref()));
@@ -74,10 +75,9 @@ fn plan_of(
 }
 
 /// The parts of the search itself.
-fn parts_of(evidence: &SearchEvidence, plan: &Plan) -> Vec<Part> {
+fn parts_of(evidence: &SearchEvidence, plan: &Plan, load: &str) -> Vec<Part> {
     let stated = &evidence.circumstances;
     let targets: Vec<String> = describe::targets(plan).into_iter().flat_map(|target| target.urls).collect();
-    let load = describe::model(plan).description.first().cloned().unwrap_or_default();
     [
         ("plan_hash", json!(stated.plan_hash), json!(plan.fingerprint().to_string())),
         ("seed", json!(stated.seed), json!(plan.seed)),

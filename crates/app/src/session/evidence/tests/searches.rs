@@ -68,7 +68,7 @@ fn known(plan: &Plan, args: &[String]) -> SearchResult {
         args: args.to_vec(),
         plan_hash: plan.fingerprint().to_string(),
         host: Host { hostname: "a".to_owned(), cpu_model: "One CPU".to_owned(), cpus: 4, ..Host::default() },
-        load: describe::model(plan).description.first().cloned().unwrap_or_default(),
+        load: search::described(plan, &search::objectives(plan).unwrap_or_default()),
         ..SearchResult::default()
     }
 }
