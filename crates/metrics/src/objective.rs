@@ -24,6 +24,8 @@ pub struct Objective {
     pub limit: f64,
     bad: Bad,
     steps: Vec<usize>,
+    /// The number of steps of the plan.
+    all_steps: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,7 +82,12 @@ impl Objective {
         }
         let steps = outline.select(spec.scenario.as_deref(), spec.step.as_deref());
         let steps = steps.into_iter().map(|step| step as usize).collect();
-        Ok(Self { spec: spec.clone(), limit, bad, steps })
+        Ok(Self { spec: spec.clone(), limit, bad, steps, all_steps: outline.steps.len() })
+    }
+
+    /// The share of the plan's steps whose requests it is about.
+    pub fn share_of_steps(&self) -> f64 {
+        self.steps.len() as f64 / self.all_steps.max(1) as f64
     }
 
     /// The longest response time that is not bad, in nanoseconds, if it is about times.

@@ -5,6 +5,7 @@ pub mod capacity_search;
 pub(crate) mod distribution;
 pub mod fault;
 pub(crate) mod headline;
+pub(crate) mod level_reason;
 pub mod level_sweep;
 pub(crate) mod pace;
 pub mod trial_run;

@@ -31,7 +31,7 @@ pub use crossing::{Crossing, RatedBatches, crossing};
 pub use little::{Growth, Little, growth, little};
 pub use percentile::{FEWEST_SLICES, NoInterval, PercentileInterval};
 pub use repeats::{BetweenRuns, FEWEST_RUNS, RunEstimate};
-pub use search::{Answer, End, Finding, Level, Outcome, Purpose, Search, Settings, Trial};
+pub use search::{Answer, Doubt, End, Finding, Level, Outcome, Purpose, Search, Settings, Trial};
 pub use share::{ShareInterval, share_interval};
 pub use slices::{Join, MOST_SLICES, SliceKeeper};
 pub use spread::SliceCount;

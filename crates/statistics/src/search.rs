@@ -20,6 +20,10 @@ use crate::crossing::{Crossing, RatedBatches, crossing, log_odds};
 use crate::share::share_interval;
 use crate::spread::join;
 
+mod standing;
+
+pub use self::standing::Doubt;
+
 /// Parameters of a search. Rates are per second, in the caller's unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -40,6 +44,10 @@ pub struct Settings {
     pub unit: f64,
     /// Unmeasured time before a shortest trial, as a share of its length.
     pub lead: f64,
+    /// Samples that each condition has of one arrival, at least 1; where it says nothing, 1.
+    pub samples: Vec<f64>,
+    /// The rate of which alone it is asked whether it holds: the search ends once it is shown not to.
+    pub asked: Option<f64>,
 }
 
 /// Factor between two rates of the ramp.
@@ -117,6 +125,8 @@ const DESCENTS: u32 = 3;
 const ACCIDENTS: u32 = 3;
 /// Share of bad samples from which even a few samples are more than chance.
 const MOSTLY_BAD: f64 = 0.5;
+/// Trials in which a rate that was asked for has to break for that to be the answer.
+const SURE_TRIALS: u32 = 2;
 /// Times that a rate which the generator could not apply is tried again, before it counts as out of reach.
 const SECOND_THOUGHTS: u32 = 2;
 
@@ -132,15 +142,24 @@ impl Settings {
             longest: 300,
             unit: 2.0,
             lead: 0.5,
+            samples: Vec::new(),
+            asked: None,
         }
+    }
+
+    /// The condition that takes the most arrivals to be judged, by its number, and how many of them a trial
+    /// of the shortest length has to have; `None` without conditions.
+    pub fn strictest(&self) -> Option<(usize, f64)> {
+        let samples = self.samples.iter().copied().chain(std::iter::repeat(1.0));
+        let needed = self.limits.iter().zip(samples).map(|(limit, samples)| BAD_SAMPLES / (limit * samples));
+        needed.enumerate().reduce(|most, other| if other.1 > most.1 { other } else { most })
     }
 
     /// Returns the least number of units of a trial: as many as it takes for enough samples to be bad by the
     /// strictest limit. A server that serves a tenth needs ten times as long to come to rest, too.
     fn scale(&self, rate: f64) -> u32 {
-        let strictest = self.limits.iter().copied().fold(1.0, f64::min);
-        let needed = BAD_SAMPLES / (strictest * rate * self.unit);
-        needed.ceil().clamp(1.0, f64::from(LARGEST_SCALE)) as u32
+        let arrivals = self.strictest().map_or(BAD_SAMPLES, |(_, arrivals)| arrivals);
+        (arrivals / (rate * self.unit)).ceil().clamp(1.0, f64::from(LARGEST_SCALE)) as u32
     }
 
     /// The precision as a distance of logarithms of rates.
@@ -263,6 +282,8 @@ pub enum End {
     Generator,
     /// The first rate breaks, and so do all below it that were tried.
     Lowest,
+    /// The rate that was [asked for](Settings::asked) was shown not to hold.
+    Answered,
     /// The caller ended it.
     Stopped,
 }
@@ -423,6 +444,11 @@ impl Search {
                 self.floors.push(floor.rate);
                 return Some(floor);
             }
+            // Without a lower end there is nothing to confirm.
+            let spare = if self.ends(true).0.is_none() { left } else { left - kept };
+            if let Some(hurried) = self.hurried(trial, spare) {
+                return Some(hurried);
+            }
             self.unfitting.get_or_insert([self.time_of(trial, fewest), kept]);
             if trial.purpose.is_closing() {
                 self.end();
@@ -446,6 +472,23 @@ impl Search {
         // Times are sums of parts of a second.
         let length = lengths.into_iter().find(|lengths| self.time_of(trial, *lengths) <= left + 1e-6)?;
         Some(Trial { length: length * trial.scale, ..trial })
+    }
+
+    /// The trial with as many samples as there is time for, while the capacity is not being estimated: that a
+    /// rate breaks takes fewer of them than that it holds, and what stays unclear is no end. `None` if there
+    /// is no time for one of the shortest length.
+    fn hurried(&self, trial: Trial, left: f64) -> Option<Trial> {
+        let is_estimated = self.levels.iter().any(|level| level.estimated() > 0.0);
+        if trial.purpose.is_closing() || is_estimated {
+            return None;
+        }
+        let mut shorter = (1..trial.scale).rev().map(|scale| Trial {
+            scale,
+            length: scale,
+            purpose: Purpose::Bisection,
+            ..trial
+        });
+        shorter.find(|trial| self.time_of(*trial, 1) <= left + 1e-6)
     }
 
     /// A trial below the estimate, for the rate to be the lower end, if none that was tried near it can be,
@@ -614,6 +657,27 @@ impl Search {
             && bad.into_iter().all(|(share, _)| share < MOSTLY_BAD)
     }
 
+    /// The lowest rate, at most the one that was asked for, that broke in its only trial: once more, and it
+    /// is the answer.
+    fn doubted_answer(&self) -> Option<f64> {
+        let asked = self.settings.asked?;
+        let mut tried = self.levels.iter().filter(|level| level.rate <= asked);
+        tried.find(|level| self.may_be_accident(level)).map(|level| level.rate)
+    }
+
+    /// The lowest rate, at most the one that was asked for, that was shown to break in two trials at least,
+    /// the last of them included, and beyond any doubt.
+    fn refuted(&self) -> Option<f64> {
+        let asked = self.settings.asked?;
+        let is_sure = |level: &&Level| {
+            level.trials >= SURE_TRIALS
+                && level.latest.1 == Finding::Breaks
+                && !self.holds_above(level.rate)
+                && (self.is_beyond(level) || self.finding_at(&level.portions, PLAIN) == Finding::Breaks)
+        };
+        self.levels.iter().filter(|level| level.rate <= asked).find(is_sure).map(|level| level.rate)
+    }
+
     /// Returns `true` if a level breaks a condition, and not only in an earlier trial than one that did not.
     fn is_breaking(&self, level: &Level) -> bool {
         level.finding == Finding::Breaks && !(level.disputed && self.holds_above(level.rate))
@@ -667,12 +731,24 @@ impl Search {
         if let Some(decided) = self.decided {
             return self.after(decided);
         }
+        if let Some(high) = self.refuted() {
+            let (low, _) = self.ends(true);
+            self.decided = Some(Decision { low, high: Some(high), end: End::Answered });
+            return Aim::End(End::Answered);
+        }
+        if let Some(doubted) = self.doubted_answer() {
+            return self.ramp(doubted);
+        }
         if self.levels.is_empty() {
             return self.upward();
         }
         let Around { guess, below, above } = self.around();
         match (below, above) {
             (None, _) => {
+                let highest = self.levels.last().map_or(0.0, |level| level.rate);
+                if let Some(asked) = self.settings.asked.filter(|asked| highest < *asked) {
+                    return self.ramp(asked);
+                }
                 if let Some(again) = self.before_going_down() {
                     return again;
                 }

@@ -295,8 +295,8 @@ impl Judge<'_> {
             usual >= fastest.saturating_mul(PERHAPS_FACTOR) && few as f64 >= usual as f64 * PERHAPS_SHARE;
         is_queue.then(|| {
             format!(
-                "ask for a lower rate: more connections do not help if the target is saturated, as half of its \
-                 replies took {} or more and the fastest {}",
+                "ask for a lower rate: more connections do not help if the target is saturated, as half of \
+                 its replies took {} or more and the fastest {}",
                 figure::nanos(Nanos(usual)),
                 figure::nanos(Nanos(fastest)),
             )

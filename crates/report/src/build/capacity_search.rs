@@ -13,6 +13,7 @@ use plimsoll_statistics::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::build::level_reason::Reasons;
 use crate::build::trial_run::{TrialCounts, TrialRun, finding_name};
 use crate::capacity::{Capacity, CapacityResult, LevelResult, SearchResult, ShareResult, TrialResult};
 use crate::contract::result::Tool;
@@ -66,7 +67,12 @@ impl CapacitySearch {
     /// A search that has tried nothing yet.
     pub fn new(settings: CapacitySettings, objectives: Vec<Objective>) -> Self {
         let limits = objectives.iter().map(|objective| objective.limit).collect();
+        let of_arrival = settings.requests_per_iteration.unwrap_or(1.0);
+        let samples = |objective: &Objective| (of_arrival * objective.share_of_steps()).max(1.0);
         let search = Search::new(Settings {
+            samples: objectives.iter().map(samples).collect(),
+            // Other rates are not looked at then.
+            asked: settings.at_least.filter(|asked| settings.to == Some(*asked)),
             to: settings.to.unwrap_or(f64::INFINITY),
             precision: settings.precision,
             unit: settings.unit.as_secs_f64(),
@@ -136,7 +142,7 @@ impl CapacitySearch {
             rate_per_s: trial.rate,
             after_per_s: trial.after,
             at_s: at.as_secs_f64(),
-            figures: run.figures.clone(),
+            figures: run.figures_for(&self.objectives),
             finding: finding_name(finding).to_owned(),
         });
         if self.is_refused() && self.search.levels().len() >= REFUSING {
@@ -191,7 +197,7 @@ impl CapacitySearch {
                 ..search
             },
             capacity: self.capacity(used, stopped),
-            levels: self.search.levels().iter().map(|level| self.level(level)).collect(),
+            levels: self.search.levels().iter().map(|level| self.level(level, stopped)).collect(),
             trials: self.trials.clone(),
         }
     }
@@ -230,28 +236,37 @@ impl CapacitySearch {
         })
     }
 
-    fn level(&self, level: &Level) -> LevelResult {
+    fn level(&self, level: &Level, stopped: bool) -> LevelResult {
         let share = |(objective, portions): (&Objective, &Vec<SliceCount>)| {
             let interval = share_interval(portions, self.search.settings().confidence);
             let all = SliceCount::sum(portions);
+            let varies = 0 < all.marked && all.marked < all.count;
             ShareResult {
                 slo: objective.spec.to_string(),
                 limit: objective.limit,
                 share: (all.count > 0).then(|| all.marked as f64 / all.count as f64),
                 low: interval.map(|interval| interval.low),
                 high: interval.map(|interval| interval.high),
-                variance_inflation: interval.map(|interval| interval.variance_inflation),
+                variance_inflation: interval.map(|interval| interval.variance_inflation).filter(|_| varies),
             }
         };
-        LevelResult {
+        let doubt = self.search.doubt(level, &self.search.answer(stopped));
+        let finding = match doubt {
+            Some(doubt) if doubt.is_unproven() => Finding::Unclear,
+            _ => level.finding,
+        };
+        let measured_s = self.trials_at(level.rate).map(|trial| trial.figures.measured_s);
+        let known = LevelResult {
             rate_per_s: level.rate,
-            finding: finding_name(level.finding).to_owned(),
-            measured_s: self
-                .trials_at(level.rate)
-                .map(|trial| trial.figures.measured_s)
-                .fold(0.0, |sum, length| sum + length),
+            finding: finding_name(finding).to_owned(),
+            reason: None,
+            measured_s: measured_s.fold(0.0, |sum, length| sum + length),
             shares: self.objectives.iter().zip(level.portions()).map(share).collect(),
-        }
+        };
+        let counts = level.portions().iter().map(|portions| SliceCount::sum(portions).count).collect();
+        let trials = self.trials_at(level.rate).count();
+        let reason = Reasons { level: &known, doubt, counts, trials, unit: self.settings.unit }.in_words();
+        LevelResult { reason, ..known }
     }
 
     /// The lowest rate above another one that the generator could not apply.
@@ -284,6 +299,41 @@ impl CapacitySearch {
         };
         let [left, most] = [left, most].map(figure::nanos);
         Some(format!("{left} of --max-time {most} were left: {why}"))
+    }
+
+    /// Why the rate that was asked for is not carried.
+    fn refutation(&self, breaks: Option<f64>) -> String {
+        let rate = breaks.unwrap_or_default();
+        format!(
+            "{} breaks the objectives, in each of {} trials: that answers what was asked, and no lower rate \
+             was looked for",
+            figure::per_second(rate),
+            self.trials_at(rate).count(),
+        )
+    }
+
+    /// The objective that takes the most time to be judged, where a search had too little of it and requests
+    /// come slowly; `None` otherwise.
+    fn costliest(&self, answer: &Answer) -> Option<String> {
+        let settings = self.search.settings();
+        let (number, arrivals) = settings.strictest()?;
+        let lowest = || self.search.levels().first().map(|level| level.rate);
+        let rate = answer.low.or(answer.high).or_else(lowest)?;
+        let length = Nanos::from_secs_f64(arrivals / rate);
+        if answer.end != End::Unclear || length <= self.settings.unit {
+            return None;
+        }
+        let objective = &self.objectives[number];
+        let samples = arrivals * settings.samples.get(number).copied().unwrap_or(1.0);
+        Some(format!(
+            "{} takes the time: a trial that tells {} of bad requests from chance has {}, which at {} \
+             takes {}",
+            objective.spec,
+            figure::share(objective.limit),
+            figure::count(samples.ceil() as u64),
+            figure::per_second(rate),
+            figure::nanos(length),
+        ))
     }
 
     /// The trials that the generator could not carry out, in words; `None` without any.
@@ -352,6 +402,7 @@ impl CapacitySearch {
             notes.extend(self.not_applied());
         }
         notes.extend(self.why_time_is_left(answer.end, used));
+        notes.extend(self.costliest(&answer));
         if answer.low.is_none() && !self.is_refused() {
             notes.extend(self.failures().map(|failures| format!("requests that failed: {failures}")));
         }
@@ -392,6 +443,7 @@ impl CapacitySearch {
                 ),
                 (_, None) => "this generator ended the search before the server's limit was found".to_owned(),
             },
+            End::Answered => self.refutation(answer.high),
             End::Lowest => match self.failures().filter(|_| self.is_refused()) {
                 Some(failures) => format!(
                     "no rate that was tried meets the objectives: every request failed, at every rate: {failures}"
@@ -445,6 +497,7 @@ const fn name_of(end: End) -> &'static str {
         End::Highest => "highest",
         End::Generator => "generator",
         End::Lowest => "lowest",
+        End::Answered => "answered",
         End::Stopped => "stopped",
     }
 }
@@ -515,7 +568,9 @@ mod tests {
             let mut at = Nanos::ZERO;
             while let Some(next) = search.next(at) {
                 let each = (next.rate / 4.0).ceil() as u64;
-                let marked = |slice| if slice == 0 { few } else { (each as f64 * share) as u64 };
+                // As many as the share is, whatever the rate.
+                let until = |slice: u64| (slice as f64 * each as f64 * share) as u64;
+                let marked = |slice| if slice == 0 { few } else { until(slice + 1) - until(slice) };
                 let slices = 8 * u64::from(next.length);
                 let portions: Vec<SliceCount> =
                     (0..slices).map(|slice| SliceCount { count: each, marked: marked(slice) }).collect();
@@ -577,5 +632,111 @@ mod tests {
             let told = result.capacity.notes.join("; ");
             assert!(told.contains(notes) && (told.contains("failed") || notes.is_empty()), "{told}");
         }
+    }
+
+    /// A search for p99 < 60 ms whose trials have this share of late requests by their rate, spread evenly.
+    fn carried_out(settings: CapacitySettings, late: impl Fn(f64) -> f64, trials: usize) -> CapacityResult {
+        let spec = ThresholdSpec::new(Threshold::parse("p99<60ms").unwrap());
+        let objective = Objective::new(&spec, &Outline::default()).unwrap();
+        let mut search = CapacitySearch::new(settings, vec![objective]);
+        let (mut at, mut is_over) = (Nanos::ZERO, false);
+        for _ in 0..trials {
+            let Some(next) = search.next(at) else {
+                is_over = true;
+                break;
+            };
+            let (slices, each) = (20 * u64::from(next.length), (next.rate / 10.0).ceil() as u64);
+            let bad = |slice: u64| ((slice + 1) as f64 * each as f64 * late(next.rate)) as u64;
+            let slice = |slice: u64| SliceCount {
+                count: each,
+                marked: bad(slice) - if slice == 0 { 0 } else { bad(slice - 1) },
+            };
+            let portions: Vec<SliceCount> = (0..slices).map(slice).collect();
+            let mut record = RunRecord::empty(Model::Open);
+            record.duration = Nanos::from_secs(2 * u64::from(next.length));
+            (record.accounting.started, record.total.ok) = (slices * each, slices * each);
+            let ends = (1..=slices).map(|end| Nanos(end * 100_000_000)).collect();
+            search.note(
+                &next,
+                at,
+                &TrialRun::of_record(record),
+                &TrialCounts { ends, portions: vec![portions] },
+            );
+            at += Nanos::from_secs(u64::from(2 * next.length + next.scale));
+        }
+        let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
+        search.result(SearchResult::default(), tool, at, !is_over)
+    }
+
+    /// Symptom: of a capacity of 157 to 200/s the rows of 168 and 183/s said "holds".
+    #[test]
+    fn a_rate_that_held_for_too_short_a_time_is_unclear_and_says_why() {
+        let late = |rate: f64| if rate > 1_000.0 { 0.5 } else { 0.0 };
+        let from = CapacitySettings { from: 400.0, ..settings(Nanos::from_secs(120)) };
+        let mut search = carried_out(from.clone(), late, 3);
+        // It was stopped with any rate that held as its lower end.
+        assert_eq!((search.levels[0].finding.as_str(), search.capacity.low_per_s), ("holds", Some(400.0)));
+        assert_eq!(search.levels[0].reason, None);
+        let broken = search.levels.pop().expect("1,600/s");
+        assert_eq!(broken.finding, "breaks");
+        let reason = broken.reason.expect("its figures are of one trial");
+        assert!(
+            reason.starts_with("in its 2 trials 50.0 % [") && reason.ends_with(" requests broke p99<60ms"),
+            "{reason}"
+        );
+        assert_eq!(search.levels[0].shares[0].variance_inflation, None, "no bad request shows how they come");
+        // In little time rates hold next to the one that breaks, in one short trial each.
+        let reason = |level: &LevelResult| level.reason.clone().unwrap_or_default();
+        let mut unproven = Vec::new();
+        for (from, seconds) in [(1_200.0, 30), (1_300.0, 20), (1_400.0, 14), (1_400.0, 10), (1_450.0, 12)] {
+            let little = CapacitySettings { from, ..settings(Nanos::from_secs(seconds)) };
+            let ended = carried_out(little, |rate| if rate > 1_500.0 { 0.05 } else { 0.0 }, 40);
+            let low = ended.capacity.low_per_s.unwrap_or(0.0);
+            let is_right = |level: &LevelResult| level.finding != "holds" || level.rate_per_s <= low;
+            assert!(ended.levels.iter().all(is_right), "{ended:#?}");
+            unproven.extend(ended.levels.into_iter().filter(|level| reason(level).starts_with("held for ")));
+        }
+        assert!(!unproven.is_empty(), "no rate lies above the lower end");
+        assert!(unproven.iter().all(|level| level.finding == "unclear"), "{unproven:?}");
+        assert!(reason(&unproven[0]).contains(": not long enough to count (20.0 s are)"), "{unproven:?}");
+        // Three requests in four hundred tell neither.
+        let unclear = carried_out(from, |_| 0.0075, 1);
+        assert_eq!(unclear.levels[0].finding, "unclear");
+        let reason = unclear.levels[0].reason.clone().expect("it looks as if it held");
+        assert!(
+            reason.starts_with("too few requests to tell: 0.8 % [") && reason.contains("(limit 1.0 %)"),
+            "{reason}"
+        );
+    }
+
+    /// Symptom: `--at-least 400 --to 400` went on for 115 s after 400/s had broken twice.
+    #[test]
+    fn a_rate_that_was_asked_for_and_broke_twice_is_the_answer() {
+        let asked =
+            CapacitySettings { to: Some(400.0), at_least: Some(400.0), ..settings(Nanos::from_secs(120)) };
+        let late = |rate: f64| if rate > 200.0 { 0.9 } else { 0.0 };
+        let result = carried_out(asked, late, 40);
+        assert!(result.search.duration_s < 20.0 && result.trials.len() <= 4, "{:#?}", result.capacity);
+        let capacity = result.capacity;
+        assert_eq!((capacity.high_per_s, capacity.outcome()), (Some(400.0), OutcomeResult::Fail));
+    }
+
+    /// Symptom: a search ended with an answer that was 100 % wide, and did not say what took the time.
+    #[test]
+    fn the_objective_that_takes_the_time_is_named() {
+        let slow = CapacitySettings { from: 20.0, ..settings(Nanos::from_secs(60)) };
+        let spec = ThresholdSpec::new(Threshold::parse("p99<60ms").unwrap());
+        let objective = Objective::new(&spec, &Outline::default()).unwrap();
+        let search = CapacitySearch::new(slow, vec![objective]);
+        let answer =
+            Answer { low: Some(7.5), high: Some(20.0), confirmed: true, from_above: None, end: End::Unclear };
+        let told = search.costliest(&answer).expect("it takes 200 s");
+        assert_eq!(
+            told,
+            "p99<60ms takes the time: a trial that tells 1.0 % of bad requests from chance has 1,500, which \
+             at 7.50/s takes 3m20s"
+        );
+        assert_eq!(search.costliest(&Answer { low: Some(1_000.0), ..answer.clone() }), None);
+        assert_eq!(search.costliest(&Answer { end: End::Narrow, ..answer }), None);
     }
 }

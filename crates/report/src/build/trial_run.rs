@@ -59,8 +59,8 @@ impl TrialRun {
         let is_limit = |finding: &&mut Finding| finding.code == ReasonCode::ConnectionLimit.name();
         if let Some(limit) = figures.findings.iter_mut().find(is_limit) {
             limit.evidence = format!(
-                "the target answered {} of {}: its requests held all {} connections, of which {} suffice where \
-                 none takes longer than {}",
+                "the target answered {} of {}: its requests held all {} connections, of which {} suffice \
+                 where none takes longer than {}",
                 figure::per_second(figures.achieved_per_s),
                 figure::per_second(rate),
                 figure::count(connections.limit),
@@ -281,8 +281,8 @@ mod tests {
         assert_eq!(
             (figures.findings[0].evidence.as_str(), figures.findings[0].hint.as_str()),
             (
-                "the target answered 200/s of 400/s: its requests held all 64 connections, of which 12 suffice \
-                 where none takes longer than 30.0 ms",
+                "the target answered 200/s of 400/s: its requests held all 64 connections, of which 12 \
+                 suffice where none takes longer than 30.0 ms",
                 ""
             )
         );

@@ -84,7 +84,7 @@ pub struct Capacity {
     /// The highest rate, at most the lower end, that did not break right after an overload; null if none was
     /// found.
     pub after_overload_per_s: Option<f64>,
-    /// Reason why the search ended: narrow, unclear, highest, generator, lowest or stopped.
+    /// Reason why the search ended: narrow, unclear, highest, generator, lowest, answered or stopped.
     pub end: String,
     /// The same in a sentence.
     pub statement: String,
@@ -97,8 +97,13 @@ pub struct Capacity {
 pub struct LevelResult {
     /// The rate in iterations per second.
     pub rate_per_s: f64,
-    /// holds, breaks, unclear, or not_applied if the generator could not put it on the server.
+    /// holds, breaks, unclear, or not_applied if the generator could not put it on the server. A rate above
+    /// the lower end of the capacity that held for too short a time to count there is unclear.
     pub finding: String,
+    /// Reason for the finding, in a few words, where the figures of a trial or the capacity suggest another
+    /// one; omitted without, and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Measured seconds.
     pub measured_s: f64,
     /// The share of bad requests by each part of the SLO.
@@ -119,7 +124,8 @@ pub struct ShareResult {
     pub low: Option<f64>,
     /// Upper limit.
     pub high: Option<f64>,
-    /// Factor by which its variance exceeds that of independent requests.
+    /// Factor by which its variance exceeds that of independent requests; null as well if none or all of the
+    /// requests were bad, which does not show how bad ones come together.
     pub variance_inflation: Option<f64>,
 }
 
@@ -226,6 +232,15 @@ impl LevelResult {
 }
 
 impl ShareResult {
+    /// The share and its interval in words: `0.4 % [0.1 %, 0.9 %]`; `-` if nothing was counted.
+    pub(crate) fn in_words(&self) -> String {
+        let Some(share) = self.share.map(figure::share) else { return "-".to_owned() };
+        match self.low.zip(self.high) {
+            Some((low, high)) => format!("{share} [{}, {}]", figure::share(low), figure::share(high)),
+            None => share,
+        }
+    }
+
     /// Returns whether its part of the SLO was shown to hold; `None` if neither was shown.
     pub(crate) fn holds(&self) -> Option<bool> {
         match self.low.zip(self.high)? {

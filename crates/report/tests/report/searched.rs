@@ -57,6 +57,7 @@ fn figures(rate: f64, p99_ms: u64, lag: bool) -> TrialFigures {
         p90: Some(p99_ms * 500_000),
         p99: Some(p99_ms * 1_000_000),
         p99_9: None,
+        p_missing: BTreeMap::new(),
         error_rate: 0.0,
         statuses: [("200".to_owned(), (rate * 2.0) as u64)].into(),
         errors: BTreeMap::new(),
@@ -83,6 +84,7 @@ fn capacity(rates: &[(f64, u64, &str)], capacity: Capacity) -> CapacityResult {
     let level = |&(rate, p99_ms, finding): &(f64, u64, &str)| LevelResult {
         rate_per_s: rate,
         finding: finding.to_owned(),
+        reason: None,
         measured_s: 2.0,
         shares: vec![
             share(slo[0], if p99_ms > 25 { 0.06 } else { 0.004 }),
@@ -525,4 +527,70 @@ fn levels_fit_a_terminal_with_their_findings_and_nothing_is_cut_elsewhere() {
             assert_eq!(starts(&text), starts(&whole), "{width}: {text}");
         }
     }
+}
+
+/// Symptom: the chart had trials that were ended early at its ceiling as "no answers", beside a table that
+/// said "answered 149/s, errors 0.0 %", and `-` for every percentile.
+#[test]
+fn a_trial_with_too_few_requests_for_a_percentile_is_not_one_without_answers() {
+    let with = |change: &dyn Fn(&mut TrialFigures)| {
+        let Searched::Capacity(mut result) = found() else { panic!("it is a search") };
+        let last = result.trials.last_mut().expect("it has trials");
+        last.figures.p99 = None;
+        change(&mut last.figures);
+        Searched::Capacity(result)
+    };
+    let missing = |reason: &str| ["50", "90", "99"].map(|name| (name.to_owned(), reason.to_owned()));
+    let short = with(&|figures| {
+        let too_few = ("99".to_owned(), "needs 299 samples, has 143".to_owned());
+        figures.p_missing = [too_few].into();
+    });
+    let behind = with(&|figures| {
+        (figures.p50, figures.p90) = (None, None);
+        figures.statuses.clear();
+        figures.p_missing =
+            missing("no request that was due in it was answered; 298 were of the lead-in").into();
+    });
+    let silent = with(&|figures| {
+        (figures.p50, figures.p90, figures.achieved_per_s) = (None, None, 0.0);
+        figures.statuses.clear();
+        figures.p_missing = missing("no answers").into();
+    });
+    for (searched, drawn, why) in [
+        // 1,600/s: p90 is known, and beyond the chart.
+        (&short, "↑ ≥ 1,050", "p99 not shown: needs 299 samples, has 143"),
+        (&behind, "↑ p99 not shown: too few requests were answered", "298 were of the lead-in"),
+        (&silent, "↑ no answers", "p50 not shown: no answers"),
+    ] {
+        let page = searched.page();
+        let page = content(&page);
+        assert!(page.contains(drawn), "{drawn}: {page}");
+        assert_eq!(page.contains("no answers"), drawn.contains("no answers"), "{page}");
+        let text = written(searched, Format::Text, &Style::PLAIN);
+        let markdown = written(searched, Format::Markdown, &TERMINAL);
+        assert!(text.replace("\n            ", " ").contains(why), "{why}: {text}");
+        assert!(page.contains(why) && markdown.contains(why), "{why}: {page} {markdown}");
+        let json = written(searched, Format::Json, &TERMINAL);
+        assert!(json.contains("\"p_missing\""), "{json}");
+    }
+    assert!(!written(&found(), Format::Json, &TERMINAL).contains("p_missing"));
+}
+
+/// Symptom: rates said "holds" above the capacity, and "breaks" beside a p99 that met the objective, without
+/// a word.
+#[test]
+fn a_finding_that_seems_to_contradict_the_answer_has_its_reason_everywhere() {
+    let Searched::Capacity(mut result) = found() else { panic!("it is a search") };
+    let reason = "held for 2.00 s: not long enough to count (20.0 s are)";
+    (result.levels[3].finding, result.levels[3].reason) = ("unclear".to_owned(), Some(reason.to_owned()));
+    let searched = Searched::Capacity(result);
+    let text = written(&searched, Format::Text, &Style { width: 80, ..TERMINAL });
+    assert!(text.contains(&format!("why         860/s: {reason}")), "{text}");
+    let markdown = written(&searched, Format::Markdown, &TERMINAL);
+    assert!(markdown.contains(" | why |") && markdown.contains(reason), "{markdown}");
+    assert!(searched.page().contains(reason), "{}", content(&searched.page()));
+    let json = written(&searched, Format::Json, &TERMINAL);
+    assert!(json.contains(&format!("\"reason\": \"{reason}\"")), "{json}");
+    assert_eq!(Searched::from_json(json.as_bytes()).unwrap(), Some(searched));
+    assert!(!written(&found(), Format::Markdown, &TERMINAL).contains("why"), "there is nothing to explain");
 }

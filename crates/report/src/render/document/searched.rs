@@ -5,7 +5,7 @@ use plimsoll_core::figure;
 
 use super::origin::machine;
 use super::{Fact, Line, Shown, Span, Table, seconds};
-use crate::contract::capacity::{CapacityResult, LevelResult, SearchResult, ShareResult, TrialResult};
+use crate::contract::capacity::{CapacityResult, LevelResult, SearchResult, TrialResult};
 use crate::contract::result::{Finding, OutcomeResult};
 use crate::contract::searched::Searched;
 use crate::contract::sweep::{StreamLevel, SweepLevel, SweepResult, UslResult};
@@ -39,6 +39,8 @@ pub(crate) struct SearchDocument {
     pub(crate) law: Vec<Fact>,
     /// The curve of load against response time.
     pub(crate) levels: Table,
+    /// Rates, and the reasons for their findings: a column of the curve, for which text has no room.
+    pub(crate) reasons: Vec<(String, String)>,
     /// Every trial in its order; none of a sweep, whose levels they are.
     pub(crate) trials: Table,
     /// The machine and the program.
@@ -62,6 +64,7 @@ impl SearchDocument {
             findings: findings(searched),
             law: Vec::new(),
             levels: Table::default(),
+            reasons: Vec::new(),
             trials: Table::default(),
             origin: machine(&circumstances.host, &tool),
             command: circumstances.command_line(),
@@ -75,6 +78,7 @@ impl SearchDocument {
                 facts: asked(result).into_iter().chain(facts("search", circumstances)).collect(),
                 notes: result.capacity.notes.clone(),
                 levels: rates(result),
+                reasons: reasons(result),
                 trials: trials(result),
                 ..common
             },
@@ -186,15 +190,6 @@ fn cells(figures: Option<&TrialFigures>) -> Vec<Line> {
     cells.into_iter().map(Line::from).collect()
 }
 
-/// A share of bad requests with its interval.
-fn share(result: &ShareResult) -> Line {
-    let Some(share) = result.share.map(figure::share) else { return "-".into() };
-    match result.low.zip(result.high) {
-        Some((low, high)) => format!("{share} [{}, {}]", figure::share(low), figure::share(high)).into(),
-        None => share.into(),
-    }
-}
-
 fn everywhere<'a>(heads: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = (&'a str, Shown)> {
     heads.into_iter().map(|head| (head, Shown::Everywhere))
 }
@@ -212,6 +207,8 @@ fn rates(result: &CapacityResult) -> Table {
     let columns = named("rate/s", true);
     let columns = columns.chain(everywhere(TrialFigures::HEADS)).chain(everywhere(["measured"]));
     let columns = columns.chain(bad.iter().map(|head| (head.as_str(), Shown::MarkdownAndPage)));
+    let has_reasons = result.levels.iter().any(|level| why(result, level).is_some());
+    let columns = columns.chain(has_reasons.then_some(("why", Shown::MarkdownAndPage)));
     let row = |level: &LevelResult| {
         let finding = found(&level.finding);
         let mut row = vec![finding.clone(), figure::per_second(level.rate_per_s).into(), finding];
@@ -222,7 +219,10 @@ fn rates(result: &CapacityResult) -> Table {
         let of_one = longest.filter(|one| one.measured_s < level.measured_s);
         row.push(of_one.map_or(all.clone(), |one| format!("{} of {all}", seconds(one.measured_s))).into());
         let is_known = !level.is_overloaded();
-        row.extend(level.shares.iter().map(|of_slo| if is_known { share(of_slo) } else { "-".into() }));
+        row.extend(
+            level.shares.iter().map(|of_slo| if is_known { of_slo.in_words().into() } else { "-".into() }),
+        );
+        row.extend(has_reasons.then(|| why(result, level).unwrap_or_default().into()));
         row
     };
     Table::new(
@@ -232,9 +232,23 @@ fn rates(result: &CapacityResult) -> Table {
     )
 }
 
+/// The reason for the finding of a level, and for a percentile that its figures do not have.
+fn why(result: &CapacityResult, level: &LevelResult) -> Option<String> {
+    let not_shown = result.longest_at(level).and_then(|trial| trial.figures.why_not_shown());
+    level.reason.clone().into_iter().chain(not_shown).reduce(|reason, other| format!("{reason}; {other}"))
+}
+
+fn reasons(result: &CapacityResult) -> Vec<(String, String)> {
+    let rate = |level: &LevelResult| figure::per_second(level.rate_per_s);
+    let levels = result.levels.iter();
+    levels.filter_map(|level| Some((rate(level), why(result, level)?))).collect()
+}
+
 fn trials(result: &CapacityResult) -> Table {
     let heads = ["trial", "at", "rate", "right after", "measured"];
     let heads = heads.into_iter().chain(TrialFigures::HEADS).chain(["its rate then"]);
+    let has_reasons = result.trials.iter().any(|trial| trial.figures.why_not_shown().is_some());
+    let heads = heads.chain(has_reasons.then_some("why"));
     let columns = heads.map(|head| (head, Shown::MarkdownAndPage));
     let row = |(number, trial): (usize, &TrialResult)| {
         let after = trial.after_per_s.map(figure::per_second).unwrap_or_default();
@@ -247,6 +261,7 @@ fn trials(result: &CapacityResult) -> Table {
         ];
         row.extend(cells(Some(&trial.figures)));
         row.push(found(&trial.finding));
+        row.extend(has_reasons.then(|| trial.figures.why_not_shown().unwrap_or_default().into()));
         row
     };
     Table::new("Trials in their order", columns, (1..).zip(&result.trials).map(row))

@@ -47,6 +47,12 @@ pub(crate) fn page(searched: &Searched, style: &Style) -> String {
         page.fitted(&document.levels.titles(Target::Text)[1..], &rows(&document.levels), &LEAST);
         page.blank();
     }
+    for (number, (rate, reason)) in document.reasons.iter().enumerate() {
+        page.field(if number == 0 { "why" } else { "" }, &format!("{rate}: {reason}"));
+    }
+    if !document.reasons.is_empty() {
+        page.blank();
+    }
     facts(&mut page, &document.law);
     page.finish()
 }

@@ -1,0 +1,80 @@
+//! Reasons for the findings of the rates of a search, in words.
+
+use plimsoll_core::{Nanos, figure};
+use plimsoll_statistics::Doubt;
+
+use crate::capacity::{LevelResult, ShareResult};
+
+/// Everything that the finding of a rate follows from.
+pub(crate) struct Reasons<'a> {
+    /// The finding, and the shares of bad requests by objective.
+    pub(crate) level: &'a LevelResult,
+    /// The reason why the rate is not the end of the capacity that its finding suggests.
+    pub(crate) doubt: Option<Doubt>,
+    /// Requests that were counted for each objective.
+    pub(crate) counts: Vec<u64>,
+    /// Trials that the finding rests on.
+    pub(crate) trials: usize,
+    /// Length of the shortest trial.
+    pub(crate) unit: Nanos,
+}
+
+impl Reasons<'_> {
+    /// The reason for the finding, where the figures of the longest trial or the answer of the search suggest
+    /// another one.
+    pub(crate) fn in_words(&self) -> Option<String> {
+        let doubt = self.doubt.map(|doubt| self.doubted(doubt));
+        let shares = match self.level.finding.as_str() {
+            "unclear" if doubt.is_none() => Some(self.undecided()),
+            "breaks" => self.broken(),
+            _ => None,
+        };
+        doubt.into_iter().chain(shares).reduce(|one, other| format!("{one}; {other}"))
+    }
+
+    fn doubted(&self, doubt: Doubt) -> String {
+        let held = figure::nanos(Nanos::from_secs_f64(self.level.measured_s));
+        match doubt {
+            Doubt::TooShort(needed) => {
+                let needed = figure::nanos(Nanos::from_secs_f64(needed * self.unit.as_secs_f64()));
+                format!("held for {held}: not long enough to count ({needed} are)")
+            }
+            Doubt::NotSure => format!("held for {held}, and not surely enough to count (99.9 %)"),
+            Doubt::LowerBreaks(rate) => format!("held for {held}, but {} breaks", figure::per_second(rate)),
+            Doubt::Disputed => "broke once, and not in a later trial".to_owned(),
+            Doubt::Outvoted if self.level.finding == "holds" => {
+                format!("held for {held}, but all trials together put the capacity below it")
+            }
+            Doubt::Outvoted => "broke, but all trials together may put the capacity above it".to_owned(),
+        }
+    }
+
+    /// The shares that show neither that an objective holds nor that it does not.
+    fn undecided(&self) -> String {
+        let open = |(share, count): (&ShareResult, &u64)| {
+            let (bad, limit) = (share.in_words(), figure::share(share.limit));
+            let count = figure::count(*count);
+            let is_open = share.holds().is_none();
+            is_open.then(|| format!("{bad} of {count} requests broke {} (limit {limit})", share.slo))
+        };
+        let shares: Vec<String> = self.level.shares.iter().zip(&self.counts).filter_map(open).collect();
+        format!("too few requests to tell: {}", shares.join(", "))
+    }
+
+    /// The objective that a rate breaks, by all of its trials: the figures are those of one.
+    fn broken(&self) -> Option<String> {
+        if self.trials < 2 && self.doubt.is_none() {
+            return None;
+        }
+        let of = if self.trials < 2 { String::new() } else { format!("in its {} trials ", self.trials) };
+        let broken = |(share, count): (&ShareResult, &u64)| {
+            let is_broken = share.holds() == Some(false);
+            let count = figure::count(*count);
+            is_broken.then(|| format!("{of}{} of {count} requests broke {}", share.in_words(), share.slo))
+        };
+        let broken = self.level.shares.iter().zip(&self.counts).find_map(broken);
+        broken.or_else(|| {
+            self.level.is_overloaded().then(|| format!("{of}requests came faster than they were answered"))
+        })
+    }
+}
