@@ -125,6 +125,8 @@ const DESCENTS: u32 = 3;
 const ACCIDENTS: u32 = 3;
 /// Share of bad samples from which even a few samples are more than chance.
 const MOSTLY_BAD: f64 = 0.5;
+/// Conditions whose numbers of samples differ by no more than this factor take as many: the first is named.
+const ALIKE: f64 = 1.01;
 /// Trials in which a rate that was asked for has to break for that to be the answer.
 const SURE_TRIALS: u32 = 2;
 /// Times that a rate which the generator could not apply is tried again, before it counts as out of reach.
@@ -152,7 +154,7 @@ impl Settings {
     pub fn strictest(&self) -> Option<(usize, f64)> {
         let samples = self.samples.iter().copied().chain(std::iter::repeat(1.0));
         let needed = self.limits.iter().zip(samples).map(|(limit, samples)| BAD_SAMPLES / (limit * samples));
-        needed.enumerate().reduce(|most, other| if other.1 > most.1 { other } else { most })
+        needed.enumerate().reduce(|most, other| if other.1 > most.1 * ALIKE { other } else { most })
     }
 
     /// Returns the least number of units of a trial: as many as it takes for enough samples to be bad by the

@@ -49,7 +49,7 @@ impl Reasons<'_> {
         }
     }
 
-    /// The shares that show neither that an objective holds nor that it does not.
+    /// The first share that shows neither that its objective holds nor that it does not.
     fn undecided(&self) -> String {
         let open = |(share, count): (&ShareResult, &u64)| {
             let (bad, limit) = (share.in_words(), figure::share(share.limit));
@@ -57,8 +57,12 @@ impl Reasons<'_> {
             let is_open = share.holds().is_none();
             is_open.then(|| format!("{bad} of {count} requests broke {} (limit {limit})", share.slo))
         };
-        let shares: Vec<String> = self.level.shares.iter().zip(&self.counts).filter_map(open).collect();
-        format!("too few requests to tell: {}", shares.join(", "))
+        // What few requests do not tell of one objective, they mostly do not of the others.
+        let first = self.level.shares.iter().zip(&self.counts).find_map(open);
+        first.map_or_else(
+            || "too few requests to tell".to_owned(),
+            |first| format!("too few requests to tell: {first}"),
+        )
     }
 
     /// The objective that a rate breaks, by all of its trials: the figures are those of one.
