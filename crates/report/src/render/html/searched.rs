@@ -87,12 +87,12 @@ struct Point {
     bound: Option<Bound>,
 }
 
-/// What is drawn where the value of a point is not known.
+/// A substitute for the value of a point that is not known.
 #[derive(Clone)]
 enum Bound {
-    /// It is at least that of a lower percentile, which is drawn, with words about it.
+    /// A lower percentile, which is drawn, with words about it: the value is at least as large.
     Lower(String),
-    /// Nothing is known, for this reason; it is drawn at the end of the axis.
+    /// Nothing, for this reason: the point is at the end of the axis.
     Unknown(String),
 }
 
