@@ -274,7 +274,7 @@ struct Team {
 }
 
 impl Team {
-    /// Waits until all workers are ready. Returns the latest instant of one, by its clock and the time of day.
+    /// Waits until all workers are ready. Returns the instant of the latest one, on its clock and since 1970.
     fn all_ready(&mut self, backend: &'static str) -> Result<(Nanos, Nanos), RunError> {
         let mut latest = (Nanos::ZERO, Nanos::ZERO);
         for _ in 0..self.members.len() {

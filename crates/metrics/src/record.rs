@@ -903,6 +903,17 @@ impl RunRecord {
         }
     }
 
+    /// Arrivals per second that fell due (open model), by which the load is judged: with Poisson arrivals, or
+    /// if the data or a script ended, others than the plan [asks for](Self::target_per_second). Of a plan
+    /// that counts iterations, the rate that it asks for.
+    pub fn due_per_second(&self) -> Option<f64> {
+        let counts = self.planned.is_some() && self.duration > Nanos::ZERO;
+        self.target_per_second.map(|target| match counts {
+            true => self.arrivals() as f64 / self.duration.as_secs_f64(),
+            false => target,
+        })
+    }
+
     /// Returns the number of those [arrivals](Self::arrivals) that were started.
     pub const fn started_arrivals(&self) -> u64 {
         let Accounting { started, since_warmup, .. } = self.accounting;

@@ -718,7 +718,7 @@ impl Judge<'_> {
 
     /// Mean time between two arrivals of the whole run; zero if the rate is not known.
     fn arrival_interval(&self) -> Nanos {
-        match self.record.target_per_second {
+        match self.record.due_per_second() {
             Some(target) if target > 0.0 => Nanos::from_secs_f64(1.0 / target),
             _ => Nanos::ZERO,
         }

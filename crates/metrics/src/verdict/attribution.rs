@@ -684,8 +684,8 @@ impl Judge<'_> {
         }
         let hint = match (is_idle && self.record.users_pause, is_idle && self.record.users_end) {
             (true, _) => {
-                "use more users (-c, or `users` in the plan) or shorter pauses (`think`) to find the limit of \
-                 the target"
+                "use more users (-c, or `users` in the plan) or shorter pauses (`think`) to find the limit \
+                 of the target"
             }
             (false, true) => {
                 "use more requests (-n), or a length (-d), so that the last answers count for less; then \

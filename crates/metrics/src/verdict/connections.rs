@@ -145,7 +145,7 @@ impl Judge<'_> {
     /// Returns `true` if the connections suffice for the target as it usually answers, and arrivals waited
     /// because it did not answer some requests, or stood still once.
     fn is_held_by_target(&self) -> bool {
-        let Some(target) = self.record.target_per_second else { return false };
+        let Some(target) = self.record.due_per_second() else { return false };
         let places = self.places() as f64;
         let suffice = |time_ns: f64| {
             let in_flight = target * self.record.requests_per_arrival() * time_ns / 1e9;
@@ -185,7 +185,7 @@ impl Judge<'_> {
     /// dropped would have waited for the time between two arrivals.
     pub(super) fn blocked_per_worker(&self) -> Nanos {
         let workers = self.record.workers.len().max(1) as u64;
-        let dropped = match self.record.target_per_second {
+        let dropped = match self.record.due_per_second() {
             Some(target) if target > 0.0 => self.record.accounting.dropped as f64 / target,
             _ => 0.0,
         };
@@ -409,7 +409,8 @@ impl Judge<'_> {
             format!("{} of {steps} requests", figure::per_second_of("iterations", target))
         });
         let requests_per_second = target * steps;
-        let by_little = |time_ns: f64| requests_per_second * time_ns / 1e9;
+        let due_per_second = self.record.due_per_second()? * steps;
+        let by_little = |time_ns: f64| due_per_second * time_ns / 1e9;
         Some(Demand {
             requests_per_second,
             iterations,
