@@ -374,6 +374,11 @@ fn a_real_prometheus_answers_for_itself() {
     let folder = Folder::new();
     let Some((_process, address)) = prometheus(&folder, "127.0.0.1:1") else { return };
     let healthy = "prometheus_http_requests_total{handler=\"/-/healthy\",code=\"200\"}";
+    // On a busy machine the first look of the server at itself comes late.
+    let series = "/api/v1/query?query=prometheus_http_requests_total%7Bhandler%3D%22%2F-%2Fhealthy%22%7D";
+    let ask = |path: &str| exchange(&address, format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).1;
+    ask("/-/healthy");
+    while !ask(series).contains("instance") {}
     let load =
         format!("http://{address}/-/healthy --rate 200 -d 2s -c 2 --prom-url http://{address} -o json");
     for (threshold, code, seen) in [
