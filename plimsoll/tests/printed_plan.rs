@@ -378,11 +378,11 @@ fn words(line: &str) -> Vec<String> {
 /// A certificate and its key in a folder of their own.
 fn certificate(test: &str) -> (PathBuf, PathBuf) {
     let folder = std::env::temp_dir().join(format!("plimsoll-printed-{test}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
-    std::fs::write(&cert, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    std::fs::write(&cert, made.cert.pem()).expect("a file");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
     (cert, key)
 }
 

@@ -142,7 +142,8 @@ fn few_errors_limit_a_load_only_if_they_depend_on_it() {
         (r.total.failed, r.total.errors[class as usize]) = (all, all);
     }
     const EVEN: [u64; 10] = [22, 17, 25, 19, 20, 14, 23, 18, 26, 16];
-    let cases: [(&str, fn(&mut RunRecord), Claim); 9] = [
+    type Change = fn(&mut RunRecord);
+    let cases: [(&str, Change, Claim); 9] = [
         ("at any time", |r| fail(r, ErrorClass::Status5xx, EVEN), Claim::Delivered),
         ("in a gRPC status", |r| fail(r, ErrorClass::GrpcInternal, EVEN), Claim::Delivered),
         ("more", |r| fail(r, ErrorClass::Status5xx, EVEN.map(|few| 3 * few)), Claim::NotServed),

@@ -43,8 +43,7 @@ pub fn import(name: &str, options: &Options, folder: &Path, files: &dyn Files) -
     let mut steps = Vec::new();
     for method in schema.methods().into_iter().take(MOST_STEPS) {
         let path = method.path();
-        let mut spec = GrpcSpec::default();
-        spec.proto = literal(name);
+        let mut spec = GrpcSpec { proto: literal(name), ..GrpcSpec::default() };
         if method.example != serde_json::json!({}) {
             spec.message = Field::new(method.example);
         }
