@@ -37,23 +37,22 @@ impl BodyPart for GrpcSpec {
         place: Option<Place>,
         context: &mut dyn BodyContext,
     ) -> Option<BodyContent> {
-        let spec = self;
         if !context.speaks_http2() {
             let problem = Problem::new("gRPC is spoken over HTTP/2 alone");
             return context
                 .fail(place, problem.with_hint("write `http2: true` under `run`, or give --http2"));
         }
-        let method = method(spec, request, place, context)?;
-        let (send, take) = counts(spec, &method, context)?;
-        let in_turn = turns(spec, &method, context)?;
-        let compress = context.read(&spec.compress, |text| match text {
+        let method = method(self, request, place, context)?;
+        let (send, take) = counts(self, &method, context)?;
+        let in_turn = turns(self, &method, context)?;
+        let compress = context.read(&self.compress, |text| match text {
             "gzip" => Ok(true),
             "none" => Ok(false),
             _ => Err(format!("`{text}` is not one of gzip, none")),
         })?;
         // Servers that are told to compress do so for clients that take it, as the usual ones do.
         let (gzip, takes_gzip) = (compress == Some(true), compress != Some(false));
-        let body = messages(spec, &method, (send, gzip), place, context)?;
+        let body = messages(self, &method, (send, gzip), place, context)?;
         let headers = [("Content-Type", "application/grpc+proto"), ("TE", "trailers")];
         let of_gzip = [("grpc-encoding", gzip), ("grpc-accept-encoding", takes_gzip)];
         let of_gzip = of_gzip.into_iter().filter_map(|(name, is_said)| is_said.then_some((name, "gzip")));

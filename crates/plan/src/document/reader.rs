@@ -102,10 +102,10 @@ impl<'n> Reader<'n> {
     }
 
     /// Reports a key that is not known.
-    fn unknown(self, entry: &Entry, known: &[&'static str], added: &[&'static str]) {
+    fn unknown(self, entry: &Entry, known: &[&'static str], added: PlanParts) {
         let name = entry.name.escape_debug();
         let problem = Problem::new(format!("unknown key `{name}`"));
-        let known = known.iter().chain(added).copied();
+        let known = known.iter().copied().chain(added.step_keys());
         let known: Vec<&str> = known.filter(|name| !name.starts_with('(')).collect();
         let spelt = entry.name.replace('-', "_").to_ascii_lowercase();
         let near = foreign(&spelt, &known).or_else(|| suggest::closest(&spelt, known.iter().copied()));
@@ -288,8 +288,8 @@ impl<'n> Deserializer<'n> for Reader<'n> {
     ) -> Result<V::Value, Wrong> {
         let short = self.form.short_forms.iter().find(|(of, _)| *of == name);
         let added = match name {
-            StepSpec::NAME => PlanParts::current().step_keys().collect(),
-            _ => Vec::new(),
+            StepSpec::NAME => PlanParts::current(),
+            _ => PlanParts::NONE,
         };
         if matches!(&self.node.kind, Kind::Map(entries) if entries.is_empty()) {
             let problem = Problem::new("this mapping is empty");
@@ -394,7 +394,7 @@ struct Members<'n> {
     entries: std::slice::Iter<'n, Entry>,
     known: &'static [&'static str],
     /// Keys of other crates that the type has, too.
-    added: Vec<&'static str>,
+    added: PlanParts,
     value: Option<&'n Entry>,
 }
 
@@ -403,12 +403,12 @@ impl<'n> MapAccess<'n> for Members<'n> {
     fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
         for entry in self.entries.by_ref() {
             let name = entry.name.as_str();
-            let is_known = self.known.contains(&name) || self.added.contains(&name);
+            let is_known = self.known.contains(&name) || self.added.body(name).is_some();
             if is_known && !name.starts_with('(') {
                 self.value = Some(entry);
                 return seed.deserialize(StrDeserializer::new(&entry.name)).map(Some);
             }
-            self.reader.unknown(entry, self.known, &self.added);
+            self.reader.unknown(entry, self.known, self.added);
         }
         Ok(None)
     }

@@ -196,23 +196,22 @@ impl BodyPart for CanisterSpec {
         place: Option<Place>,
         context: &mut dyn BodyContext,
     ) -> Option<BodyContent> {
-        let spec = self;
-        let (kind, method) = match (spec.query.is_absent(), spec.update.is_absent(), is_on(&spec.state)) {
-            (false, true, false) => (Kind::Query, &spec.query),
-            (true, false, false) => (Kind::Update, &spec.update),
-            (true, true, true) => return inquiry(spec, place, context),
+        let (kind, method) = match (self.query.is_absent(), self.update.is_absent(), is_on(&self.state)) {
+            (false, true, false) => (Kind::Query, &self.query),
+            (true, false, false) => (Kind::Update, &self.update),
+            (true, true, true) => return inquiry(self, place, context),
             _ => {
                 let problem = Problem::new("a canister is asked exactly one of query, update and state");
                 return context
                     .fail_form(place, problem.with_hint("write `canister: {query: read, id: aaaaa-aa}`"));
             }
         };
-        if !spec.pending.is_absent() && kind == Kind::Query {
+        if !self.pending.is_absent() && kind == Kind::Query {
             let problem = Problem::new("`pending` has no effect: the answer to a query comes at once");
-            return context.fail_form(spec.pending.place(), problem);
+            return context.fail_form(self.pending.place(), problem);
         }
-        let messages = messages(spec, kind, method, place, context)?;
-        let pending = match spec.pending.get() {
+        let messages = messages(self, kind, method, place, context)?;
+        let pending = match self.pending.get() {
             Some(name) => Some(context.variable(name.as_str())?),
             None => None,
         };
