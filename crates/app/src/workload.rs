@@ -29,7 +29,7 @@ use crate::workload::printed_plan::PrintedPlan;
 /// The command of a workload.
 ///
 /// # Errors
-/// It cannot be carried out, or something could not be written.
+/// The command cannot be carried out, or a result could not be written.
 pub(crate) fn command(command: &WorkloadCommand, look: Theme, style: &Style) -> Result<Exit, Failure> {
     match command {
         WorkloadCommand::Cache(args) => cache::command(args, look, style),
@@ -44,7 +44,7 @@ pub(crate) fn command(command: &WorkloadCommand, look: Theme, style: &Style) -> 
 /// The command of an extension.
 ///
 /// # Errors
-/// It cannot be carried out, or something could not be written.
+/// The command cannot be carried out, or a result could not be written.
 pub(crate) fn added(load: &AddedLoad, look: Theme, style: &Style) -> Result<Exit, Failure> {
     let args = &*load.0;
     if args.print_plan() {

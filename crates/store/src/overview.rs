@@ -43,7 +43,7 @@ pub struct Outline {
     pub id: String,
     /// What it is.
     pub kind: Kind,
-    /// Its name; of one that goes on, that of its plan if it has none.
+    /// Name of the run; while it goes on and has none, the name of its plan.
     pub name: Option<String>,
     /// Its progress.
     pub state: State,

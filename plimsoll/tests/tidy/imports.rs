@@ -115,7 +115,7 @@ const FOR_TESTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Who may import extensions: the list of them, and the fuzz targets.
+/// Packages that may import extensions: the one that lists them, and the fuzz targets.
 const OF_EXTENSIONS: &[&str] = &["plimsoll", "fuzz"];
 
 /// One crate of the workspace and its imports from it.

@@ -209,7 +209,7 @@ pub(crate) fn ready(
 /// Carries a run out, and writes its result.
 ///
 /// # Errors
-/// It cannot be carried out, or something could not be written.
+/// The run cannot be carried out, or a result could not be written.
 pub(crate) fn carry_out(
     request: &RunRequest<'_>,
     workload: &mut impl Workload,

@@ -43,7 +43,8 @@ pub trait ScriptLanguage: fmt::Debug + Send + Sync {
 
 /// A script that makes or changes the request of a URL.
 ///
-/// Who knows its language, and carries out its part before and after the run, takes it as an [`Any`].
+/// The caller that carries out the parts of a script before and after the run knows the language, and
+/// downcasts by [`Any`].
 pub trait UrlScript: ScriptSource + Any {
     /// The request as the script left it: the step sends it if the script does not [make
     /// requests](ScriptSource::makes_requests).

@@ -11,7 +11,7 @@ use crate::document::{ExpectSpec, Field, Text};
 #[non_exhaustive]
 pub struct PollSpec {
     /// Expectations that make a response the answer; the step's other ones are checked only then.
-    /// Left out only of a body that recognises its answer by itself.
+    /// Required, unless the body recognises its answer by itself.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub until: Field<ExpectSpec>,
     /// The first pause. Default: 100ms.
