@@ -651,8 +651,18 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
         expect(ui.read("kept/twin.yaml")).toBe(PHASES);
         // A text that is not saved goes with its file.
         await keep(tab, "kept/twin.yaml", "of a file");
-        await button(tab, "Rename kept/twin.yaml").click();
-        await name.fill("../out.yaml");
+        // A name that is typed as soon as the window is there is not written over by the one it begins with.
+        const typed = await button(tab, "Rename kept/twin.yaml").evaluate(async (open: HTMLElement) => {
+          open.click();
+          const field = () => document.querySelector<HTMLInputElement>("dialog[open] input");
+          while (field() === null) await Promise.resolve();
+          const input = field()!;
+          input.value = "../out.yaml";
+          input.dispatchEvent(new Event("input", { bubbles: true }));
+          for (let frame = 0; frame < 20; frame += 1) await new Promise(requestAnimationFrame);
+          return input.value;
+        });
+        expect(typed).toBe("../out.yaml");
         await dialog.getByRole("button", { name: "Rename" }).click();
         await dialog.locator(".field-error").waitFor();
         await name.fill("kept/new.yaml");

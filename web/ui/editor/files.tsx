@@ -1,7 +1,7 @@
 /** What is done with files of the folder that is open: added, copied, renamed, deleted. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Button, Dialog, TextField } from "../app/controls.tsx";
 import { ask, notify, notifyError } from "../app/notify.tsx";
@@ -106,7 +106,8 @@ export function NameFile(props: { naming: Naming | null; taken: string[]; close:
   const name = useSignal("");
   const wrong = useSignal<string | null>(null);
   const busy = useSignal(false);
-  useEffect(() => {
+  // Before the next event: what is typed at once is not written over.
+  useLayoutEffect(() => {
     wrong.value = null;
     if (naming !== null) name.value = naming.kind === "copy" ? freeName(naming.path, new Set(taken)) : naming.path;
   }, [naming]);

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { parseDocument } from "yaml";
 import { type FieldOf, orderOf, Row } from "./fields.tsx";
 import { nodeAt } from "./tree.ts";
@@ -17,7 +17,8 @@ export function RawField(props: FieldOf) {
         ).trimEnd();
   const [draft, setDraft] = useState(value);
   const [error, setError] = useState<string | null>(null);
-  useEffect(() => {
+  // Before the next event: what is typed at once is not written over.
+  useLayoutEffect(() => {
     setDraft(value);
     setError(null);
   }, [value]);
