@@ -3,13 +3,13 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::ConnId;
 use plimsoll_metrics::Recorder;
-use plimsoll_plan::{Plan, Protocol};
+use plimsoll_plan::{InTurnProtocol, Plan};
 use plimsoll_scenario::{FieldNeeds, Needs};
-use plimsoll_wire::cache::{self, Answer, ReplyClient};
 use plimsoll_wire::http1::{
     Capture, HeadMemo, Limits, PendingRequest, ProtocolError, Response, ResponseClient, Truncated,
 };
 use plimsoll_wire::http2;
+use plimsoll_wire::in_turn::{Answer, InTurnClient, Owed};
 use plimsoll_wire::tls::{Session, TlsError};
 use plimsoll_wire::tunnel::{TunnelClient, TunnelError};
 
@@ -66,37 +66,46 @@ pub(crate) enum Client {
 #[derive(Debug)]
 pub(crate) enum InTurn {
     Http1(ResponseClient),
-    Cache(ReplyClient),
+    Foreign(Foreign),
+}
+
+/// State of a protocol of another crate.
+#[derive(Debug)]
+pub(crate) struct Foreign {
+    client: Box<dyn InTurnClient>,
+    protocol: &'static InTurnProtocol,
+    /// Its place among those of the plan.
+    number: usize,
 }
 
 impl Client {
     /// The name of the protocol, as in ALPN if it has one there.
     pub(crate) const fn protocol(&self) -> &'static str {
-        PROTOCOLS[self.protocol_number()]
+        match self {
+            Self::InTurn(InTurn::Foreign(foreign)) => foreign.protocol.name,
+            other => PROTOCOLS[other.protocol_number()],
+        }
     }
 
-    /// Its place among [`PROTOCOLS`].
+    /// The place of the protocol among [`PROTOCOLS`]; behind them come those of other crates.
     #[inline]
     pub(crate) const fn protocol_number(&self) -> usize {
         match self {
             Self::Undecided | Self::Tunnel(_) | Self::InTurn(InTurn::Http1(_)) => 0,
             Self::Http2(_) => 1,
-            Self::InTurn(InTurn::Cache(_)) => 2,
-            Self::WebSocket(_) => 3,
+            Self::WebSocket(_) => 2,
+            Self::InTurn(InTurn::Foreign(foreign)) => PROTOCOLS.len() + foreign.number,
         }
     }
 }
 
-/// The names of all that is spoken.
-pub(crate) const PROTOCOLS: [&str; 4] = ["http/1.1", "h2", "carbon", "websocket"];
+/// The names of the protocols that this crate speaks.
+pub(crate) const PROTOCOLS: [&str; 3] = ["http/1.1", "h2", "websocket"];
 
 impl InTurn {
-    /// A client of a protocol whose replies come in turn.
-    pub(crate) fn new(protocol: Protocol) -> Self {
-        match protocol {
-            Protocol::Cache => Self::Cache(ReplyClient::new()),
-            _ => Self::Http1(ResponseClient::new()),
-        }
+    /// A client of a protocol of another crate, which has this place among those of the plan.
+    pub(crate) fn foreign(protocol: &'static InTurnProtocol, number: usize) -> Self {
+        Self::Foreign(Foreign { client: (protocol.client)(), protocol, number })
     }
 
     /// Notes that the peer has closed. Returns the reply that this has completed, if there is one.
@@ -105,10 +114,7 @@ impl InTurn {
             Self::Http1(client) => {
                 Ok(client.finish()?.map(|response| Reply { keep_alive: false, ..Reply::of(&response) }))
             }
-            Self::Cache(client) => match client.finish() {
-                Ok(()) => Ok(None),
-                Err(cache::Truncated) => Err(Truncated { started: true }),
-            },
+            Self::Foreign(foreign) => foreign.client.finish().map(|()| None),
         }
     }
 
@@ -124,7 +130,7 @@ impl InTurn {
     ) -> Result<Option<Completed>, Fault> {
         match self {
             Self::Http1(client) => next_response(client, &plan.limits, keeping, request, (input, at)),
-            Self::Cache(client) => next_reply(client, plan, keeping, request, input),
+            Self::Foreign(foreign) => next_answer(&mut *foreign.client, plan, keeping, request, input),
         }
     }
 }
@@ -189,10 +195,10 @@ fn reason_of(error: ProtocolError, input: &[u8]) -> String {
     }
 }
 
-/// The next reply of the cache protocol.
+/// The next answer of a protocol of another crate.
 #[inline]
-fn next_reply(
-    client: &mut ReplyClient,
+fn next_answer(
+    client: &mut dyn InTurnClient,
     plan: &Plan,
     keeping: &mut Keeping<'_>,
     request: &mut InFlight,
@@ -203,29 +209,15 @@ fn next_reply(
     if keep && request.capture == NO_CAPTURE && !request.is_given_up() {
         request.capture = keeping.captures.begin();
     }
-    // A step that addresses a cache has an operation.
-    let operation = plan.steps[index].request.cache_operation().unwrap_or(cache::Operation::Ping);
+    let kind = plan.steps[index].request.frame_kind();
     let body = &mut keeping.captures.get_mut(request.capture).body;
-    match client.next_into(cache::PendingRequest { operation, keep }, input, body) {
+    match client.next(Owed { kind, keep }, input, body) {
         Ok(None) => Ok(None),
-        Ok(Some(reply)) => {
-            let refusal = (reply.answer == Answer::Refused)
-                .then(|| String::from_utf8_lossy(client.error_text()).into_owned());
-            let (status, wire_bytes) = (status_of(reply.answer), reply.wire_bytes);
+        Ok(Some(Answer { status, wire_bytes, refusal })) => {
             let reply = Reply { status, wire_bytes, keep_alive: true, is_good: false };
             Ok(Some(Completed { reply, refusal }))
         }
-        Err(error) => Err(Fault::new(error.class(), error.to_string())),
-    }
-}
-
-/// Returns the HTTP status that corresponds to an answer of a cache: everything that judges and counts
-/// replies works with such statuses.
-const fn status_of(answer: Answer) -> u16 {
-    match answer {
-        Answer::Pong | Answer::Done | Answer::Value => 200,
-        Answer::Missing => 404,
-        Answer::Refused => 500,
+        Err(violation) => Err(Fault::new(violation.class, violation.reason)),
     }
 }
 

@@ -10,11 +10,11 @@
 //! variables ───────────┘
 //! ```
 
+mod added;
 mod answer;
 mod around;
 mod body;
 mod branch;
-mod cache;
 mod condition;
 mod data;
 mod extraction;

@@ -72,7 +72,10 @@ pub use grants::Confinement;
 pub use layers::{GaveWay, Layered};
 pub use length::IterationLength;
 pub use loading::{Command, PlanSource, Refused, Resolved, is_plan_name};
-pub use parts::{BodyContent, BodyContext, BodyKey, BodyPart, PlanParts};
+pub use parts::{
+    AddedKey, BodyContent, BodyContext, BodyKey, BodyPart, PartKind, PlanParts, StepKey, StepPart,
+    StepRequest,
+};
 pub use patch::RawValue;
 pub use plan::shard_name;
 pub use plan::{
@@ -82,7 +85,7 @@ pub use plan::{
 pub use plimsoll_scenario::{Fingerprint, SharedText};
 pub use problem::{Place, Problem, Problems};
 pub use prometheus::PrometheusServer;
-pub use protocol::{Protocol, ProtocolRow};
+pub use protocol::{InTurnProtocol, Protocol, ProtocolRow, ServerUrl};
 pub use proxy::{Proxy, ProxyKind};
 pub use script::ScriptHost;
 pub use settings::{PlanPatch, Setting, SettingKind, SettingLayers, Switch};

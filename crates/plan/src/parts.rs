@@ -1,8 +1,9 @@
 //! Keys of plan files that crates above this one add.
 //!
-//! A [`BodyKey`] is a key of a request whose value becomes the body. This crate reads, checks, describes and
-//! writes such values with those of its own keys, and knows neither how a body is made nor how the answers
-//! to it are judged. [`PlanParts`] holds the keys of a program; they travel with the flags
+//! A [`BodyKey`] is a key of a request whose value becomes the body, a [`StepKey`] one of a step whose value
+//! becomes a request of another protocol than HTTP. This crate reads, checks, describes and writes such
+//! values with those of its own keys, and knows neither what is sent nor how answers are read and judged.
+//! [`PlanParts`] holds the keys and protocols of a program; they travel with the flags
 //! ([`PlanPatch::parts`](crate::PlanPatch::parts)).
 
 use std::cell::Cell;
@@ -11,13 +12,13 @@ use std::io;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_scenario::{Body, BodySupply, EventStream, Judge, JudgeSpec, Template};
+use plimsoll_scenario::{Body, BodySupply, EventStream, Framing, Judge, JudgeSpec, Template};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, DeserializeSeed};
-use serde::{Deserialize as _, Deserializer};
+use serde::{Deserialize as _, Deserializer, Serialize};
 
 use crate::document::{Field, RequestStep, Text};
-use crate::{Place, Problem};
+use crate::{InTurnProtocol, Place, Problem};
 
 /// Value of a [`BodyKey`] as it stands in a plan. Two are equal if they are written alike.
 pub trait BodyPart: fmt::Debug + erased_serde::Serialize + Send + Sync {
@@ -51,19 +52,60 @@ pub trait BodyPart: fmt::Debug + erased_serde::Serialize + Send + Sync {
 
 erased_serde::serialize_trait_object!(BodyPart);
 
-/// Key of a request whose value becomes the body of it.
+/// Value of a [`StepKey`] as it stands in a plan. Two are equal if they are written alike.
+pub trait StepPart: fmt::Debug + erased_serde::Serialize + Send + Sync {
+    /// Returns the protocol of the request.
+    fn protocol(&self) -> &'static InTurnProtocol;
+
+    /// Returns the name of the request in reports, unless it is known only during the run.
+    fn title(&self) -> Option<String>;
+
+    /// Compiles the request of a step that has the value, at this place, to a server whose URL has this path.
+    /// Problems are reported to the context, and nothing is returned then.
+    fn compile(&self, path: &str, place: Option<Place>, context: &mut dyn BodyContext)
+    -> Option<StepRequest>;
+}
+
+erased_serde::serialize_trait_object!(StepPart);
+
+/// The request of a [`StepPart`].
+#[derive(Clone, Debug)]
+pub struct StepRequest {
+    /// The operation, as it is shown.
+    pub method: String,
+    /// What the operation is about, such as a key; a template.
+    pub target: String,
+    /// Place of the target, for problems with its variables.
+    pub target_place: Option<Place>,
+    /// The part of the target that is shown behind the method, if the step has no name.
+    pub shown: Option<String>,
+    /// Content.
+    pub body: Body,
+    /// Place of the content.
+    pub body_place: Option<Place>,
+    /// The protocol, with its settings for this request.
+    pub framing: Arc<dyn Framing>,
+}
+
+/// Key of a step whose value another crate reads and compiles to a `P`.
 #[derive(Debug)]
-pub struct BodyKey {
+pub struct AddedKey<P: ?Sized> {
     key: &'static str,
     description: &'static str,
     schema: fn(&mut SchemaGenerator) -> Schema,
-    read: fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<PartField, erased_serde::Error>,
+    read: fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<PartField<P>, erased_serde::Error>,
 }
 
-/// Value of a [`BodyKey`], or the place of one that is wrong.
-pub(crate) type PartField = Field<Arc<dyn BodyPart>>;
+/// Key of a request whose value becomes the body of it.
+pub type BodyKey = AddedKey<dyn BodyPart>;
 
-impl BodyKey {
+/// Key of a step whose value becomes a request of another protocol than HTTP.
+pub type StepKey = AddedKey<dyn StepPart>;
+
+/// Value of an [`AddedKey`], or the place of one that is wrong.
+pub(crate) type PartField<P> = Field<Arc<P>>;
+
+impl AddedKey<dyn BodyPart> {
     /// A key whose values are of the type `T`. The description becomes a part of the schema of plans: whole
     /// sentences.
     pub const fn of<T>(key: &'static str, description: &'static str) -> Self
@@ -74,16 +116,40 @@ impl BodyKey {
             key,
             description,
             schema: |generator| generator.subschema_for::<T>(),
-            read: |value| {
-                Ok(match Field::<T>::deserialize(value)? {
-                    Field::Absent => Field::Absent,
-                    Field::Bad(place) => Field::Bad(place),
-                    Field::Given(part, place) => Field::Given(Arc::new(part), place),
-                })
-            },
+            read: |value| read::<T, dyn BodyPart>(value, |part| Arc::new(part)),
         }
     }
+}
 
+impl AddedKey<dyn StepPart> {
+    /// A key whose values are of the type `T`. The description becomes a part of the schema of plans: whole
+    /// sentences.
+    pub const fn of<T>(key: &'static str, description: &'static str) -> Self
+    where
+        T: StepPart + DeserializeOwned + JsonSchema + 'static,
+    {
+        Self {
+            key,
+            description,
+            schema: |generator| generator.subschema_for::<T>(),
+            read: |value| read::<T, dyn StepPart>(value, |part| Arc::new(part)),
+        }
+    }
+}
+
+/// Reads the value of a key.
+fn read<T: DeserializeOwned, P: ?Sized>(
+    value: &mut dyn erased_serde::Deserializer<'_>,
+    shared: fn(T) -> Arc<P>,
+) -> Result<PartField<P>, erased_serde::Error> {
+    Ok(match Field::<T>::deserialize(value)? {
+        Field::Absent => Field::Absent,
+        Field::Bad(place) => Field::Bad(place),
+        Field::Given(part, place) => Field::Given(shared(part), place),
+    })
+}
+
+impl<P: ?Sized> AddedKey<P> {
     /// Returns the key as it is written.
     pub fn key(&self) -> &'static str {
         self.key
@@ -97,29 +163,51 @@ impl BodyKey {
     }
 }
 
-impl PartialEq for BodyKey {
+impl<P: ?Sized> PartialEq for AddedKey<P> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl Eq for BodyKey {}
+impl<P: ?Sized> Eq for AddedKey<P> {}
 
 /// Reads a value of the key.
-impl<'de> DeserializeSeed<'de> for &'static BodyKey {
-    type Value = PartField;
+impl<'de, P: ?Sized> DeserializeSeed<'de> for &'static AddedKey<P> {
+    type Value = PartField<P>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<PartField, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<PartField<P>, D::Error> {
         let mut erased = <dyn erased_serde::Deserializer<'_>>::erase(deserializer);
         (self.read)(&mut erased).map_err(serde::de::Error::custom)
     }
 }
 
-/// Keys that a program adds to plan files.
+/// Kind of the values of keys: where the keys of the kind are found.
+pub trait PartKind: fmt::Debug + Serialize + Send + Sync {
+    /// Returns the keys of the kind.
+    fn keys(parts: PlanParts) -> &'static [&'static AddedKey<Self>];
+}
+
+impl PartKind for dyn BodyPart {
+    fn keys(parts: PlanParts) -> &'static [&'static AddedKey<Self>] {
+        parts.bodies
+    }
+}
+
+impl PartKind for dyn StepPart {
+    fn keys(parts: PlanParts) -> &'static [&'static AddedKey<Self>] {
+        parts.steps
+    }
+}
+
+/// Keys and protocols that a program adds to plan files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanParts {
     /// Keys of bodies, in the order in which they are written and described.
     pub bodies: &'static [&'static BodyKey],
+    /// Keys of requests of other protocols than HTTP, in that order.
+    pub steps: &'static [&'static StepKey],
+    /// Protocols that URLs may name.
+    pub protocols: &'static [&'static InTurnProtocol],
 }
 
 thread_local! {
@@ -130,7 +218,7 @@ thread_local! {
 
 impl PlanParts {
     /// No keys beside those of this crate.
-    pub const NONE: Self = Self { bodies: &[] };
+    pub const NONE: Self = Self { bodies: &[], steps: &[], protocols: &[] };
 
     /// Calls `work` with these as the [current](Self::current) ones.
     pub(crate) fn within<T>(self, work: impl FnOnce() -> T) -> T {
@@ -149,14 +237,19 @@ impl PlanParts {
         CURRENT.get()
     }
 
-    /// Returns the key of a body.
-    pub(crate) fn body(self, key: &str) -> Option<&'static BodyKey> {
-        self.bodies.iter().copied().find(|body| body.key == key)
+    /// Returns the keys of bodies.
+    pub(crate) fn body_keys(self) -> impl Iterator<Item = &'static str> {
+        self.bodies.iter().map(|body| body.key)
+    }
+
+    /// Returns the keys of requests of other protocols.
+    pub(crate) fn request_keys(self) -> impl Iterator<Item = &'static str> {
+        self.steps.iter().map(|step| step.key)
     }
 
     /// Returns the keys of steps.
     pub(crate) fn step_keys(self) -> impl Iterator<Item = &'static str> {
-        self.bodies.iter().map(|body| body.key)
+        self.request_keys().chain(self.body_keys())
     }
 }
 

@@ -22,7 +22,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBlockCache};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::{DynamicOrigins, PrometheusServer, Protocol, Proxy, Refresh, StartTime};
+use crate::{DynamicOrigins, InTurnProtocol, PrometheusServer, Protocol, Proxy, Refresh, StartTime};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -205,6 +205,21 @@ impl Plan {
     /// [`worker_shard`](Self::worker_shard).
     pub const fn worker_of(&self, shard: Shard) -> u32 {
         shard.index - self.worker_shard(0).index
+    }
+
+    /// Returns the protocols of other crates that its targets speak, each once.
+    pub fn in_turn_protocols(&self) -> impl Iterator<Item = &'static InTurnProtocol> {
+        let spoken = |target: &Target| match target.protocol {
+            Protocol::InTurn(protocol) => Some(protocol),
+            _ => None,
+        };
+        let is_new = move |(index, protocol): &(usize, &'static InTurnProtocol)| {
+            !self.targets[..*index].iter().any(|target| spoken(target) == Some(*protocol))
+        };
+        let all = self.targets.iter().enumerate();
+        all.filter_map(move |(index, target)| Some((index, spoken(target)?)))
+            .filter(is_new)
+            .map(|(_, protocol)| protocol)
     }
 
     /// Open model: whether arrivals are requests, and not iterations.

@@ -1,6 +1,5 @@
 //! Protocol spoken with a target, version of HTTP, and options of HTTP/2.
 
-mod cache;
 mod table;
 mod websocket;
 
@@ -11,8 +10,8 @@ use crate::resolve::Resolver;
 use crate::url::Url;
 use crate::{PlanPatch, Problem, RawValue, parse_size};
 
-pub(crate) use table::{HTTP, HTTPS, ROWS};
-pub use table::{Protocol, ProtocolRow};
+pub(crate) use table::{HTTP, HTTPS, rows};
+pub use table::{InTurnProtocol, Protocol, ProtocolRow, ServerUrl};
 
 /// Largest header table that may be asked for, in bytes: every connection may need as much memory.
 const LARGEST_TABLE: u64 = 16 * 1024 * 1024;

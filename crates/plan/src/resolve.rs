@@ -66,6 +66,15 @@ impl Plan {
         files: &dyn Files,
         environment: &dyn Environment,
     ) -> Result<Self, Problems> {
+        patch.parts.within(|| Self::resolve_within(patch, files, environment))
+    }
+
+    /// Resolves the flags with the parts of the plan as the current ones.
+    fn resolve_within(
+        patch: PlanPatch,
+        files: &dyn Files,
+        environment: &dyn Environment,
+    ) -> Result<Self, Problems> {
         let document = patch.document.clone();
         let redaction = Redaction::new(patch.redact.iter().map(|given| given.text.trim()));
         let problems = Problems::default();

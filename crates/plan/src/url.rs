@@ -4,7 +4,7 @@ use http::uri::{Authority, PathAndQuery};
 use plimsoll_scenario::slot::slot_end;
 
 use crate::Problem;
-use crate::protocol::{HTTP, ProtocolRow, ROWS};
+use crate::protocol::{HTTP, ProtocolRow, ServerUrl, rows};
 
 /// One parsed URL.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,6 +32,11 @@ impl Url {
     /// Returns `true` if scheme, host and port are the same.
     pub(crate) fn same_server(&self, other: &Self) -> bool {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
+    }
+
+    /// Looks for what its protocol does not have.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        (self.scheme.check)(&ServerUrl { path: &self.target, user_info: self.user_info.as_deref() })
     }
 
     /// The URL without user and password, for names and messages.
@@ -90,14 +95,14 @@ fn scheme(text: &str) -> Result<(&'static ProtocolRow, &str), Problem> {
         return Ok((&HTTP, text));
     };
     let lower = scheme.to_ascii_lowercase();
-    if let Some(known) = ROWS.into_iter().find(|known| known.scheme == lower) {
+    if let Some(known) = rows().find(|known| known.scheme == lower) {
         return Ok((known, rest));
     }
     match lower.as_str() {
         // A `://` further on belongs to a query: `host/?to=http://other`.
         _ if scheme.contains(['/', '?', '#']) => Ok((&HTTP, text)),
         other => {
-            let near = plimsoll_core::suggest::closest(other, ROWS.map(|known| known.scheme));
+            let near = plimsoll_core::suggest::closest(other, rows().map(|known| known.scheme));
             let hint = match near {
                 Some(near) => format!("did you mean `{near}://`?"),
                 None => "use http:// or https://".to_owned(),

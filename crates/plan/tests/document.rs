@@ -1,6 +1,7 @@
 //! Plan files: reading, refusals, writing.
 
 mod layers;
+mod lines;
 mod parts;
 mod phases;
 mod reading;

@@ -9,7 +9,6 @@
 //! value out of a response, for a variable that later requests name.
 #![forbid(unsafe_code)]
 
-mod cache;
 mod coded;
 mod condition;
 mod content_coding;
@@ -21,6 +20,7 @@ mod event_stream;
 mod extract;
 mod feed;
 pub mod fingerprint;
+mod frame;
 mod head;
 pub mod header;
 mod http2;
@@ -61,6 +61,7 @@ pub use event_stream::{CompletionApi, EventFacts, EventFault, EventStream, Messa
 pub use extract::{Conversion, Extract};
 pub use feed::{AtEnd, FeedError, FeedSpec, Feeds, Order, Per, Rows, Share};
 pub use fingerprint::Fingerprint;
+pub use frame::{Frame, FrameContent, Framed, Framing};
 pub use head::check_method;
 pub use header::{parse_header, parse_header_in};
 pub use location::Location;

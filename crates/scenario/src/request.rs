@@ -4,10 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_core::Random;
-use plimsoll_wire::cache::Operation;
 use plimsoll_wire::http2::{HeaderBlockCache, Payload};
 
-use crate::cache::{self, Frame, Value};
 use crate::dynamic::is_idempotent;
 use crate::head::{FieldText, Head, HeadField};
 use crate::header::is_value;
@@ -17,8 +15,9 @@ use crate::slot::{Parsed, write_decimal};
 use crate::spec::fingerprint;
 use crate::token::Signer;
 use crate::{
-    Body, CodedText, Constants, Context, Dialect, DynamicRequest, FieldList, Fingerprint, RequestSpec, Scope,
-    SentRequest, Slot, Template, TemplateError, WebSocketAction,
+    Body, CodedText, Constants, Context, Dialect, DynamicRequest, FieldList, Fingerprint, Frame,
+    FrameContent, Framed, Framing, RequestSpec, Scope, SentRequest, Slot, Template, TemplateError,
+    WebSocketAction,
 };
 
 /// One request, compiled: rendering a static request is one copy.
@@ -39,12 +38,12 @@ pub struct RequestTemplate {
     front: Template,
     content: Content,
     /// Frame of a request that is not HTTP. It writes the texts of `front` and `content`.
-    frame: Option<Frame>,
+    frame: Option<Arc<dyn Frame>>,
     /// Action on a WebSocket, if it is one.
     websocket: Option<WebSocketAction>,
     /// Variables whose values are examined before it is sent.
     inserted: Inserted,
-    /// Path and query; of the cache protocol, the key.
+    /// Path and query; of a protocol of another crate, what its frame writes besides the content.
     path: Template,
     /// The head of HTTP/2.
     pub(crate) block: FieldBlock,
@@ -132,8 +131,8 @@ impl RequestTemplate {
         book: Option<&mut HeaderBlockCache>,
     ) -> Result<Self, TemplateError> {
         let content = Content::compile(&spec.body, scope).map_err(|error| error.at("body"))?;
-        if let Dialect::Cache { name } = &spec.dialect {
-            return Self::cache(spec, name, scope, content);
+        if let Dialect::Framed(framing) = &spec.dialect {
+            return Self::framed(spec, &**framing, scope, content);
         }
         let websocket = match spec.dialect {
             Dialect::WebSocket(action) => Some(action),
@@ -182,29 +181,27 @@ impl RequestTemplate {
         })
     }
 
-    /// Compiles a request of the cache protocol.
-    fn cache(
+    /// Compiles a request of a protocol of another crate.
+    fn framed(
         spec: &RequestSpec,
-        name: &str,
+        framing: &dyn Framing,
         scope: &Scope<'_>,
         content: Content,
     ) -> Result<Self, TemplateError> {
-        let operation = cache::operation(&spec.method)?;
-        let key = Template::parse_in(spec.target.as_bytes(), scope).map_err(|error| error.at("key"))?;
         let value = match &content {
-            Content::None => Value::None,
-            Content::Inlined(value) | Content::Measured(value) => Value::Template(value.clone()),
-            Content::Shared(bytes) => Value::Shared(Arc::clone(bytes)),
+            Content::None => FrameContent::None,
+            Content::Inlined(value) | Content::Measured(value) => FrameContent::Template(value.clone()),
+            Content::Shared(bytes) => FrameContent::Shared(Arc::clone(bytes)),
             Content::Supplied(_) => {
-                return Err(TemplateError::new("a cache takes no value that is supplied").at("value"));
+                return Err(TemplateError::new("this protocol takes no body that is supplied").at("body"));
             }
         };
-        let frame = Frame::compile(operation, name, key.clone(), value)?;
+        let Framed { text, frame } = framing.compile(spec, scope, value)?;
         let content = match content {
             Content::Measured(value) => Content::Inlined(value),
             content => content,
         };
-        let mut front = key.clone();
+        let mut front = text.clone();
         if let Content::Inlined(value) = &content {
             front.push(value);
         }
@@ -224,7 +221,7 @@ impl RequestTemplate {
             only_with_cookies: false,
         };
         Ok(Self {
-            inserted: Inserted::of([Some(&key), content.template()], &[]),
+            inserted: Inserted::of([Some(&text), content.template()], &[]),
             is_static,
             head_draws: front.draws(),
             draws_after_block: 0,
@@ -243,10 +240,10 @@ impl RequestTemplate {
                 fields: vec![
                     field(":method", &Template::literal(spec.method.as_bytes())),
                     field(":authority", &Template::literal(spec.authority.as_bytes())),
-                    field(":path", &key),
+                    field(":path", &text),
                 ],
             }),
-            path: key,
+            path: text,
         })
     }
 
@@ -296,10 +293,9 @@ impl RequestTemplate {
         })
     }
 
-    /// Appends the head of HTTP/1.1, and the body unless it is [shared](Self::shared_body); of the cache
-    /// protocol the frame, except for a shared value. `scratch` is for
-    /// bodies whose length is not known ahead; its content is overwritten. Allocates only when a buffer has
-    /// to grow.
+    /// Appends the head of HTTP/1.1, and the body unless it is [shared](Self::shared_body); of a
+    /// protocol of another crate the frame, except for shared content. `scratch` is for bodies whose length
+    /// is not known ahead; its content is overwritten. Allocates only when a buffer has to grow.
     pub fn render(
         &self,
         context: &Context<'_>,
@@ -508,9 +504,10 @@ impl RequestTemplate {
         self.is_static
     }
 
-    /// The operation, if it is one of the cache protocol.
-    pub fn cache_operation(&self) -> Option<Operation> {
-        self.frame.as_ref().map(Frame::operation)
+    /// The kind of a request of a protocol of another crate; 0 of all others.
+    #[inline]
+    pub fn frame_kind(&self) -> u16 {
+        self.frame.as_ref().map_or(0, |frame| frame.kind())
     }
 
     /// The action on a WebSocket, if it is one.

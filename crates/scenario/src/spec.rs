@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::CodedBody;
 use crate::Fingerprint;
+use crate::Framing;
 use crate::WebSocketAction;
 use crate::header::is_secret;
 
@@ -13,9 +14,9 @@ use crate::header::is_secret;
 pub struct RequestSpec {
     /// Protocol in which the request is written.
     pub dialect: Dialect,
-    /// Method, as it goes on the wire; of the cache protocol the operation: PUT, GET, DELETE or PING.
+    /// Method, as it goes on the wire; of a protocol of another crate, the operation.
     pub method: String,
-    /// Path and query, of the cache protocol the key; a template.
+    /// Path and query; of a protocol of another crate, what the operation is about; a template.
     pub target: String,
     /// Scheme of the URL; only HTTP/2 sends it.
     pub scheme: Scheme,
@@ -79,11 +80,8 @@ pub enum Dialect {
     /// HTTP: which version of it is a matter of the connection.
     #[default]
     Http,
-    /// The cache protocol. There are no headers and no cookies, and the body is the value.
-    Cache {
-        /// Name of the cache.
-        name: String,
-    },
+    /// A protocol of another crate. There are no headers and no cookies, and the frame has the body.
+    Framed(Arc<dyn Framing>),
     /// A WebSocket. The body is the message.
     WebSocket(WebSocketAction),
 }
@@ -185,7 +183,7 @@ pub(crate) fn fingerprint(spec: &RequestSpec) -> Fingerprint {
     // At the end, and only if there is something to say: plans without either keep their fingerprints.
     hash = match &spec.dialect {
         Dialect::Http => hash,
-        Dialect::Cache { name } => hash.with_field(b"cache").with_field(name.as_bytes()),
+        Dialect::Framed(framing) => framing.fingerprint(hash),
         Dialect::WebSocket(action) => {
             hash.with_field(b"websocket").with_field(format!("{action:?}").as_bytes())
         }

@@ -4,7 +4,6 @@
 //! that knows how requests and answers are written. Like [`request`](crate::request) these are deliberately
 //! simple, and share nothing with the product.
 
-pub mod cache;
 pub mod websocket;
 
 use std::fmt;

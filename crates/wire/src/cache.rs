@@ -21,6 +21,7 @@
 
 mod error;
 mod frame;
+mod in_turn;
 mod refusal;
 mod reply;
 mod server;
@@ -62,6 +63,16 @@ impl Operation {
             Self::Get => "get",
             Self::Delete => "delete",
         }
+    }
+
+    /// Returns the number by which a request is told from others ([`Owed`](crate::in_turn::Owed)).
+    pub const fn kind(self) -> u16 {
+        self.code() as u16
+    }
+
+    /// Returns the operation of a [kind](Self::kind).
+    pub(super) fn of_kind(kind: u16) -> Option<Self> {
+        u8::try_from(kind).ok().and_then(Self::of_code)
     }
 
     /// Returns the first byte of its requests.

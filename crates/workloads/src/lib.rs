@@ -18,4 +18,5 @@ pub use error::WorkloadError;
 use plimsoll_plan::PlanParts;
 
 /// Keys of plan files whose values these workloads read.
-pub const PARTS: PlanParts = PlanParts { bodies: &[&ingest::BATCH, &canister::MESSAGE, &llm::PROMPT] };
+pub const PARTS: PlanParts =
+    PlanParts { bodies: &[&ingest::BATCH, &canister::MESSAGE, &llm::PROMPT], ..PlanParts::NONE };

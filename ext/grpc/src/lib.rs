@@ -28,7 +28,7 @@ pub use schema::{FileDescription, MethodDescription, Schema, SchemaError};
 pub use spec::GrpcSpec;
 
 /// Keys of plan files that this crate reads.
-pub const PARTS: PlanParts = PlanParts { bodies: &[&CALL] };
+pub const PARTS: PlanParts = PlanParts { bodies: &[&CALL], ..PlanParts::NONE };
 
 /// The extension.
 pub const EXTENSION: Extension = Extension {

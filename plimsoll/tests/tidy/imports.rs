@@ -77,16 +77,18 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
         ],
     ),
     // Layer 5: extensions, and the binary that lists them.
+    ("cache", &[PURE, &["app"]]),
     ("grpc", &[PURE, &["app", "import", "system", "targets", "workloads"]]),
-    ("plimsoll", &[&["app", "grpc"]]),
+    ("plimsoll", &[&["app", "cache", "grpc"]]),
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
+    ("simulation", &[PURE, &["driver", "engine", "testkit"]]),
     ("bench", &[&["synth", "testkit"]]),
     ("fuzz", &[PURE, &["app", "grpc", "http", "import", "plimsoll", "report", "targets", "workloads"]]),
 ];
 
 /// Crates that any crate may import for its tests, but never for itself.
-const DEVELOPMENT: &[&str] = &["testkit"];
+const DEVELOPMENT: &[&str] = &["simulation", "testkit"];
 
 /// Additional crates that one crate may import for its tests: a server gets the requests of its users,
 /// scripts that are imported have a host, plans that are run have bodies, and what the program does is

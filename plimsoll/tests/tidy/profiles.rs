@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item};
 
 /// Crates that requests pass through: they are optimized in every profile.
-const LOAD_PATH: [&str; 17] = [
+const LOAD_PATH: [&str; 18] = [
+    "cache",
     "core",
     "driver",
     "engine",

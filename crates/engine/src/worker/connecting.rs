@@ -401,7 +401,11 @@ impl<B: Backend> Worker<'_, B> {
         if !http2 {
             conn.client = match protocol {
                 Protocol::WebSocket => Client::WebSocket(WebSocket::new(conn.number ^ self.plan.seed)),
-                in_turn => Client::InTurn(InTurn::new(in_turn)),
+                Protocol::InTurn(protocol) => {
+                    let number = self.plan.in_turn_protocols().take_while(|other| *other != protocol).count();
+                    Client::InTurn(InTurn::foreign(protocol, number))
+                }
+                _ => Client::InTurn(InTurn::Http1(Default::default())),
             };
             self.on_open(slot, at);
             return;

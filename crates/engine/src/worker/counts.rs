@@ -31,8 +31,9 @@ pub(super) struct Counts {
     new_iterations: u64,
     /// Requests sent again since then.
     new_resent: u64,
-    /// Measured responses by protocol, in the order of [`PROTOCOLS`].
-    answered: [u64; PROTOCOLS.len()],
+    /// Measured responses by protocol, in the order of [`PROTOCOLS`] and then in that of the plan's
+    /// protocols of other crates.
+    answered: Box<[u64]>,
     /// Requests of the warm-up that ended well.
     warmup_ok: u64,
     /// Calls of scripts that have failed in a row, and the requests that had ended well by then.
@@ -58,7 +59,8 @@ impl Counts {
             Load::Closed => plan.end.iterations.map(|total| shard.share_of(total)),
             Load::Open { .. } => None,
         };
-        Self { remaining, ..Self::default() }
+        let protocols = PROTOCOLS.len() + plan.in_turn_protocols().count();
+        Self { remaining, answered: vec![0; protocols].into(), ..Self::default() }
     }
 
     /// Counts a request that falls due.
@@ -319,7 +321,9 @@ impl Counts {
     }
 
     /// Measured responses by protocol.
-    pub(super) fn protocols(&self) -> BTreeMap<&'static str, u64> {
-        PROTOCOLS.into_iter().zip(self.answered).filter(|(_, responses)| *responses > 0).collect()
+    pub(super) fn protocols(&self, plan: &Plan) -> BTreeMap<&'static str, u64> {
+        let foreign = plan.in_turn_protocols().map(|protocol| protocol.name);
+        let names = PROTOCOLS.into_iter().chain(foreign);
+        names.zip(self.answered.iter().copied()).filter(|(_, responses)| *responses > 0).collect()
     }
 }

@@ -546,7 +546,7 @@ impl<B: Backend> Worker<'_, B> {
             worker: self.records.worker,
             peers: self.records.peers,
             tls_versions: self.records.tls_versions,
-            protocols: self.counts.protocols(),
+            protocols: self.counts.protocols(self.plan),
             iterations,
             error_examples,
             completed_in_window: self.counts.completed_in_window(),

@@ -255,7 +255,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Returns properties of the responses of the measured part so far.
     fn response_facts(&self) -> ResponseFacts {
-        let protocols = self.counts.protocols().into_iter();
+        let protocols = self.counts.protocols(self.plan).into_iter();
         let (error_examples, errors) = self.failures.so_far();
         ResponseFacts {
             statuses: self.records.measured.statuses(),

@@ -10,7 +10,7 @@ use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
 use super::text::around_slots;
-use crate::document::{AddedBody, Field, RequestStep, Text};
+use crate::document::{Added, Field, RequestStep, Text};
 use crate::grants::unreadable;
 use crate::{BodyContent, BodyContext, Place, Problem};
 
@@ -65,7 +65,7 @@ impl Compiler<'_, '_> {
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<BodyContent> {
-        let AddedBody { key, value } = request.body.added.first()?;
+        let Added { key, value } = request.body.added.first()?;
         let (key, place) = (key.key(), value.place());
         if !request.script.is_absent() {
             let problem = Problem::new(format!("`{key}` and `script` exclude each other"));

@@ -53,7 +53,7 @@ impl Compiler<'_, '_> {
             let problem = Problem::new("a target's URL cannot have a query");
             return self.fail(spec.url.place(), problem.with_hint("queries belong to the steps"));
         }
-        if let Err(problem) = (url.scheme.check)(&url) {
+        if let Err(problem) = url.check() {
             return self.fail(spec.url.place(), problem);
         }
         let mut share = Vec::new();

@@ -59,7 +59,7 @@ impl Compiler<'_, '_> {
         match spec.only_kind()? {
             StepKind::Nothing => None,
             StepKind::Request(request) => self.request_step(spec, request, place, part, known),
-            StepKind::Cache(cache) => self.cache_step(spec, cache, place, part, known),
+            StepKind::Added(step) => self.added_step(spec, step, place, part, known),
             StepKind::WebSocket(step) => self.websocket_step(spec, step, place, part, known),
             StepKind::Pause => self.pause(&spec.think).map(|pause| part.ops.push(pause)),
             StepKind::Set(step) => self.set_step(step, part, known),

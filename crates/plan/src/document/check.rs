@@ -10,7 +10,7 @@ use super::{
     ScenarioSpec, StepKind, StepSpec, TargetSpec, Text, ThresholdSpec,
 };
 use crate::compile::unescaped;
-use crate::{Place, Problem, Problems};
+use crate::{Place, PlanParts, Problem, Problems};
 
 impl Document {
     /// Reports fields that do not go together and names that nothing has. Values (paths, durations,
@@ -273,11 +273,16 @@ impl<'d> Check<'d, '_> {
                 (format!("`{name}` without `if`"), "give the condition with `if`")
             }
             Some(_) => ("`steps` without `repeat` or `while`".to_owned(), "say how often with one of them"),
-            None => (
-                "the step does nothing".to_owned(),
-                "it needs one of get, post, put, patch, delete, head, request, same_url, cache, \
-                 websocket, set, think, if, repeat, while, parallel",
-            ),
+            None => {
+                let requests = PlanParts::current().request_keys().map(|key| format!("{key}, "));
+                let hint = format!(
+                    "it needs one of get, post, put, patch, delete, head, request, same_url, {}websocket, set, \
+                     think, if, repeat, while, parallel",
+                    requests.collect::<String>()
+                );
+                let problem = Problem::new("the step does nothing");
+                return self.report(problem.with_hint(hint), Some(place));
+            }
         };
         self.report(Problem::new(problem).with_hint(hint), Some(place));
     }

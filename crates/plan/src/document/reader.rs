@@ -403,7 +403,7 @@ impl<'n> MapAccess<'n> for Members<'n> {
     fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
         for entry in self.entries.by_ref() {
             let name = entry.name.as_str();
-            let is_known = self.known.contains(&name) || self.added.body(name).is_some();
+            let is_known = self.known.contains(&name) || self.added.step_keys().any(|key| key == name);
             if is_known && !name.starts_with('(') {
                 self.value = Some(entry);
                 return seed.deserialize(StrDeserializer::new(&entry.name)).map(Some);

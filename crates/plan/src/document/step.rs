@@ -5,9 +5,9 @@
 //! decides which part is kept. Keys of other parts are kept by their names, so that
 //! [`Document::check`](super::Document::check) can report them.
 
+mod added;
 mod body;
 mod branch;
-mod cache;
 mod parallel;
 mod pause;
 mod poll;
@@ -25,9 +25,9 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+pub use added::{Added, AddedBodies, AddedKeys, AddedStep};
 pub use body::*;
 pub use branch::BranchStep;
-pub use cache::{CacheSpec, CacheStep};
 pub use parallel::ParallelStep;
 pub use pause::PauseSpec;
 pub use poll::PollSpec;
@@ -70,6 +70,9 @@ pub struct StepSpec {
     /// read, to report what is wrong with them, and left out.
     #[schemars(skip)]
     pub(crate) strays: Vec<GivenKey>,
+    /// Keys of requests of other protocols, beside what the step does.
+    #[schemars(skip)]
+    pub(crate) stray_requests: Vec<GivenKey>,
 }
 
 /// A key of a step that is given, and where its value stands.
@@ -83,8 +86,8 @@ pub enum StepKind {
     Nothing,
     /// A request over HTTP.
     Request(Box<RequestStep>),
-    /// A request to a cache.
-    Cache(Box<CacheStep>),
+    /// A request of another protocol than HTTP, of a key that another crate adds.
+    Added(AddedStep),
     /// An action on a WebSocket.
     WebSocket(Box<WebSocketStep>),
     /// The pause of [`StepSpec::think`] alone.
@@ -102,24 +105,11 @@ pub enum StepKind {
 }
 
 /// The keys of steps that this crate has, in the order in which they are written.
-const KEYS: [&str; 41] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
+const KEYS: [&str; 40] = joined(&[&REQUEST_KEYS, &KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
 
-const KEYS_BEFORE_BODY: [&str; 14] = [
-    "name",
-    "get",
-    "post",
-    "put",
-    "patch",
-    "delete",
-    "head",
-    "request",
-    "cache",
-    "websocket",
-    "method",
-    "same_url",
-    "target",
-    "headers",
-];
+const REQUEST_KEYS: [&str; 8] = ["name", "get", "post", "put", "patch", "delete", "head", "request"];
+
+const KEYS_BEFORE_BODY: [&str; 5] = ["websocket", "method", "same_url", "target", "headers"];
 
 const KEYS_AFTER_BODY: [&str; 22] = [
     "records",
@@ -146,10 +136,16 @@ const KEYS_AFTER_BODY: [&str; 22] = [
     "parallel",
 ];
 
-/// All keys of steps in the order in which they are written, with the keys of bodies that were added.
-fn in_order(added: impl Iterator<Item = &'static str>) -> impl Iterator<Item = &'static str> {
-    let (before, after) = KEYS.split_at(KEYS.len() - KEYS_AFTER_BODY.len());
-    before.iter().copied().chain(added).chain(after.iter().copied())
+/// All keys of steps in the order in which they are written, with keys of requests and of bodies that were
+/// added.
+fn in_order(
+    requests: impl Iterator<Item = &'static str>,
+    bodies: impl Iterator<Item = &'static str>,
+) -> impl Iterator<Item = &'static str> {
+    let (first, rest) = KEYS.split_at(REQUEST_KEYS.len());
+    let (before, after) = rest.split_at(rest.len() - KEYS_AFTER_BODY.len());
+    let first = first.iter().copied().chain(requests);
+    first.chain(before.iter().copied()).chain(bodies).chain(after.iter().copied())
 }
 
 /// Lists of keys as one.
@@ -168,7 +164,7 @@ const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] 
 }
 
 /// The keys that say what a step does. It has one of them, unless it is a pause or made by a script.
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 17] = [
     "get",
     "post",
     "put",
@@ -177,7 +173,6 @@ const VERBS: [&str; 18] = [
     "head",
     "request",
     "same_url",
-    "cache",
     "websocket",
     "set",
     "keep",
@@ -289,7 +284,7 @@ macro_rules! of_kind {
         match $kind {
             StepKind::Nothing | StepKind::Pause => $without,
             StepKind::Request($part) => $with,
-            StepKind::Cache($part) => $with,
+            StepKind::Added($part) => $with,
             StepKind::WebSocket($part) => $with,
             StepKind::Set($part) => $with,
             StepKind::Rows($part) => $with,
@@ -323,7 +318,7 @@ impl StepKind {
     fn all() -> [Self; 8] {
         [
             Self::Request(Box::default()),
-            Self::Cache(Box::default()),
+            Self::Added(AddedStep::default()),
             Self::WebSocket(Box::default()),
             Self::Set(SetStep::default()),
             Self::Rows(Box::default()),
@@ -338,7 +333,7 @@ impl StepKind {
     /// Returns the name of a request of another protocol than HTTP, unless it is known only during the run.
     pub(crate) fn request_title(&self) -> Option<String> {
         match self {
-            Self::Cache(step) => step.cache.get()?.title(),
+            Self::Added(step) => step.first()?.value.get()?.title(),
             Self::WebSocket(step) => step.websocket.get()?.title(),
             _ => None,
         }
@@ -414,13 +409,20 @@ impl StepSpec {
     /// The keys that say what the step does, in the order of the file.
     pub(crate) fn verbs(&self) -> Vec<GivenKey> {
         let mut given = self.given();
-        given.retain(|(key, _)| VERBS.contains(key));
+        let added = match &self.kind {
+            StepKind::Added(step) => step.keys().collect(),
+            _ => Vec::new(),
+        };
+        given.retain(|given| {
+            VERBS.contains(&given.0) || added.contains(&given.0) || self.stray_requests.contains(given)
+        });
         given
     }
 
     /// All keys that are given, in the order of the file.
     pub(crate) fn given(&self) -> Vec<GivenKey> {
         let mut given = self.strays.clone();
+        given.extend(&self.stray_requests);
         self.add_given(&mut given);
         given.sort_by_key(|(_, place)| *place);
         given
@@ -437,11 +439,15 @@ impl StepSpec {
         }
         own.extend(self.verbs().first().map(|(verb, _)| *verb));
         match self.kind {
-            StepKind::Cache(_) | StepKind::WebSocket(_) => own.extend(OF_OTHERS),
+            StepKind::Added(_) | StepKind::WebSocket(_) => own.extend(OF_OTHERS),
             StepKind::Pause => own.push("think"),
             _ => {}
         }
-        KEYS.into_iter().filter(|key| own.contains(key)).collect()
+        let requests = match &self.kind {
+            StepKind::Added(step) => step.keys().collect(),
+            _ => Vec::new(),
+        };
+        in_order(requests.into_iter(), std::iter::empty()).filter(|key| own.contains(key)).collect()
     }
 
     /// The keys of all kinds together with those of its own.
@@ -459,7 +465,9 @@ impl StepSpec {
             (kind, keys)
         });
         let all = given.iter().flat_map(|(_, keys)| keys);
-        let verb = all.clone().filter(|(key, _)| VERBS.contains(key)).min_by_key(|(_, place)| *place);
+        let added: Vec<_> = PlanParts::current().request_keys().collect();
+        let is_verb = |key: &&str| VERBS.contains(key) || added.contains(key);
+        let verb = all.clone().filter(|(key, _)| is_verb(key)).min_by_key(|(_, place)| *place);
         // A script may choose the server by itself.
         let decisive = verb.or_else(|| all.clone().find(|(key, _)| *key == "script")).copied();
         if decisive.is_none() && !self.think.is_absent() {
@@ -468,6 +476,7 @@ impl StepSpec {
         for (kind, keys) in given {
             match decisive {
                 Some(decisive) if keys.contains(&decisive) => self.kind = kind,
+                _ if matches!(kind, StepKind::Added(_)) => self.stray_requests.extend(keys),
                 _ => self.strays.extend(keys),
             }
         }
@@ -477,8 +486,12 @@ impl StepSpec {
 impl Serialize for StepSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        let added = self.request().map(|request| request.body.added.keys());
-        for key in in_order(added.into_iter().flatten()) {
+        let bodies = self.request().map(|request| request.body.added.keys());
+        let requests = match &self.kind {
+            StepKind::Added(step) => Some(step.keys()),
+            _ => None,
+        };
+        for key in in_order(requests.into_iter().flatten(), bodies.into_iter().flatten()) {
             self.write(key, &mut map)?;
         }
         map.end()
@@ -527,7 +540,7 @@ impl JsonSchema for StepKind {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let parts = [
-            CacheStep::json_schema(generator),
+            AddedStep::json_schema(generator),
             WebSocketStep::json_schema(generator),
             RequestStep::json_schema(generator),
             SetStep::json_schema(generator),
@@ -549,7 +562,8 @@ fn close(schema: &mut Schema) {
     schema.insert("additionalProperties".to_owned(), false.into());
     let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
     let mut keyed = std::mem::take(properties);
-    let keys = in_order(PlanParts::current().step_keys());
+    let parts = PlanParts::current();
+    let keys = in_order(parts.request_keys(), parts.body_keys());
     properties.extend(keys.filter_map(|key| keyed.remove_entry(key)));
 }
 

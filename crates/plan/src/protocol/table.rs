@@ -1,8 +1,11 @@
 //! The table of protocols: a row for each scheme of URLs.
 
-use super::{cache, websocket};
-use crate::Problem;
-use crate::url::Url;
+use std::fmt;
+
+use plimsoll_wire::in_turn::InTurnClient;
+
+use super::websocket;
+use crate::{PlanParts, Problem};
 
 /// Protocol spoken with a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,8 +17,8 @@ pub enum Protocol {
     Http2,
     /// HTTP/1.1 or HTTP/2, as the server chooses by ALPN; only over TLS.
     Negotiated,
-    /// The cache protocol of Carbon.
-    Cache,
+    /// A protocol of another crate.
+    InTurn(&'static InTurnProtocol),
     /// WebSocket (RFC 6455), opened over HTTP/1.1.
     WebSocket,
     /// WebSocket, opened over HTTP/2 (RFC 8441), each on a connection of its own: without TLS from the first
@@ -52,25 +55,50 @@ impl Protocol {
 
     /// Returns the row of the protocol; `None` for HTTP, whose rows are those of its schemes.
     pub fn row(self) -> Option<&'static ProtocolRow> {
-        ROWS.into_iter().find(|row| row.protocol == Some(self.of_scheme()))
+        self.rows().first().copied()
     }
 
-    /// The protocol that the schemes of its URLs stand for, whatever the version of HTTP.
-    const fn of_scheme(self) -> Self {
+    /// Returns the rows of its schemes; none for HTTP.
+    const fn rows(self) -> &'static [&'static ProtocolRow] {
         match self {
-            Self::WebSocketHttp2 => Self::WebSocket,
-            other => other,
+            Self::Http1 | Self::Http2 | Self::Negotiated => &[],
+            Self::InTurn(protocol) => protocol.rows,
+            Self::WebSocket | Self::WebSocketHttp2 => &WEBSOCKET,
         }
     }
 
     /// The scheme of URLs of servers that speak it, over TLS or not.
     pub(crate) fn scheme(self, tls: bool) -> &'static ProtocolRow {
-        let of_tls =
-            |row: &&'static ProtocolRow| row.protocol == Some(self.of_scheme()) && row.is_secure == tls;
-        let row = ROWS.into_iter().find(of_tls).or_else(|| self.row());
+        let row = self.rows().iter().copied().find(|row| row.is_secure == tls).or_else(|| self.row());
         row.unwrap_or(if tls { &HTTPS } else { &HTTP })
     }
 }
+
+/// A protocol of another crate whose answers come in the order of the requests. Names tell them apart.
+pub struct InTurnProtocol {
+    /// Name in results.
+    pub name: &'static str,
+    /// The schemes of its URLs, the usual one first.
+    pub rows: &'static [&'static ProtocolRow],
+    /// Makes the client of a new connection.
+    pub client: fn() -> Box<dyn InTurnClient>,
+    /// Hint for a check of a field of a head, which answers do not have: what to check instead.
+    pub content_hint: &'static str,
+}
+
+impl fmt::Debug for InTurnProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for InTurnProtocol {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for InTurnProtocol {}
 
 /// A scheme of URLs, and the protocol of its servers.
 #[derive(Debug)]
@@ -82,29 +110,43 @@ pub struct ProtocolRow {
     /// Command that starts a server for it; empty for HTTP.
     pub server_command: &'static str,
     /// The scheme as it is written.
-    pub(crate) scheme: &'static str,
+    pub scheme: &'static str,
     /// The port where none is typed.
-    pub(crate) port: u16,
+    pub port: u16,
     /// `true` if connections use TLS.
-    pub(crate) is_secure: bool,
+    pub is_secure: bool,
     /// The protocol of all its connections; `None` for HTTP, whose version the flags and ALPN choose.
-    pub(crate) protocol: Option<Protocol>,
+    pub protocol: Option<Protocol>,
     /// Noun for such a server.
     pub noun: &'static str,
     /// Hint for a step of the protocol whose target is another server: how the URL of such a target is
     /// written.
-    pub(crate) target_hint: &'static str,
+    pub target_hint: &'static str,
     /// Hint for a request over HTTP to such a server: how steps that ask it are written.
-    pub(crate) step_hint: &'static str,
+    pub step_hint: &'static str,
     /// Hint for such a URL on the command line, whose URLs are pages.
-    pub(crate) command_hint: &'static str,
+    pub command_hint: &'static str,
     /// Looks for problems of a target's URL, beyond what every URL must have.
-    pub(crate) check: fn(&Url) -> Result<(), Problem>,
+    pub check: fn(&ServerUrl<'_>) -> Result<(), Problem>,
 }
 
-/// All schemes.
-pub(crate) static ROWS: [&ProtocolRow; 5] =
-    [&HTTP, &HTTPS, &cache::ROW, &websocket::PLAIN, &websocket::SECURE];
+/// Parts of a URL that a protocol judges.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerUrl<'a> {
+    /// Path and query, beginning with `/`; a template.
+    pub path: &'a str,
+    /// `user:password`, if there is one.
+    pub user_info: Option<&'a str>,
+}
+
+/// The schemes of WebSocket.
+static WEBSOCKET: [&ProtocolRow; 2] = [&websocket::PLAIN, &websocket::SECURE];
+
+/// Returns the rows of all schemes: those of this crate, and of the parts of the plan that is being read.
+pub(crate) fn rows() -> impl Iterator<Item = &'static ProtocolRow> {
+    let added = PlanParts::current().protocols.iter().flat_map(|protocol| protocol.rows);
+    [&HTTP, &HTTPS].into_iter().chain(added.copied()).chain(WEBSOCKET)
+}
 
 /// HTTP without TLS.
 pub(crate) static HTTP: ProtocolRow = HTTP_ROW;

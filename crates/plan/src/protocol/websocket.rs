@@ -2,8 +2,7 @@
 
 use super::table::{Protocol, ProtocolRow};
 use crate::resolve::Resolver;
-use crate::url::Url;
-use crate::{PlanPatch, Problem, RawValue, Target};
+use crate::{PlanPatch, RawValue, Target};
 
 pub(super) static PLAIN: ProtocolRow = WEBSOCKET;
 
@@ -22,7 +21,7 @@ const WEBSOCKET: ProtocolRow = ProtocolRow {
     target_hint: "give the target a URL like ws://127.0.0.1:9000 or wss://example.org",
     step_hint: "write `websocket: {open: /path}`, then send, receive and close",
     command_hint: "write `plimsoll ws`, or a plan whose steps are written `websocket: {open: /path}`",
-    check: |_: &Url| -> Result<(), Problem> { Ok(()) },
+    check: |_| Ok(()),
 };
 
 impl Resolver<'_> {

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::lines::{LINE, LINES};
 use super::reading::{good, read};
 use crate::compile::plans::request;
 
@@ -31,8 +32,8 @@ pub(crate) struct GreetingSpec {
 
 static GREETING: BodyKey = BodyKey::of::<GreetingSpec>("greeting", "Body that greets.");
 
-/// Parts with a key of a body.
-pub(crate) const PARTS: PlanParts = PlanParts { bodies: &[&GREETING] };
+/// Parts with a key of a body, and one of a request of another protocol.
+pub(crate) const PARTS: PlanParts = PlanParts { bodies: &[&GREETING], steps: &[&LINE], protocols: &[&LINES] };
 
 impl BodyPart for GreetingSpec {
     fn compile(
@@ -64,7 +65,11 @@ impl BodyPart for GreetingSpec {
 
 /// The plan of one scenario with these steps, or the messages of its problems with their places.
 fn resolve(steps: &str, parts: PlanParts) -> Result<Plan, Vec<String>> {
-    let text = plan(steps);
+    resolve_text(plan(steps), parts)
+}
+
+/// The plan of a text, or the messages of its problems with their places.
+pub(super) fn resolve_text(text: String, parts: PlanParts) -> Result<Plan, Vec<String>> {
     let source = PlanSource::Text(Source { name: "plan.yaml".to_owned(), text: text.clone() });
     let flags = PlanPatch { parts, ..PlanPatch::default() };
     let resolved = Command { plan: Some(source), environment: Vec::new(), flags }.resolve(&Disk);
@@ -84,7 +89,7 @@ fn messages(text: &str, problems: &Problems) -> Vec<String> {
     problems.iter().map(message).collect()
 }
 
-fn problems(steps: &str) -> Vec<String> {
+pub(super) fn problems(steps: &str) -> Vec<String> {
     let text = plan(steps);
     let (document, mut problems) = read(&text);
     document.expect("a document").check(&mut problems);

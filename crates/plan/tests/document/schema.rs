@@ -76,7 +76,7 @@ fn around(of: &str, value: Value) -> Value {
         "ScenarioSpec" => json!({"scenarios": [value]}),
         "StepSpec" => step(value),
         "PauseSpec" => step(json!({"think": value})),
-        "CacheSpec" => step(json!({"cache": value})),
+        "LineSpec" => step(json!({"line": value})),
         "FormPartSpec" => step(json!({"multipart": [value]})),
         "GreetingSpec" => step(json!({"greeting": value})),
         "AnswerSpec" => step(json!({"websocket": {"open": "/", "answer": [value]}})),

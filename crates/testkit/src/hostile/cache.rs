@@ -6,7 +6,6 @@ use super::{
     Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Load, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
     flooded, held, kept, once,
 };
-use crate::protocol::cache::{error, frame};
 
 /// The kinds of replies.
 const PONG: u8 = 0;
@@ -92,4 +91,14 @@ fn cases() -> Vec<Case> {
         Case::new("garbage behind a reply", OK, held([&done[..], &[0xff; 10]].concat())),
     ]);
     cases
+}
+
+/// A frame of this content.
+fn frame(content: &[u8]) -> Vec<u8> {
+    [&(content.len() as u32).to_be_bytes()[..], content].concat()
+}
+
+/// The content of a reply with an error.
+fn error(text: &[u8]) -> Vec<u8> {
+    [&[4], &(text.len() as u32).to_be_bytes()[..], text].concat()
 }

@@ -1,6 +1,5 @@
 //! Bodies of requests.
 
-mod added;
 mod multipart;
 
 use std::sync::Arc;
@@ -9,11 +8,10 @@ use plimsoll_core::Nanos;
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use super::{GivenKey, Part as _, part};
+use super::{Added, AddedBodies, GivenKey, Part as _, part};
 use crate::document::{Field, Text};
 use crate::{BodyKey, BodyPart, Place};
 
-pub use added::{AddedBodies, AddedBody};
 pub use multipart::FormPartSpec;
 
 /// Body of a request: at most one of these.
@@ -58,7 +56,7 @@ impl BodySpec {
 
     /// Makes the body the value of a key that another crate adds.
     pub fn add(&mut self, key: &'static BodyKey, value: impl BodyPart + 'static) {
-        self.added.push(AddedBody { key, value: Field::new(Arc::new(value)) });
+        self.added.push(Added { key, value: Field::new(Arc::new(value)) });
     }
 
     /// Returns the variable that the answer to the body sets, with the place of that.

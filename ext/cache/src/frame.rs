@@ -1,45 +1,59 @@
-//! Requests of the cache protocol: frames instead of heads and bodies.
+//! Requests of the protocol: frames instead of heads and bodies.
 
 use std::sync::Arc;
 
 use plimsoll_core::Random;
+use plimsoll_scenario::{
+    Context, Fingerprint, Frame, FrameContent, Framed, Framing, RequestSpec, Scope, Template, TemplateError,
+};
 use plimsoll_wire::cache::{FrameHead, LONGEST_FRAME, Operation};
 
-use crate::{Context, Template, TemplateError};
+/// The protocol with the name of a cache.
+#[derive(Clone, Debug)]
+pub(crate) struct CacheFraming {
+    pub(crate) name: String,
+}
+
+impl Framing for CacheFraming {
+    fn fingerprint(&self, hash: Fingerprint) -> Fingerprint {
+        hash.with_field(b"cache").with_field(self.name.as_bytes())
+    }
+
+    fn compile(
+        &self,
+        spec: &RequestSpec,
+        scope: &Scope<'_>,
+        content: FrameContent,
+    ) -> Result<Framed, TemplateError> {
+        let operation = operation(&spec.method)?;
+        let key = Template::parse_in(spec.target.as_bytes(), scope).map_err(|error| error.at("key"))?;
+        let frame = CacheFrame::compile(operation, &self.name, key.clone(), content)?;
+        Ok(Framed { text: key, frame: Arc::new(frame) })
+    }
+}
 
 /// One frame, compiled: the bytes before the key are always the same.
-#[derive(Clone)]
-pub(crate) struct Frame {
+struct CacheFrame {
     head: FrameHead,
     key: Template,
-    value: Value,
+    value: FrameContent,
 }
 
-/// Value to store.
-#[derive(Clone)]
-pub(crate) enum Value {
-    /// Nothing: an empty value, or the operation has none.
-    None,
-    Template(Template),
-    /// Sent behind the frame's other bytes, and not by it.
-    Shared(Arc<[u8]>),
-}
-
-impl Frame {
+impl CacheFrame {
     /// Checks the constant parts before the run.
-    pub(crate) fn compile(
+    fn compile(
         operation: Operation,
         cache: &str,
         key: Template,
-        value: Value,
+        value: FrameContent,
     ) -> Result<Self, TemplateError> {
         let least = |text: &Template| text.fixed_len().unwrap_or(text.literals().len());
         let shortest = cache.len()
             + least(&key)
             + match &value {
-                Value::None => 0,
-                Value::Template(value) => least(value),
-                Value::Shared(bytes) => bytes.len(),
+                FrameContent::None => 0,
+                FrameContent::Template(value) => least(value),
+                FrameContent::Shared(bytes) => bytes.len(),
             };
         if shortest > LONGEST_FRAME {
             let message = format!(
@@ -49,34 +63,34 @@ impl Frame {
         }
         Ok(Self { head: FrameHead::new(operation, cache.as_bytes()), key, value })
     }
+}
 
-    pub(crate) const fn operation(&self) -> Operation {
-        self.head.operation()
-    }
-
-    /// Appends the frame, except for a shared value. A frame that variables make too long is written all the
-    /// same: the server has to refuse it.
-    pub(crate) fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
+impl Frame for CacheFrame {
+    fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
         let mut frame = self.head.begin(out);
         let mut behind = 0;
-        let operation = self.operation();
+        let operation = self.head.operation();
         if operation != Operation::Ping {
             self.key.render(context, random, out);
             frame.key_written(out);
         }
         if operation == Operation::Put {
             match &self.value {
-                Value::None => {}
-                Value::Template(template) => template.render(context, random, out),
-                Value::Shared(bytes) => behind = bytes.len(),
+                FrameContent::None => {}
+                FrameContent::Template(template) => template.render(context, random, out),
+                FrameContent::Shared(bytes) => behind = bytes.len(),
             }
         }
         frame.finish_before(behind, out);
     }
+
+    fn kind(&self) -> u16 {
+        self.head.operation().kind()
+    }
 }
 
 /// The operation of a method.
-pub(crate) fn operation(method: &str) -> Result<Operation, TemplateError> {
+fn operation(method: &str) -> Result<Operation, TemplateError> {
     match method {
         "PING" => Ok(Operation::Ping),
         "PUT" => Ok(Operation::Put),
@@ -89,14 +103,14 @@ pub(crate) fn operation(method: &str) -> Result<Operation, TemplateError> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_scenario::{Body, Dialect, RequestTemplate, SentRequest};
     use plimsoll_wire::cache::write_request;
 
     use super::*;
-    use crate::{Body, Dialect, RequestSpec, RequestTemplate, Scope, SentRequest};
 
     fn compiled(method: &str, key: &str, body: Body) -> Result<RequestTemplate, TemplateError> {
         let spec = RequestSpec {
-            dialect: Dialect::Cache { name: "perf_test".to_owned() },
+            dialect: Dialect::Framed(Arc::new(CacheFraming { name: "perf_test".to_owned() })),
             method: method.to_owned(),
             target: key.to_owned(),
             body,
@@ -134,7 +148,7 @@ mod tests {
             ("PUT", Operation::Put, "fixed", large),
         ] {
             let request = compiled(method, key, body).unwrap();
-            assert_eq!(request.cache_operation(), Some(operation));
+            assert_eq!(request.frame_kind(), operation.kind());
             for index in [0, 7, 12_345] {
                 let (out, shown) = sent(&request, index);
                 let mut expected = Vec::new();

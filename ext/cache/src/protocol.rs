@@ -1,17 +1,25 @@
-//! The row of the cache protocol.
+//! The protocol as one of targets.
 
-use super::table::{Protocol, ProtocolRow};
-use crate::Problem;
-use crate::url::Url;
+use plimsoll_plan::{InTurnProtocol, Problem, Protocol, ProtocolRow, ServerUrl};
+use plimsoll_wire::cache::ReplyClient;
 
-pub(super) static ROW: ProtocolRow = ProtocolRow {
+/// The protocol of the cache.
+pub static PROTOCOL: InTurnProtocol = InTurnProtocol {
+    name: "carbon",
+    rows: &[&ROW],
+    client: || Box::new(ReplyClient::new()),
+    content_hint: "check the body: it is the value",
+};
+
+/// The scheme of its URLs.
+static ROW: ProtocolRow = ProtocolRow {
     name: "cache",
     title: "the cache protocol",
     server_command: "plimsoll target cache",
     scheme: "carbon",
     port: 5500,
     is_secure: false,
-    protocol: Some(Protocol::Cache),
+    protocol: Some(Protocol::InTurn(&PROTOCOL)),
     noun: "a cache",
     target_hint: "give the target a URL like carbon://127.0.0.1:5500/perf_test",
     step_hint: "write `cache: {get: key}`, or put, delete, ping",
@@ -19,9 +27,9 @@ pub(super) static ROW: ProtocolRow = ProtocolRow {
     check,
 };
 
-/// The URL of a cache names one, and nothing besides.
-fn check(url: &Url) -> Result<(), Problem> {
-    let name = url.target.trim_matches('/');
+/// Reports a URL that does not name one cache, and nothing besides.
+fn check(url: &ServerUrl<'_>) -> Result<(), Problem> {
+    let name = url.path.trim_matches('/');
     let problem = if name.is_empty() {
         Problem::new("the URL names no cache")
     } else if name.contains(['/', '%']) || name.contains("${") {

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Exchange, NotARequest, Order, SimProtocol, Speaks};
+use plimsoll_testkit::Speaks;
+use plimsoll_testkit::protocol::{Exchange, NotARequest, Order, SimProtocol};
 
 /// A cache, of which clones share the content.
 #[derive(Clone, Debug, Default)]
-pub struct Cache {
+pub(crate) struct Cache {
     values: Arc<Mutex<BTreeMap<Vec<u8>, Vec<u8>>>>,
 }
 
 impl Cache {
     /// A server with an empty cache for all of its connections.
-    pub fn speaks() -> Speaks {
+    pub(crate) fn speaks() -> Speaks {
         let cache = Self::default();
         Speaks::new(move || cache.clone())
     }
@@ -66,12 +67,12 @@ impl SimProtocol for Cache {
 }
 
 /// A frame of this content.
-pub(crate) fn frame(content: &[u8]) -> Vec<u8> {
+fn frame(content: &[u8]) -> Vec<u8> {
     [&(content.len() as u32).to_be_bytes()[..], content].concat()
 }
 
 /// The content of a reply with an error.
-pub(crate) fn error(text: &[u8]) -> Vec<u8> {
+fn error(text: &[u8]) -> Vec<u8> {
     [&[4], &(text.len() as u32).to_be_bytes()[..], text].concat()
 }
 

@@ -1,0 +1,26 @@
+//! The Carbon cache: its protocol as one of targets (`carbon://HOST:PORT/NAME`), and the key `cache` of
+//! plans.
+//!
+//! A request is one frame, and answers come in the order of the requests.
+#![forbid(unsafe_code)]
+
+mod frame;
+mod protocol;
+mod spec;
+
+use plimsoll_app::Extension;
+use plimsoll_plan::{PlanParts, StepKey};
+pub use protocol::PROTOCOL;
+pub use spec::CacheSpec;
+
+/// The key of a request to a cache.
+pub static REQUEST: StepKey = StepKey::of::<CacheSpec>(
+    "cache",
+    "Ask a cache, which is a target with a URL like `carbon://127.0.0.1:5500/name`.",
+);
+
+/// The key and the protocol of plan files.
+pub const PARTS: PlanParts = PlanParts { steps: &[&REQUEST], protocols: &[&PROTOCOL], ..PlanParts::NONE };
+
+/// The extension.
+pub const EXTENSION: Extension = Extension { name: "cache", plan: PARTS, ..Extension::NONE };
