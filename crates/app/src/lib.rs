@@ -20,17 +20,18 @@ use plimsoll_plan::{Disk, Problem};
 use plimsoll_system::inherited;
 
 pub use crate::args::extension::{
-    Extension, ImportSource, Importer, ImporterArgs, LoadArgs, LoadCommand, SERVICE_GROUP, SinkService,
-    SinkServiceArgs, install,
+    Alternative, Amend, Extension, ImportSource, Importer, ImporterArgs, LoadArgs, LoadCommand, LoadGroup,
+    Note, SERVICE_GROUP, SinkService, SinkServiceArgs, install,
 };
 pub use crate::args::imported_file::NamingFileArgs;
+pub use crate::args::named::named;
 pub use crate::args::run::RunArgs;
 pub use crate::args::server::sink_values::{Reader, parse_positive};
 pub use crate::base::failure::Failure;
 pub use crate::base::made_plan::{Flags, MadePlan};
 pub use crate::base::plan_parts::plan_parts;
 pub use crate::command::inspect;
-pub use crate::workload::auxiliary_request::{Answer, answers_before, transport};
+pub use crate::workload::auxiliary_request::{Answer, answers_before, once, reason, transport};
 
 use crate::args::cli::{Cli, Command};
 use crate::args::fleet_command::FleetCommand;

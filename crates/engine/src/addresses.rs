@@ -356,6 +356,7 @@ mod tests {
             fail_back,
             tls: None,
             protocol: Protocol::Http1,
+            opening: None,
             book: None,
         }
     }

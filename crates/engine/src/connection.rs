@@ -76,6 +76,8 @@ pub(crate) struct Foreign {
     protocol: &'static InTurnProtocol,
     /// Its place among those of the plan.
     number: usize,
+    /// Answers to the opening of the connection that have not come.
+    opening: u32,
 }
 
 impl Client {
@@ -103,9 +105,29 @@ impl Client {
 pub(crate) const PROTOCOLS: [&str; 3] = ["http/1.1", "h2", "websocket"];
 
 impl InTurn {
-    /// A client of a protocol of another crate, which has this place among those of the plan.
-    pub(crate) fn foreign(protocol: &'static InTurnProtocol, number: usize) -> Self {
-        Self::Foreign(Foreign { client: (protocol.client)(), protocol, number })
+    /// A client of a protocol of another crate, which has this place among those of the plan. So many answers
+    /// belong to the opening of the connection.
+    pub(crate) fn foreign(protocol: &'static InTurnProtocol, number: usize, opening: u32) -> Self {
+        Self::Foreign(Foreign { client: (protocol.client)(), protocol, number, opening })
+    }
+
+    /// Reads answers to the opening of the connection; returns `true` once all have come.
+    pub(crate) fn open(&mut self, input: &mut &[u8]) -> Result<bool, Fault> {
+        let Self::Foreign(Foreign { client, opening, .. }) = self else { return Ok(true) };
+        while *opening > 0 {
+            let owed = Owed { kind: 0, keep: false };
+            match client.next(owed, input, &mut Vec::new()) {
+                Ok(None) => return Ok(false),
+                Ok(Some(Answer { status, refusal, .. })) if status >= 400 => {
+                    let refusal = refusal.unwrap_or_else(|| format!("status {status}"));
+                    let reason = format!("the server refuses the connection: {refusal}");
+                    return Err(Fault::new(ErrorClass::Rejected, reason));
+                }
+                Ok(Some(_)) => *opening -= 1,
+                Err(violation) => return Err(Fault::new(violation.class, violation.reason)),
+            }
+        }
+        Ok(true)
     }
 
     /// Notes that the peer has closed. Returns the reply that this has completed, if there is one.

@@ -115,6 +115,7 @@ impl DynamicOrigins {
             fail_back: false,
             tls: None,
             protocol,
+            opening: None,
             book: protocol.may_be_http2().then_some(book),
         }
     }

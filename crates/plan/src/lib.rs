@@ -85,7 +85,7 @@ pub use plan::{
 pub use plimsoll_scenario::{Fingerprint, SharedText};
 pub use problem::{Place, Problem, Problems};
 pub use prometheus::PrometheusServer;
-pub use protocol::{InTurnProtocol, Protocol, ProtocolRow, ServerUrl};
+pub use protocol::{InTurnProtocol, Opening, Protocol, ProtocolRow, ServerUrl};
 pub use proxy::{Proxy, ProxyKind};
 pub use script::ScriptHost;
 pub use settings::{PlanPatch, Setting, SettingKind, SettingLayers, Switch};

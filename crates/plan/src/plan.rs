@@ -22,7 +22,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBlockCache};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::{DynamicOrigins, InTurnProtocol, PrometheusServer, Protocol, Proxy, Refresh, StartTime};
+use crate::{DynamicOrigins, InTurnProtocol, Opening, PrometheusServer, Protocol, Proxy, Refresh, StartTime};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -391,6 +391,8 @@ pub struct Target {
     pub tls: Option<TlsTarget>,
     /// Protocol spoken with it.
     pub protocol: Protocol,
+    /// What begins each connection to it, if its protocol has such a thing.
+    pub opening: Option<Opening>,
     /// The header blocks of the steps that address it, sealed; there unless the protocol is
     /// [`Protocol::Http1`].
     pub book: Option<HeaderBlockCache>,

@@ -11,7 +11,7 @@ use crate::url::Url;
 use crate::{PlanPatch, Problem, RawValue, parse_size};
 
 pub(crate) use table::{HTTP, HTTPS, rows};
-pub use table::{InTurnProtocol, Protocol, ProtocolRow, ServerUrl};
+pub use table::{InTurnProtocol, Opening, Protocol, ProtocolRow, ServerUrl};
 
 /// Largest header table that may be asked for, in bytes: every connection may need as much memory.
 const LARGEST_TABLE: u64 = 16 * 1024 * 1024;

@@ -168,6 +168,7 @@ impl Resolver<'_> {
             fail_over: server.fail_over,
             fail_back: server.fail_back,
             protocol,
+            opening: server.url.opening(),
             book: protocol.may_be_http2().then(HeaderBlockCache::new),
             tls: tls.filter(|_| server.url.is_secure()).map(|tls| TlsTarget {
                 config: tls.config.clone(),

@@ -4,7 +4,7 @@ use http::uri::{Authority, PathAndQuery};
 use plimsoll_scenario::slot::slot_end;
 
 use crate::Problem;
-use crate::protocol::{HTTP, ProtocolRow, ServerUrl, rows};
+use crate::protocol::{HTTP, Opening, Protocol, ProtocolRow, ServerUrl, rows};
 
 /// One parsed URL.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,14 +29,27 @@ impl Url {
         self.scheme.is_secure
     }
 
-    /// Returns `true` if scheme, host and port are the same.
+    /// Returns `true` if scheme, host and port are the same, and connections begin alike.
     pub(crate) fn same_server(&self, other: &Self) -> bool {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
+            && self.opening() == other.opening()
     }
 
     /// Looks for what its protocol does not have.
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        (self.scheme.check)(&ServerUrl { path: &self.target, user_info: self.user_info.as_deref() })
+        (self.scheme.check)(&self.parts())
+    }
+
+    /// Returns what begins each connection to its server.
+    pub(crate) fn opening(&self) -> Option<Opening> {
+        match self.scheme.protocol {
+            Some(Protocol::InTurn(protocol)) => (protocol.opening)(&self.parts()),
+            _ => None,
+        }
+    }
+
+    fn parts(&self) -> ServerUrl<'_> {
+        ServerUrl { path: &self.target, user_info: self.user_info.as_deref() }
     }
 
     /// The URL without user and password, for names and messages.

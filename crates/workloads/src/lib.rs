@@ -6,7 +6,6 @@
 //! keys are [`PARTS`] of plans.
 #![forbid(unsafe_code)]
 
-pub mod cache;
 pub mod canister;
 pub mod crud;
 mod error;

@@ -1,8 +1,7 @@
 //! The flags of `plimsoll cache`.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use plimsoll_app::{Alternative, Failure, LoadArgs, MadePlan, Note, RunArgs};
+use plimsoll_app::{Alternative, Failure, LoadArgs, MadePlan, Note, RunArgs, named};
 use plimsoll_plan::{Problem, RawValue, Resolved};
 use plimsoll_report::RunResult;
 use plimsoll_workloads::WorkloadError;
@@ -61,7 +60,7 @@ struct WorkloadArgs {
     ///
     /// max: 50,000 on 200 connections; sustained: 100,000 on 50, 5,000 per second; concurrency: 10,000 on
     /// 500; rate-limited: 60,000 on 10, 1,000 per second. Other flags replace parts of it.
-    #[arg(long, value_name = "NAME", value_parser = presets())]
+    #[arg(long, value_name = "NAME", value_parser = named(&Preset::ALL, Preset::name))]
     preset: Option<Preset>,
     /// Another name of --iterations: the mix, this many times
     #[arg(long, value_name = "N", conflicts_with_all = ["iterations", "duration"])]
@@ -112,13 +111,6 @@ struct SetupArgs {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ThresholdSet {
     Carbon,
-}
-
-/// Reads a preset by its name.
-fn presets() -> impl TypedValueParser<Value = Preset> {
-    PossibleValuesParser::new(Preset::ALL.map(Preset::name)).try_map(|text| {
-        Preset::ALL.into_iter().find(|preset| preset.name() == text).ok_or("unknown value")
-    })
 }
 
 impl LoadArgs for CacheArgs {

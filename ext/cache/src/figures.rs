@@ -6,8 +6,8 @@ use plimsoll_report::RunResult;
 
 use crate::load::{CARBON_AVERAGE_MS, GET, Targets};
 
-/// Returns the notes of a result: the average as Carbon computes it, where its targets are asked for, and hits
-/// and misses.
+/// Returns the notes of a result: the average as Carbon computes it, where its targets are asked for, and
+/// hits and misses.
 pub(crate) fn notes(targets: Targets, result: &RunResult) -> Vec<Note> {
     let mut notes = Vec::new();
     let (good, mean) = (result.accounting.ok, result.response_time.mean);
@@ -51,4 +51,3 @@ fn averages(wall_ms: f64, mean_ns: u64) -> String {
         mean_ns as f64 / 1e6
     )
 }
-

@@ -1,14 +1,18 @@
-//! The Carbon cache: its protocol as one of targets (`carbon://HOST:PORT/NAME`), and the key `cache` of
-//! plans.
+//! The Carbon cache: its protocol as one of targets (`carbon://HOST:PORT/NAME`), the key `cache` of plans,
+//! and the command `plimsoll cache`.
 //!
 //! A request is one frame, and answers come in the order of the requests.
 #![forbid(unsafe_code)]
 
+mod args;
+mod figures;
 mod frame;
+mod load;
 mod protocol;
+mod reach;
 mod spec;
 
-use plimsoll_app::Extension;
+use plimsoll_app::{Extension, LoadCommand, LoadGroup};
 use plimsoll_plan::{PlanParts, StepKey};
 pub use protocol::PROTOCOL;
 pub use spec::CacheSpec;
@@ -23,4 +27,10 @@ pub static REQUEST: StepKey = StepKey::of::<CacheSpec>(
 pub const PARTS: PlanParts = PlanParts { steps: &[&REQUEST], protocols: &[&PROTOCOL], ..PlanParts::NONE };
 
 /// The extension.
-pub const EXTENSION: Extension = Extension { name: "cache", plan: PARTS, ..Extension::NONE };
+pub const EXTENSION: Extension = Extension {
+    name: "cache",
+    plan: PARTS,
+    loads: &[LoadCommand::of::<args::CacheArgs>("cache", args::SUMMARY, args::DETAILS)
+        .within(LoadGroup::ReadyMade)],
+    ..Extension::NONE
+};

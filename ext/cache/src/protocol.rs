@@ -8,6 +8,7 @@ pub static PROTOCOL: InTurnProtocol = InTurnProtocol {
     name: "carbon",
     rows: &[&ROW],
     client: || Box::new(ReplyClient::new()),
+    opening: |_| None,
     content_hint: "check the body: it is the value",
 };
 

@@ -77,7 +77,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
         ],
     ),
     // Layer 5: extensions, and the binary that lists them.
-    ("cache", &[PURE, &["app"]]),
+    ("cache", &[PURE, &["app", "report", "workloads"]]),
     ("grpc", &[PURE, &["app", "import", "system", "targets", "workloads"]]),
     ("plimsoll", &[&["app", "cache", "grpc"]]),
     // Development only.

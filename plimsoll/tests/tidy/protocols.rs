@@ -16,28 +16,9 @@ pub(crate) struct Protocol {
     words: &'static [&'static str],
 }
 
-/// The protocols beside HTTP.
-pub(crate) const PROTOCOLS: [Protocol; 2] = [
-    Protocol { name: "canister", modules: &["canister"], crates: &["crates/ic/"], words: &["canister"] },
-    Protocol {
-        name: "cache",
-        modules: &["cache", "carbon"],
-        crates: &[],
-        // Other things are called caches, too.
-        words: &[
-            "carbon",
-            "protocol::cache",
-            "wire::cache",
-            "dialect::cache",
-            "cachespec",
-            "cachestep",
-            "stepkind::cache",
-            "inturn::cache",
-            "cache_operation",
-            "is_cache",
-        ],
-    },
-];
+/// The protocols beside HTTP that have no crate of their own.
+pub(crate) const PROTOCOLS: [Protocol; 1] =
+    [Protocol { name: "canister", modules: &["canister"], crates: &["crates/ic/"], words: &["canister"] }];
 
 impl Protocol {
     /// Returns `true` if a file is one of the protocol's own, or a test.
@@ -84,7 +65,7 @@ mod tests {
 
     #[test]
     fn files_of_a_protocol_and_tests_may_mention_it() {
-        let [canister, cache] = &PROTOCOLS;
+        let [canister] = &PROTOCOLS;
         let own = of(&[
             ("crates/ic/src/lib.rs", "canister"),
             ("crates/a/src/canister.rs", "canister"),
@@ -97,15 +78,13 @@ mod tests {
         let foreign = of(&[
             ("crates/a/src/b.rs", "fn f() { Canister::new() }"),
             ("crates/a/src/c.rs", "a cache of pages"),
-            ("crates/a/src/d.rs", "Protocol::Cache => 1"),
         ]);
         assert_eq!(mentions(canister, &foreign), ["crates/a/src/b.rs"]);
-        assert_eq!(mentions(cache, &foreign), ["crates/a/src/d.rs"]);
     }
 
     #[test]
     fn too_many_files_are_complained_about() {
-        let [canister, _] = &PROTOCOLS;
+        let [canister] = &PROTOCOLS;
         let files: Vec<String> = (0..=FILES_MAX).map(|file| format!("crates/a/src/{file}.rs")).collect();
         let files: Vec<(&str, &str)> = files.iter().map(|path| (path.as_str(), "a canister")).collect();
         assert_eq!(complaints(canister, &of(&files[1..])), None);

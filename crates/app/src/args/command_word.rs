@@ -9,6 +9,7 @@ use plimsoll_core::suggest;
 use plimsoll_plan::{Problem, Problems};
 
 use crate::args::cli::Cli;
+use crate::args::extension::LoadGroup;
 use crate::args::{extension, other_programs, single_dash, workload};
 
 /// The commands of this crate in the groups in which help shows them, the hidden one last.
@@ -18,7 +19,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Servers to test against", &["sink", "target", "cluster", "demo"]),
     ("Several machines", &["fleet", "agent"]),
     (PROTOCOLS, &workload::PROTOCOLS),
-    ("Ready-made loads", &workload::READY_MADE),
+    (READY_MADE, &workload::READY_MADE),
     ("This program", &["schema", "completions", "man"]),
     ("", &["reference"]),
 ];
@@ -26,10 +27,18 @@ const GROUPS: [(&str, &[&str]); 8] = [
 /// Heading of the commands for other protocols, with those of extensions at their front.
 const PROTOCOLS: &str = "Other protocols";
 
+/// Heading of the requests of other load generators, with those of extensions at their front.
+const READY_MADE: &str = "Ready-made loads";
+
 /// The commands in the groups in which help shows them, the hidden one last.
 fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     GROUPS.iter().map(|(heading, names)| {
-        let added = extension::loads().map(|load| load.name).filter(|_| *heading == PROTOCOLS);
+        let heading_of = |group| match group {
+            LoadGroup::Protocol => PROTOCOLS,
+            LoadGroup::ReadyMade => READY_MADE,
+        };
+        let added =
+            extension::loads().filter(|load| heading_of(load.group) == *heading).map(|load| load.name);
         (*heading, added.chain(names.iter().copied()).collect())
     })
 }

@@ -10,7 +10,8 @@ use std::sync::OnceLock;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use plimsoll_import::Imported;
-use plimsoll_plan::{Files, PlanParts, PlanPatch, Problem, Problems};
+use plimsoll_plan::{Files, PlanParts, PlanPatch, Problem, Problems, Resolved};
+use plimsoll_report::RunResult;
 use plimsoll_targets::{Faults, Service};
 
 use crate::args::imported_file::NamingFileArgs;
@@ -66,8 +67,18 @@ pub(crate) fn loads() -> impl Iterator<Item = &'static LoadCommand> {
 pub struct LoadCommand {
     pub(crate) name: &'static str,
     pub(crate) note: fn(&[&str]) -> Option<&'static str>,
+    pub(crate) group: LoadGroup,
     page: Page,
     read: fn(&mut ArgMatches) -> Result<Box<dyn LoadArgs>, clap::Error>,
+}
+
+/// Place of a [`LoadCommand`] in the list of commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadGroup {
+    /// Among loads of other protocols.
+    Protocol,
+    /// Among the requests of other load generators.
+    ReadyMade,
 }
 
 /// Flags of a [`LoadCommand`].
@@ -93,6 +104,74 @@ pub trait LoadArgs: fmt::Debug {
         let _ = flags;
         Ok(())
     }
+
+    /// Returns the flags that no plan can say, and whether each is given.
+    fn beside_plans(&self) -> Vec<(&'static str, bool)> {
+        Vec::new()
+    }
+
+    /// Returns another way to make the load, if the flags ask for a comparison with it.
+    ///
+    /// # Errors
+    /// A value that is wrong.
+    fn alternative(&self) -> Result<Option<Alternative>, Failure> {
+        Ok(None)
+    }
+
+    /// Prepares the server, before the first request of the load; returns notes about the load. `resolve`
+    /// puts the plan and the flags of the run together, for a look at them. `alternative` is the other side
+    /// of a comparison.
+    ///
+    /// # Errors
+    /// A flag that the load cannot have, or a server that is not ready.
+    fn before(
+        &self,
+        resolve: &mut dyn FnMut() -> Result<Resolved, Failure>,
+        alternative: Option<&Resolved>,
+    ) -> Result<Vec<String>, Failure> {
+        let _ = (resolve, alternative);
+        Ok(Vec::new())
+    }
+
+    /// Returns notes for the result.
+    fn notes(&self, result: &RunResult) -> Vec<Note> {
+        let _ = result;
+        Vec::new()
+    }
+}
+
+/// A load in another way, which is made in turn with the load as it is, and compared with it.
+pub struct Alternative {
+    /// Flag that asks for it.
+    pub flag: &'static str,
+    /// Names of the load as it is, and of the load in the other way.
+    pub names: [&'static str; 2],
+    /// The plan of the other way.
+    pub plan: MadePlan,
+    /// Changes of the flags of the run for either side.
+    pub amend: [Amend; 2],
+    /// Number of runs of each side, unless the flags have one.
+    pub rounds: u32,
+}
+
+/// Changes of the flags of a run.
+pub type Amend = Box<dyn Fn(&mut PlanPatch)>;
+
+impl fmt::Debug for Alternative {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Alternative").field("flag", &self.flag).finish_non_exhaustive()
+    }
+}
+
+/// A note of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Code, in snake case.
+    pub code: &'static str,
+    /// Text for people.
+    pub text: String,
+    /// `true` if it is told where the report has another form than text.
+    pub is_told: bool,
 }
 
 impl LoadCommand {
@@ -106,9 +185,16 @@ impl LoadCommand {
         Self {
             name,
             note: |_| None,
+            group: LoadGroup::Protocol,
             page: Page::of::<A>(summary, details),
             read: |matches| Ok(Box::new(A::from_arg_matches_mut(matches)?)),
         }
+    }
+
+    /// The command in this group of the list of commands.
+    #[must_use]
+    pub const fn within(self, group: LoadGroup) -> Self {
+        Self { group, ..self }
     }
 
     /// The command with a note about words of a command line that mean something else here than in another

@@ -97,6 +97,17 @@ impl RunArgs {
         self.plan.urls()
     }
 
+    /// Returns the number of iterations to measure, if the flags give one.
+    pub fn iterations(&self) -> Option<u64> {
+        self.plan.iterations()
+    }
+
+    /// Returns the number of iterations that may be under way at the same time, with this many connections
+    /// unless the flags give a number: no limit, if they do so in a way that only a plan understands.
+    pub fn at_once(&self, connections: u32) -> u64 {
+        self.plan.at_once(connections)
+    }
+
     /// Returns the flags that are settings of the plan.
     pub fn settings(&self) -> &PlanPatch {
         &self.plan.settings.patch

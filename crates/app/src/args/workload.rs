@@ -1,7 +1,6 @@
 //! Flags of the ready-made workloads, and the table of these: the additions of each to the command line.
 
 pub(crate) mod bench_variables;
-pub(crate) mod cache;
 pub(crate) mod canister;
 pub(crate) mod cluster;
 pub(crate) mod crud;
@@ -15,7 +14,6 @@ use plimsoll_targets::{Faults, Service};
 
 use crate::args::extension::{self, AddedServices};
 use crate::args::server::sink_values::Reader;
-use crate::args::workload::cache::CacheArgs;
 use crate::args::workload::canister::CanisterArgs;
 use crate::args::workload::canister::service::CanisterServiceArgs;
 use crate::args::workload::crud::CrudLoadArgs;
@@ -98,11 +96,6 @@ pub(crate) fn is_of_other(command: &str, words: &[impl AsRef<str>]) -> bool {
 /// Commands that put a ready-made load on a server.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {
-    /// Put load on a cache that speaks Carbon's binary protocol: PUT, GET and DELETE over TCP
-    ///
-    /// By default 10,000 iterations, each a PUT and a GET of a key of its own, on 100 connections; each GET
-    /// is compared with its PUT. The flags make a plan, which --print-plan shows; all flags of `run` apply.
-    Cache(Box<CacheArgs>),
     /// Create, read, update and delete the items of a REST resource, at one server or at a cluster
     ///
     /// By default 10,000 items are created, on 64 connections. Ids for reads, updates and deletes are those
@@ -140,10 +133,11 @@ pub(crate) enum WorkloadCommand {
 
 /// Names of the commands for other protocols, in the order of help; those of extensions come before.
 pub(crate) const PROTOCOLS: [&str; 2] = ["ws", "llm"];
-/// Names of those for the requests of other load generators, in the order of help.
-pub(crate) const READY_MADE: [&str; 4] = ["crud", "cache", "ingest", "canister"];
+/// Names of those for the requests of other load generators, in the order of help; those of extensions come
+/// before.
+pub(crate) const READY_MADE: [&str; 3] = ["crud", "ingest", "canister"];
 /// Names of the commands of this crate.
-const NAMES: [&str; 6] = ["cache", "crud", "canister", "ingest", "llm", "ws"];
+const NAMES: [&str; 5] = ["crud", "canister", "ingest", "llm", "ws"];
 
 /// Names of the commands, with those of extensions.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

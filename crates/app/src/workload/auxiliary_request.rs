@@ -18,8 +18,11 @@ const LONG_PATIENCE: Nanos = Nanos::from_secs(60);
 /// Name of the plan in messages.
 const NAME: &str = "the plan of a request beside the load";
 
-/// Carries one iteration of a plan out, and nothing else.
-pub(crate) fn once(document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
+/// Carries one iteration of a plan out, and nothing else. Requests have 5 seconds for their answers.
+///
+/// # Errors
+/// The plan is wrong, or the system refuses something.
+pub fn once(document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
     carry_out(document, flags, |_| {}, Some(PATIENCE), &Log::default()).map(|(record, _)| record)
 }
 
@@ -94,8 +97,8 @@ pub(crate) fn writes_of(
     Ok((record?, writes))
 }
 
-/// The reason why a request failed.
-pub(crate) fn reason(record: &RunRecord) -> String {
+/// Returns the reason why a request failed.
+pub fn reason(record: &RunRecord) -> String {
     let example = record.error_examples.values().next().cloned();
     example.unwrap_or_else(|| "no response in time".to_owned())
 }

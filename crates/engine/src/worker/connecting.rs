@@ -403,7 +403,17 @@ impl<B: Backend> Worker<'_, B> {
                 Protocol::WebSocket => Client::WebSocket(WebSocket::new(conn.number ^ self.plan.seed)),
                 Protocol::InTurn(protocol) => {
                     let number = self.plan.in_turn_protocols().take_while(|other| *other != protocol).count();
-                    Client::InTurn(InTurn::foreign(protocol, number))
+                    let opening = self.pools[conn.pool as usize].server.opening.as_ref();
+                    let answers = opening.map_or(0, |opening| opening.answers);
+                    conn.client = Client::InTurn(InTurn::foreign(protocol, number, answers));
+                    if let Some(opening) = opening {
+                        self.buffers.control.clear();
+                        self.buffers.control.extend_from_slice(&opening.bytes);
+                        conn.state = State::Greeting;
+                        self.write_control(slot);
+                        return;
+                    }
+                    return self.on_open(slot, at);
                 }
                 _ => Client::InTurn(InTurn::Http1(Default::default())),
             };

@@ -128,8 +128,20 @@ impl<B: Backend> Worker<'_, B> {
     ) -> Result<(), Fault> {
         let slot = id.slot() as u32;
         let mut completed = std::mem::take(&mut self.buffers.completed);
-        let bytes = if secured { self.buffers.plain.as_slice() } else { self.io.bytes(data) };
+        let mut bytes = if secured { self.buffers.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
+        if let (State::Greeting, Client::InTurn(client)) = (conn.state, &mut conn.client) {
+            let is_open = client.open(&mut bytes);
+            self.buffers.completed = completed;
+            if is_open? {
+                if !bytes.is_empty() {
+                    let reason = format!("{} bytes that no request had asked for", bytes.len());
+                    return Err(Fault::new(ErrorClass::UnsolicitedData, reason));
+                }
+                self.on_open(slot, at);
+            }
+            return Ok(());
+        }
         let (facts, handlers, no_session) =
             (&self.steps.facts, &self.steps.handlers, &mut self.exchanges.no_session);
         let mut is_good = |step: usize, status: u16, body: &[u8]| {
@@ -389,7 +401,11 @@ impl<B: Backend> Worker<'_, B> {
             State::Handshaking => Some((ErrorClass::Tls, "the server", "during the TLS handshake")),
             // Perhaps it does not speak HTTP/2; perhaps it has too much to do.
             State::Greeting => {
-                Some((ErrorClass::ClosedBeforeResponse, "the server", "before its HTTP/2 settings"))
+                let when = match conn.client {
+                    Client::InTurn(_) => "before it had answered the opening of the connection",
+                    _ => "before its HTTP/2 settings",
+                };
+                Some((ErrorClass::ClosedBeforeResponse, "the server", when))
             }
             _ => None,
         };

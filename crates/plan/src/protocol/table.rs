@@ -1,6 +1,7 @@
 //! The table of protocols: a row for each scheme of URLs.
 
 use std::fmt;
+use std::sync::Arc;
 
 use plimsoll_wire::in_turn::InTurnClient;
 
@@ -82,6 +83,8 @@ pub struct InTurnProtocol {
     pub rows: &'static [&'static ProtocolRow],
     /// Makes the client of a new connection.
     pub client: fn() -> Box<dyn InTurnClient>,
+    /// Returns what begins each connection to the server of a URL, if the protocol has such a thing.
+    pub opening: fn(&ServerUrl<'_>) -> Option<Opening>,
     /// Hint for a check of a field of a head, which answers do not have: what to check instead.
     pub content_hint: &'static str,
 }
@@ -128,6 +131,23 @@ pub struct ProtocolRow {
     pub command_hint: &'static str,
     /// Looks for problems of a target's URL, beyond what every URL must have.
     pub check: fn(&ServerUrl<'_>) -> Result<(), Problem>,
+}
+
+/// Beginning of a connection, before its first request: credentials, for example.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// Bytes that are sent.
+    pub bytes: Arc<[u8]>,
+    /// Number of answers to them. The connection is open once they have come, and is closed if one of them
+    /// has a status of 400 or more.
+    pub answers: u32,
+}
+
+/// Without the bytes, which may be secret.
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opening").field("answers", &self.answers).finish_non_exhaustive()
+    }
 }
 
 /// Parts of a URL that a protocol judges.

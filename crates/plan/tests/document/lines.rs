@@ -5,8 +5,8 @@ use std::sync::Arc;
 use plimsoll_core::Random;
 use plimsoll_plan::document::{Document, Field, Text};
 use plimsoll_plan::{
-    BodyContext, InTurnProtocol, Place, Plan, PlanParts, Problem, Protocol, ProtocolRow, ServerUrl, StepKey,
-    StepPart, StepRequest,
+    BodyContext, InTurnProtocol, Opening, Place, Plan, PlanParts, Problem, Protocol, ProtocolRow, ServerUrl,
+    StepKey, StepPart, StepRequest,
 };
 use plimsoll_scenario::{
     Body, Context, Fingerprint, Frame, FrameContent, Framed, Framing, RequestSpec, Scope, Template,
@@ -39,6 +39,7 @@ pub(super) static LINES: InTurnProtocol = InTurnProtocol {
     name: "lines",
     rows: &[&PLAIN, &SECURE],
     client: || Box::new(Client),
+    opening,
     content_hint: "check the body",
 };
 
@@ -67,6 +68,11 @@ fn check(url: &ServerUrl<'_>) -> Result<(), Problem> {
         Some(user) => Err(Problem::new(format!("a speaker knows no {user}"))),
         None => Ok(()),
     }
+}
+
+/// A user is named at the beginning of a connection.
+fn opening(url: &ServerUrl<'_>) -> Option<Opening> {
+    (url.path == "/greeted").then(|| Opening { bytes: b"hello\n"[..].into(), answers: 1 })
 }
 
 #[derive(Debug)]
@@ -170,7 +176,7 @@ fn resolve_at(path: &str, steps: &str, parts: PlanParts) -> Result<Plan, Vec<Str
 #[test]
 fn a_request_of_an_added_protocol_is_a_frame() {
     let plan = resolve("{target: l, line: {say: hello, then: 'you ${sequence}'}}", PARTS).unwrap();
-    assert_eq!(request(&plan, 3), "hello you 3\n");
+    assert_eq!(request(&plan, 0), "hello you 7\n");
     assert_eq!(plan.steps[0].name, "SAY hello");
     assert_eq!(plan.steps[0].request.frame_kind(), 7);
     let target = &plan.targets[plan.steps[0].target as usize];
@@ -182,6 +188,10 @@ fn a_request_of_an_added_protocol_is_a_frame() {
         let plan = resolve_at(path, "{target: l, line: {say: a}}", PARTS).unwrap();
         plan.steps[0].request.fingerprint()
     };
+    assert_eq!(target.opening, None);
+    let plan = resolve_at("greeted", "{target: l, line: {say: a}}, {get: 'http://a.test/'}", PARTS).unwrap();
+    let openings = plan.targets.iter().filter_map(|target| target.opening.as_ref());
+    assert_eq!(openings.map(|opening| opening.answers).collect::<Vec<_>>(), [1]);
     assert_ne!(hash("loud"), hash("soft"));
     assert_eq!(hash("loud"), hash("loud"));
 }
@@ -213,7 +223,7 @@ fn what_a_request_of_another_protocol_is_not_is_told() {
         ("{line: {say: a}, get: /}", "`line` and `get` exclude each other at `/`"),
         ("{get: /, line: {say: a}}", "`get` and `line` exclude each other at `{say: a}`"),
         ("{set: {a: 1}, line: {say: a}}", "`set` and `line` exclude each other at `{say: a}`"),
-        ("{line: {say: a}, headers: {a: b}}", "`headers` cannot be combined with `line` at `{a: b}`"),
+        ("{line: {say: a}, headers: {a: b}}", "`headers` cannot be combined with `line` at `a`"),
         ("{line: {say: a}, greeting: {words: a}}", "`greeting` cannot be combined with `line`"),
     ] {
         let said = problems(steps);

@@ -1,8 +1,7 @@
 //! Load on a cache: values are stored under keys, read back and forgotten.
 
+use plimsoll_workloads::WorkloadError;
 use serde_json::{Map, Value, json};
-
-use crate::WorkloadError;
 
 /// Keys where a pattern needs a number of them and none is given.
 const KEYS: u64 = 10_000;
@@ -15,44 +14,44 @@ const PAYLOAD_HEAD: u64 = 13;
 /// Bytes of the longest key that has no length of its own: `key-` and a number of 64 bits.
 const LONGEST_KEY: u32 = 24;
 /// The step of a GET.
-pub const GET: &str = "get";
+pub(crate) const GET: &str = "get";
 /// Carbon's target of its average, in milliseconds.
-pub const CARBON_AVERAGE_MS: f64 = 1.0;
+pub(crate) const CARBON_AVERAGE_MS: f64 = 1.0;
 /// Bytes of a value that say which key it belongs to, at most.
 const LONGEST_MARK: u32 = 48;
 
 /// A workload on a cache.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CacheLoad {
+pub(crate) struct CacheLoad {
     /// `host[:port]` of the server.
-    pub server: String,
+    pub(crate) server: String,
     /// Name of the cache.
-    pub cache: String,
+    pub(crate) cache: String,
     /// API through which the cache is accessed.
-    pub api: Api,
+    pub(crate) api: Api,
     /// Operations of an iteration.
-    pub mix: Mix,
+    pub(crate) mix: Mix,
     /// Pattern of the keys.
-    pub keys: KeyPattern,
+    pub(crate) keys: KeyPattern,
     /// Bytes of a key; `None`: as short as they come.
-    pub key_size: Option<u32>,
+    pub(crate) key_size: Option<u32>,
     /// Bytes of a value, as `fill` in a template has them: `100`, `100-2000`, `exp:500`.
-    pub value_size: String,
+    pub(crate) value_size: String,
     /// `true` if a GET has to return the value that was put.
-    pub verify: bool,
+    pub(crate) verify: bool,
     /// Iterations, connections and rate that are part of the workload: flags replace them.
-    pub size: Size,
+    pub(crate) size: Size,
     /// `true` if the size, or a flag that replaces it, sets a number of iterations per second.
-    pub is_paced: bool,
+    pub(crate) is_paced: bool,
     /// Iterations that may be under way at the same time, at most.
-    pub at_once: u64,
+    pub(crate) at_once: u64,
     /// Performance targets that the run has to meet.
-    pub targets: Targets,
+    pub(crate) targets: Targets,
 }
 
 /// API of a cache. Keys and values are the same for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Api {
+pub(crate) enum Api {
     /// By its protocol of framed TCP.
     #[default]
     Tcp,
@@ -62,18 +61,18 @@ pub enum Api {
 
 /// Size of the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Size {
+pub(crate) struct Size {
     /// Iterations, if they are limited.
-    pub iterations: Option<u64>,
+    pub(crate) iterations: Option<u64>,
     /// Connections.
-    pub connections: u32,
+    pub(crate) connections: u32,
     /// Iterations per second, if there is a rate.
-    pub rate: Option<u64>,
+    pub(crate) rate: Option<u64>,
 }
 
 /// The test scenarios of Carbon's own description of its load test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preset {
+pub(crate) enum Preset {
     /// "Maximum Throughput".
     Max,
     /// "Sustained Load".
@@ -86,10 +85,10 @@ pub enum Preset {
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Max, Self::Sustained, Self::Concurrency, Self::RateLimited];
+    pub(crate) const ALL: [Self; 4] = [Self::Max, Self::Sustained, Self::Concurrency, Self::RateLimited];
 
     /// The word for it.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Max => "max",
             Self::Sustained => "sustained",
@@ -99,7 +98,7 @@ impl Preset {
     }
 
     /// Returns the size of the load.
-    pub const fn size(self) -> Size {
+    pub(crate) const fn size(self) -> Size {
         let (iterations, connections, rate) = match self {
             Self::Max => (50_000, 200, None),
             Self::Sustained => (100_000, 50, Some(5_000)),
@@ -112,7 +111,7 @@ impl Preset {
 
 /// Performance targets of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Targets {
+pub(crate) enum Targets {
     /// Nothing.
     #[default]
     None,
@@ -125,7 +124,7 @@ pub enum Targets {
 
 /// Operations that one iteration performs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mix {
+pub(crate) enum Mix {
     /// A PUT, and then a GET of the same key.
     PutGet,
     /// A PUT, a GET and a DELETE of the same key, one after the other.
@@ -136,7 +135,7 @@ pub enum Mix {
 
 /// Operation on a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// Stores a value.
     Put,
     /// Reads a value.
@@ -157,7 +156,7 @@ impl Operation {
 
 /// Which keys are asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum KeyPattern {
+pub(crate) enum KeyPattern {
     /// One after the other: each once, or this many over and over.
     Sequential(Option<u64>),
     /// Any of this many, each as likely as the others.
@@ -182,7 +181,7 @@ enum Wanted {
 
 impl Mix {
     /// Returns `true` if a GET comes after the PUT of its key, whose value it has to have.
-    pub const fn knows_values(&self) -> bool {
+    pub(crate) const fn knows_values(&self) -> bool {
         matches!(self, Self::PutGet | Self::PutGetDelete)
     }
 
@@ -190,7 +189,7 @@ impl Mix {
     ///
     /// # Errors
     /// If it is none of them.
-    pub fn parse(text: &str) -> Result<Self, WorkloadError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, WorkloadError> {
         match text {
             "put+get" => return Ok(Self::PutGet),
             "put+get+delete" => return Ok(Self::PutGetDelete),
@@ -222,7 +221,7 @@ impl KeyPattern {
     ///
     /// # Errors
     /// If it is none of them.
-    pub fn parse(text: &str, keys: Option<u64>) -> Result<Self, WorkloadError> {
+    pub(crate) fn parse(text: &str, keys: Option<u64>) -> Result<Self, WorkloadError> {
         match keys {
             Some(0) => return Err(WorkloadError::new("there are no keys", "write --keys 1 or more")),
             Some(keys) if i64::try_from(keys).is_err() => {
@@ -316,7 +315,7 @@ impl CacheLoad {
     ///
     /// # Errors
     /// If settings do not go together. Problems of the plan itself show when it is resolved.
-    pub fn document(&self) -> Result<Value, WorkloadError> {
+    pub(crate) fn document(&self) -> Result<Value, WorkloadError> {
         let Size { iterations, connections, rate } = self.size;
         self.check_sizes()?;
         let mut run = Map::new();
@@ -516,7 +515,7 @@ impl CacheLoad {
 
     /// Returns notes for the user to read before the load: on the targets, and on keys that Carbon's own test
     /// would draw from more.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let is_closed = self.targets == Targets::Carbon && !self.is_paced && self.at_once < u64::MAX;
         let on_average = is_closed.then(|| {
             let needed = self.at_once.saturating_mul(1_000);
