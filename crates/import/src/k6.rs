@@ -15,6 +15,7 @@ pub(crate) mod lost;
 mod module;
 mod options;
 mod parse;
+mod provided;
 pub(crate) mod statement;
 pub(crate) mod syntax;
 mod threshold;
