@@ -11,119 +11,143 @@ use crate::findings::Findings;
 impl Command {
     /// Leaves out settings without an effect on these origins, which a plan would refuse.
     pub(super) fn fit(&mut self, origins: &[String], given: &[Argument], findings: &mut Findings) {
-        let at = |used: Use| {
-            let option = given.iter().rev().find(|given| given.used == used);
-            option.map_or_else(String::new, |option| option.at.clone())
-        };
         let settings = &mut self.settings;
-        let is_https = |origin: &String| origin.starts_with("https://");
-        let mut leave_out = |there: bool, used: Use, becomes: &str| {
-            if there {
-                findings.note(at(used), "", becomes);
-            }
-            there
-        };
-        macro_rules! without_effect {
-            ($($field:ident: $used:ident,)+) => {
-                $(if leave_out(
-                    !settings.$field.is_absent(),
-                    Use::$used,
-                    "it has no effect without https, and is left out",
-                ) {
-                    settings.$field = Field::Absent;
-                })+
-            };
-        }
-        if !origins.is_empty() && !origins.iter().any(is_https) {
-            without_effect! { insecure: Insecure, cacert: CaCert, cert: Cert, key: Key, tls: Tls13, }
-        }
-        let verified = !settings.insecure.is_absent() && !settings.cacert.is_absent();
-        if leave_out(verified, Use::CaCert, "nothing is verified with -k: it is left out") {
-            settings.cacert = Field::Absent;
-        }
-        let lonely = settings.cert.is_absent() && !settings.key.is_absent();
-        if leave_out(lonely, Use::Key, "a key without a certificate has no effect: it is left out") {
-            settings.key = Field::Absent;
-        }
-        let known = !settings.http2_prior_knowledge.is_absent() && origins.iter().any(is_https);
-        if leave_out(known, Use::Http2PriorKnowledge, "over TLS, HTTP/2 is agreed on by ALPN") {
-            (settings.http2_prior_knowledge, settings.http2) = (Field::Absent, Field::new(true));
-        }
-        let http2 = !settings.http2.is_absent() || !settings.http2_prior_knowledge.is_absent();
-        let closes = http2 && !settings.disable_keepalive.is_absent();
-        if leave_out(closes, Use::Header, "connections of HTTP/2 are used again anyway") {
-            settings.disable_keepalive = Field::Absent;
-        }
-        macro_rules! unless_socket {
-            ($($field:ident: $used:ident,)+) => {
-                $(if leave_out(
-                    !settings.unix_socket.is_absent() && !settings.$field.is_absent(),
-                    Use::$used,
-                    "it has no effect with a unix socket, and is left out",
-                ) {
-                    settings.$field = Field::Absent;
-                })+
-            };
-        }
-        unless_socket! {
-            resolve: Resolve, connect_to: ConnectTo, source_ip: Interface, ipv4: Ipv4, ipv6: Ipv6,
-            proxy: Proxy,
-        }
-        let handed = settings.proxy.get().is_some_and(|proxy| proxy.as_str().starts_with("http:"))
-            && settings.http2.is_absent()
-            && settings.http2_prior_knowledge.is_absent()
-            && !origins.iter().all(is_https);
-        let becomes = "the proxy finds the hosts of http:// URLs: it is left out";
-        if leave_out(handed && !settings.resolve.is_absent(), Use::Resolve, becomes) {
-            settings.resolve = Field::Absent;
-        }
-        if leave_out(handed && !settings.connect_to.is_absent(), Use::ConnectTo, becomes) {
-            settings.connect_to = Field::Absent;
-        }
-        let ips = addresses(origins, settings);
-        for (family, used, is_other) in [
-            (&mut settings.ipv4, Use::Ipv4, ips.iter().any(IpAddr::is_ipv6)),
-            (&mut settings.ipv6, Use::Ipv6, ips.iter().any(IpAddr::is_ipv4)),
-        ] {
-            let other = !family.is_absent() && is_other;
-            if leave_out(other, used, "an address is of the other family: it is left out") {
-                *family = Field::Absent;
-            }
-        }
-        let authorities: Vec<String> = origins.iter().map(|origin| authority(origin)).collect();
-        let mut routes = |list: &mut Field<Vec<Field<Text>>>, mut open: Vec<String>, used: Use| {
-            let Field::Given(all, _) = list else { return };
-            // The first one that is for a URL counts.
-            all.retain(|route| {
-                let route = route.get().map_or("", |text| text.as_str());
-                let kept = matches(route, &open);
-                open.retain(|authority| !matches(route, std::slice::from_ref(authority)));
-                if !kept {
-                    findings.note(
-                        at(used),
-                        route,
-                        "it is for none of the URLs, or an earlier one is: it is left out",
-                    );
-                }
-                kept
-            });
-            if all.is_empty() {
-                *list = Field::Absent;
-            }
-        };
-        routes(&mut settings.connect_to, authorities.clone(), Use::ConnectTo);
-        // Names are resolved at the place where connections go.
-        let detours: Vec<&str> = settings
-            .connect_to
-            .get()
-            .into_iter()
-            .flatten()
-            .filter_map(Field::get)
-            .map(Text::as_str)
-            .collect();
-        let places = authorities.iter().map(|authority| place(authority, &detours)).collect();
-        routes(&mut settings.resolve, places, Use::Resolve);
+        let notes = &mut Notes { given, findings };
+        fit_tls(settings, origins, notes);
+        fit_http2(settings, origins, notes);
+        fit_socket(settings, notes);
+        fit_proxy(settings, origins, notes);
+        fit_family(settings, origins, notes);
+        fit_routes(settings, origins, notes);
     }
+}
+
+/// Notes at the options that are left out.
+struct Notes<'a> {
+    given: &'a [Argument],
+    findings: &'a mut Findings,
+}
+
+impl Notes<'_> {
+    fn note(&mut self, used: Use, said: &str, becomes: &str) {
+        let option = self.given.iter().rev().find(|given| given.used == used);
+        let at = option.map_or_else(String::new, |option| option.at.clone());
+        self.findings.note(at, said, becomes);
+    }
+
+    /// Leaves out a setting; `true` if it was there.
+    fn leave_out<T>(&mut self, setting: &mut Field<T>, used: Use, becomes: &str) -> bool {
+        let was_there = !setting.is_absent();
+        if was_there {
+            self.note(used, "", becomes);
+            *setting = Field::Absent;
+        }
+        was_there
+    }
+}
+
+fn is_https(origin: &str) -> bool {
+    origin.starts_with("https://")
+}
+
+fn fit_tls(settings: &mut Settings, origins: &[String], notes: &mut Notes<'_>) {
+    if !origins.is_empty() && !origins.iter().any(|origin| is_https(origin)) {
+        let becomes = "it has no effect without https, and is left out";
+        notes.leave_out(&mut settings.insecure, Use::Insecure, becomes);
+        notes.leave_out(&mut settings.cacert, Use::CaCert, becomes);
+        notes.leave_out(&mut settings.cert, Use::Cert, becomes);
+        notes.leave_out(&mut settings.key, Use::Key, becomes);
+        notes.leave_out(&mut settings.tls, Use::Tls13, becomes);
+    }
+    if !settings.insecure.is_absent() {
+        let becomes = "nothing is verified with -k: it is left out";
+        notes.leave_out(&mut settings.cacert, Use::CaCert, becomes);
+    }
+    if settings.cert.is_absent() {
+        let becomes = "a key without a certificate has no effect: it is left out";
+        notes.leave_out(&mut settings.key, Use::Key, becomes);
+    }
+}
+
+fn fit_http2(settings: &mut Settings, origins: &[String], notes: &mut Notes<'_>) {
+    if origins.iter().any(|origin| is_https(origin)) {
+        let becomes = "over TLS, HTTP/2 is agreed on by ALPN";
+        let known = &mut settings.http2_prior_knowledge;
+        if notes.leave_out(known, Use::Http2PriorKnowledge, becomes) {
+            settings.http2 = Field::new(true);
+        }
+    }
+    if !settings.http2.is_absent() || !settings.http2_prior_knowledge.is_absent() {
+        let becomes = "connections of HTTP/2 are used again anyway";
+        notes.leave_out(&mut settings.disable_keepalive, Use::Header, becomes);
+    }
+}
+
+/// Leaves out where connections go, and from where, if all of them go to a unix socket.
+fn fit_socket(settings: &mut Settings, notes: &mut Notes<'_>) {
+    if settings.unix_socket.is_absent() {
+        return;
+    }
+    let becomes = "it has no effect with a unix socket, and is left out";
+    notes.leave_out(&mut settings.resolve, Use::Resolve, becomes);
+    notes.leave_out(&mut settings.connect_to, Use::ConnectTo, becomes);
+    notes.leave_out(&mut settings.source_ip, Use::Interface, becomes);
+    notes.leave_out(&mut settings.ipv4, Use::Ipv4, becomes);
+    notes.leave_out(&mut settings.ipv6, Use::Ipv6, becomes);
+    notes.leave_out(&mut settings.proxy, Use::Proxy, becomes);
+}
+
+/// Leaves out the ways to hosts that a proxy finds.
+fn fit_proxy(settings: &mut Settings, origins: &[String], notes: &mut Notes<'_>) {
+    let is_handed_over = settings.proxy.get().is_some_and(|proxy| proxy.as_str().starts_with("http:"))
+        && settings.http2.is_absent()
+        && settings.http2_prior_knowledge.is_absent()
+        && !origins.iter().all(|origin| is_https(origin));
+    if is_handed_over {
+        let becomes = "the proxy finds the hosts of http:// URLs: it is left out";
+        notes.leave_out(&mut settings.resolve, Use::Resolve, becomes);
+        notes.leave_out(&mut settings.connect_to, Use::ConnectTo, becomes);
+    }
+}
+
+/// Leaves out the family of addresses that those written out are not of.
+fn fit_family(settings: &mut Settings, origins: &[String], notes: &mut Notes<'_>) {
+    let becomes = "an address is of the other family: it is left out";
+    let ips = addresses(origins, settings);
+    if ips.iter().any(IpAddr::is_ipv6) {
+        notes.leave_out(&mut settings.ipv4, Use::Ipv4, becomes);
+    }
+    if ips.iter().any(IpAddr::is_ipv4) {
+        notes.leave_out(&mut settings.ipv6, Use::Ipv6, becomes);
+    }
+}
+
+/// Leaves out ways to hosts that no URL goes to.
+fn fit_routes(settings: &mut Settings, origins: &[String], notes: &mut Notes<'_>) {
+    let authorities: Vec<String> = origins.iter().map(|origin| authority(origin)).collect();
+    let mut routes = |list: &mut Field<Vec<Field<Text>>>, mut open: Vec<String>, used: Use| {
+        let Field::Given(all, _) = list else { return };
+        // The first one that is for a URL counts.
+        all.retain(|route| {
+            let route = route.get().map_or("", |text| text.as_str());
+            let kept = matches(route, &open);
+            open.retain(|authority| !matches(route, std::slice::from_ref(authority)));
+            if !kept {
+                let becomes = "it is for none of the URLs, or an earlier one is: it is left out";
+                notes.note(used, route, becomes);
+            }
+            kept
+        });
+        if all.is_empty() {
+            *list = Field::Absent;
+        }
+    };
+    routes(&mut settings.connect_to, authorities.clone(), Use::ConnectTo);
+    // Names are resolved at the place where connections go.
+    let detours: Vec<&str> =
+        settings.connect_to.get().into_iter().flatten().filter_map(Field::get).map(Text::as_str).collect();
+    let places = authorities.iter().map(|authority| place(authority, &detours)).collect();
+    routes(&mut settings.resolve, places, Use::Resolve);
 }
 
 /// `host:port` of an origin, with the port that its scheme stands for.

@@ -28,6 +28,17 @@ struct Body {
     given: bool,
 }
 
+/// A request that is being put together.
+struct Draft {
+    step: StepSpec,
+    body: Body,
+    checks: Vec<Expression>,
+    /// Steps of the resources of its page.
+    resources: Vec<StepSpec>,
+    /// Redirects are followed.
+    follows: bool,
+}
+
 impl Importer<'_> {
     /// `http("name").get("/path")` with all that is behind it; resources of a page are steps of their own.
     pub(super) fn request(&mut self, operations: &[Operation], within: &mut In<'_>) -> Vec<StepSpec> {
@@ -41,26 +52,7 @@ impl Importer<'_> {
         }
         let title = first.first().first().cloned().and_then(|name| self.text_of(&name));
         let title = titled(title.as_deref().unwrap_or("request"), &self.counters);
-        let given = call.first().to_vec();
-        let (method, url) = match (call.name.as_str(), given.as_slice()) {
-            (name, [url, ..]) if METHODS.contains(&name) => (name.to_ascii_uppercase(), url.clone()),
-            ("httpRequest", [method, url]) => {
-                let method = self.text_of(method).filter(|method| draft::is_token(method));
-                let Some(method) = method else {
-                    self.note(call.span, "its method is not known before the run: it is left out");
-                    return Vec::new();
-                };
-                (method, url.clone())
-            }
-            _ => {
-                self.note(call.span, "plans have no such request: it is left out");
-                return Vec::new();
-            }
-        };
-        let Some(url) = self.text_of(&url) else {
-            self.note(call.span, "its URL is not known before the run: the request is left out");
-            return Vec::new();
-        };
+        let Some((method, url)) = self.method_and_url(call) else { return Vec::new() };
         let url = self.with_query(&url, rest);
         let at = self.at(call.span);
         let base = self.protocol.base.clone();
@@ -78,123 +70,172 @@ impl Importer<'_> {
         let name = within.names.take(&grouped(&within.groups, title.trim()));
         step.name = text(name.as_str());
         self.requests.push(Made { scenario: within.scenario.to_owned(), step: name.clone(), path });
-        let mut follows = !self.protocol.without_redirects;
         let is_multipart = rest.iter().any(|operation| OF_PARTS.contains(&operation.name.as_str()));
-        let mut body = Body { is_multipart, ..Body::default() };
-        let mut resources = Vec::new();
-        let mut checks = self.protocol.checks.clone();
+        let mut draft = Draft {
+            step,
+            body: Body { is_multipart, ..Body::default() },
+            checks: self.protocol.checks.clone(),
+            resources: Vec::new(),
+            follows: !self.protocol.without_redirects,
+        };
         for operation in rest {
-            let given = operation.first().to_vec();
-            match operation.name.as_str() {
-                "queryParam" | "queryParamMap" | "queryParamSeq" | "multivaluedQueryParam" => {}
-                "header" | "headers" | "basicAuth" => {
-                    for (name, value) in self.headers_of(operation) {
-                        self.header(&mut step, &name, &value, operation.span);
-                    }
-                }
-                "asJson" => {
-                    for name in ["accept", "content-type"] {
-                        if !flow::has_header(&step, name) {
-                            self.header(&mut step, name, "application/json", operation.span);
-                        }
-                    }
-                }
-                "asXml" => {
-                    let accept = "application/xml,text/xml;q=0.9,*/*;q=0.8";
-                    self.header(&mut step, "accept", accept, operation.span);
-                    self.header(&mut step, "content-type", "application/xml", operation.span);
-                }
-                "asFormUrlEncoded" => body.kind = Some("application/x-www-form-urlencoded"),
-                "formParam" | "formParamMap" | "formParamSeq" | "multivaluedFormParam" => {
-                    self.form(operation, &mut body);
-                }
-                "body" => self.body(&given, &mut step, &mut body, operation.span),
-                "check" => checks.extend(given),
-                "ignoreProtocolChecks" => {
-                    let ours = self.protocol.checks.len();
-                    checks.drain(..ours.min(checks.len()));
-                }
-                "resources" => {
-                    let given = match given.as_slice() {
-                        [one] => self.items(one).unwrap_or(given),
-                        _ => given,
-                    };
-                    for resource in &given {
-                        resources.extend(self.steps(resource, within));
-                    }
-                }
-                "disableFollowRedirect" => follows = false,
-                "requestTimeout" => match given.first().and_then(|time| self.time(time)) {
-                    Some(nanos) if nanos > 0 => step.timeout = text(amount::time(nanos)),
-                    _ => self.note(operation.span, "it is not a time: it is left out"),
-                },
-                "notSilent" | "disableUrlEncoding" => {}
-                "silent" => {
-                    let becomes = "it counts as any other request";
-                    self.note_call(operation.span, "silent", becomes);
-                }
-                "checkIf" => {
-                    let becomes =
-                        "checks hold for every response here, and not under conditions: it is left out";
-                    self.note(operation.span, becomes);
-                }
-                "asMultipartForm" => {}
-                "bodyPart" | "bodyParts" => {
-                    let given = match given.as_slice() {
-                        [one] => self.items(one).unwrap_or(given),
-                        _ => given,
-                    };
-                    for part in &given {
-                        let part = self.part(part, operation.span);
-                        body.parts.extend(part);
-                    }
-                }
-                "formUpload" => match given.as_slice() {
-                    [name, path] => {
-                        let part = self.file_part(name, path, operation.span);
-                        body.parts.extend(part);
-                    }
-                    _ => self.note(operation.span, "it is not known before the run: it is left out"),
-                },
-                name => match header_of(name) {
-                    Some(header) => {
-                        if let Some(value) =
-                            given.first().and_then(|value| self.template(value, Writing::Plain))
-                        {
-                            self.header(&mut step, header, &value, operation.span);
-                        }
-                    }
-                    None => self.note(operation.span, "plans have nothing like it: it is left out"),
-                },
-            }
+            self.word(operation, &mut draft, within);
         }
-        if !body.form.is_empty() {
-            if body.given {
-                self.note(call.span, "a request has one body: the form is left out");
-            } else {
-                step.request_mut().body.body = text(body.form.join("&"));
-                body.kind = Some("application/x-www-form-urlencoded");
-            }
-        }
-        if !body.parts.is_empty() {
-            if body.given {
-                self.note(call.span, "a request has one body: the form is left out");
-            } else {
-                flow::put_form(&mut step, std::mem::take(&mut body.parts));
-                body.kind = None;
-            }
-        }
-        if let Some(kind) = body.kind
-            && !flow::has_header(&step, "content-type")
-        {
-            self.header(&mut step, "content-type", kind, call.span);
-        }
+        let Draft { mut step, body, checks, resources, follows } = draft;
+        self.put_body(body, &mut step, call.span);
         self.proxies.push(&at, self.protocol.proxy.clone());
         self.follows.push((at, follows));
         self.checks(&checks, &mut step, within.scenario, &name);
         let mut steps = vec![step];
         steps.extend(self.at_once(resources));
         steps
+    }
+
+    /// The method and the URL of `get("/path")` or `httpRequest("GET", "/path")`. `None` if they are not known,
+    /// which is reported.
+    fn method_and_url(&mut self, call: &Operation) -> Option<(String, String)> {
+        let given = call.first().to_vec();
+        let (method, url) = match (call.name.as_str(), given.as_slice()) {
+            (name, [url, ..]) if METHODS.contains(&name) => (name.to_ascii_uppercase(), url),
+            ("httpRequest", [method, url]) => {
+                let method = self.text_of(method).filter(|method| draft::is_token(method));
+                let Some(method) = method else {
+                    self.note(call.span, "its method is not known before the run: it is left out");
+                    return None;
+                };
+                (method, url)
+            }
+            _ => {
+                self.note(call.span, "plans have no such request: it is left out");
+                return None;
+            }
+        };
+        let Some(url) = self.text_of(url) else {
+            self.note(call.span, "its URL is not known before the run: the request is left out");
+            return None;
+        };
+        Some((method, url))
+    }
+
+    /// A word behind a request.
+    fn word(&mut self, operation: &Operation, draft: &mut Draft, within: &mut In<'_>) {
+        let given = operation.first().to_vec();
+        match operation.name.as_str() {
+            // They are in the URL already.
+            "queryParam" | "queryParamMap" | "queryParamSeq" | "multivaluedQueryParam" => {}
+            "header" | "headers" | "basicAuth" | "asJson" | "asXml" => {
+                self.headers(operation, &mut draft.step);
+            }
+            "asFormUrlEncoded" => draft.body.kind = Some("application/x-www-form-urlencoded"),
+            "formParam" | "formParamMap" | "formParamSeq" | "multivaluedFormParam" => {
+                self.form(operation, &mut draft.body);
+            }
+            "body" => self.body(&given, &mut draft.step, &mut draft.body, operation.span),
+            "check" => draft.checks.extend(given),
+            "ignoreProtocolChecks" => {
+                let ours = self.protocol.checks.len();
+                draft.checks.drain(..ours.min(draft.checks.len()));
+            }
+            "resources" => {
+                for resource in &self.listed(given) {
+                    draft.resources.extend(self.steps(resource, within));
+                }
+            }
+            "disableFollowRedirect" => draft.follows = false,
+            "requestTimeout" => match given.first().and_then(|time| self.time(time)) {
+                Some(nanos) if nanos > 0 => draft.step.timeout = text(amount::time(nanos)),
+                _ => self.note(operation.span, "it is not a time: it is left out"),
+            },
+            "notSilent" | "disableUrlEncoding" | "asMultipartForm" => {}
+            "silent" => {
+                let becomes = "it counts as any other request";
+                self.note_call(operation.span, "silent", becomes);
+            }
+            "checkIf" => {
+                let becomes = "checks hold for every response here, and not under conditions: it is left out";
+                self.note(operation.span, becomes);
+            }
+            "bodyPart" | "bodyParts" => {
+                for part in &self.listed(given) {
+                    let part = self.part(part, operation.span);
+                    draft.body.parts.extend(part);
+                }
+            }
+            "formUpload" => match given.as_slice() {
+                [name, path] => {
+                    let part = self.file_part(name, path, operation.span);
+                    draft.body.parts.extend(part);
+                }
+                _ => self.note(operation.span, "it is not known before the run: it is left out"),
+            },
+            name => match header_of(name) {
+                Some(header) => {
+                    if let Some(value) = given.first().and_then(|value| self.template(value, Writing::Plain))
+                    {
+                        self.header(&mut draft.step, header, &value, operation.span);
+                    }
+                }
+                None => self.note(operation.span, "plans have nothing like it: it is left out"),
+            },
+        }
+    }
+
+    /// The arguments, or the items of the one list that they are.
+    fn listed(&mut self, given: Vec<Expression>) -> Vec<Expression> {
+        match given.as_slice() {
+            [one] => self.items(one).unwrap_or(given),
+            _ => given,
+        }
+    }
+
+    /// Takes over a word for headers.
+    fn headers(&mut self, operation: &Operation, step: &mut StepSpec) {
+        let span = operation.span;
+        match operation.name.as_str() {
+            "asJson" => {
+                for name in ["accept", "content-type"] {
+                    if !flow::has_header(step, name) {
+                        self.header(step, name, "application/json", span);
+                    }
+                }
+            }
+            "asXml" => {
+                self.header(step, "accept", "application/xml,text/xml;q=0.9,*/*;q=0.8", span);
+                self.header(step, "content-type", "application/xml", span);
+            }
+            _ => {
+                for (name, value) in self.headers_of(operation) {
+                    self.header(step, &name, &value, span);
+                }
+            }
+        }
+    }
+
+    /// Puts the body into its step, with its kind unless a header says another one.
+    fn put_body(&mut self, body: Body, step: &mut StepSpec, span: Span) {
+        const ANOTHER: &str = "a request has one body: the form is left out";
+        let Body { form, parts, mut kind, given, .. } = body;
+        if !form.is_empty() {
+            if given {
+                self.note(span, ANOTHER);
+            } else {
+                step.request_mut().body.body = text(form.join("&"));
+                kind = Some("application/x-www-form-urlencoded");
+            }
+        }
+        if !parts.is_empty() {
+            if given {
+                self.note(span, ANOTHER);
+            } else {
+                flow::put_form(step, parts);
+                kind = None;
+            }
+        }
+        if let Some(kind) = kind
+            && !flow::has_header(step, "content-type")
+        {
+            self.header(step, "content-type", kind, span);
+        }
     }
 
     fn header(&mut self, step: &mut StepSpec, name: &str, value: &str, span: Span) {

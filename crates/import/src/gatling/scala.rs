@@ -216,116 +216,128 @@ impl Scala<'_> {
 
     /// Calls behind each other, from the last one on: they are nested in each other in Scala's grammar.
     fn chain(&self, node: Node<'_>, depth: usize) -> Kind {
-        let mut links: Vec<Link> = Vec::new();
+        let mut calls = Calls { links: Vec::new(), given: None };
         let mut at = node;
-        // Arguments whose function is still to come.
-        let mut given: Option<(Arc<[Expression]>, usize)> = None;
         let head = loop {
-            let inner = |name: &str| at.child_by_field_name(name);
-            let member = |name: Node<'_>, given: &mut Option<(Arc<[Expression]>, usize)>| {
-                let (arguments, end) = match given.take() {
-                    Some((arguments, end)) => (Some(arguments), end),
-                    None => (None, name.end_byte()),
-                };
-                let span = Span { start: name.start_byte(), end };
-                Link { span, name: self.program.text(name), arguments }
-            };
-            let called = |given: &mut Option<(Arc<[Expression]>, usize)>| {
-                given.take().map(|(arguments, end)| Link {
-                    span: Span { start: at.start_byte(), end },
-                    name: String::new(),
-                    arguments: Some(arguments),
-                })
-            };
-            match at.kind() {
-                "call_expression" => {
-                    links.extend(called(&mut given));
-                    given = inner("arguments").map(|list| (self.arguments(list, depth), at.end_byte()));
-                    match inner("function") {
-                        Some(function) => at = function,
-                        None => {
-                            break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other }));
-                        }
-                    }
-                }
-                "generic_function" => match inner("function") {
-                    Some(function) => at = function,
-                    None => break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other })),
-                },
-                "field_expression" => match (inner("value"), inner("field")) {
-                    (Some(value), Some(name)) => {
-                        links.push(member(name, &mut given));
-                        at = value;
-                    }
-                    _ => break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other })),
-                },
-                "infix_expression"
-                    if self.program.field(at, "operator").starts_with(|c: char| c.is_alphabetic()) =>
-                {
-                    links.extend(called(&mut given));
-                    let (Some(left), Some(name), Some(right)) =
-                        (inner("left"), inner("operator"), inner("right"))
-                    else {
-                        break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other }));
-                    };
-                    let arguments = if right.kind() == "tuple_expression" {
-                        self.all(&children(right), depth)
-                    } else {
-                        [self.expression(right, depth)].into()
-                    };
-                    let place = Span { start: name.start_byte(), end: at.end_byte() };
-                    links.push(Link {
-                        span: place,
-                        name: self.program.text(name),
-                        arguments: Some(arguments),
-                    });
-                    at = left;
-                }
-                "postfix_expression" => {
-                    links.extend(called(&mut given));
-                    match children(at).as_slice() {
-                        [value, name] => {
-                            links.push(member(*name, &mut None));
-                            at = *value;
-                        }
-                        _ => break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other })),
-                    }
-                }
-                "parenthesized_expression" if !links.is_empty() || given.is_some() => {
-                    links.extend(called(&mut given));
-                    match children(at).first() {
-                        Some(value) => at = *value,
-                        None => {
-                            break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other }));
-                        }
-                    }
-                }
-                "instance_expression" => {
-                    links.extend(called(&mut given));
-                    let parts = children(at);
-                    let arguments = parts.iter().find(|part| part.kind() == "arguments");
-                    let arguments = arguments.map(|list| self.all(&children(*list), depth));
-                    links.push(Link {
-                        span: span(at),
-                        name: "new".to_owned(),
-                        arguments: Some(arguments.unwrap_or_default()),
-                    });
-                    break Head::Name(parts.first().map(|name| self.program.text(*name)).unwrap_or_default());
-                }
-                // `_.set("a", 1)` is a function of what `_` stands for.
-                "identifier" | "wildcard" => {
-                    links.extend(called(&mut given));
-                    break Head::Name(self.program.text(at));
-                }
-                _ => {
-                    links.extend(called(&mut given));
-                    break Head::Value(Arc::new(self.expression(at, depth)));
-                }
+            match self.link(at, depth, &mut calls) {
+                Next::Node(node) => at = node,
+                Next::Head(head) => break head,
             }
         };
-        links.reverse();
-        Kind::Chain(Chain { head, links })
+        calls.links.reverse();
+        Kind::Chain(Chain { head, links: calls.links })
     }
+
+    /// Reads one link of a chain.
+    fn link<'n>(&self, at: Node<'n>, depth: usize, calls: &mut Calls) -> Next<'n> {
+        let inner = |name: &str| at.child_by_field_name(name);
+        let or_other = |node: Option<Node<'n>>| match node {
+            Some(node) => Next::Node(node),
+            None => other(at),
+        };
+        match at.kind() {
+            "call_expression" => {
+                calls.end(at);
+                calls.given = inner("arguments").map(|list| (self.arguments(list, depth), at.end_byte()));
+                or_other(inner("function"))
+            }
+            "generic_function" => or_other(inner("function")),
+            "field_expression" => match (inner("value"), inner("field")) {
+                (Some(value), Some(name)) => {
+                    let (arguments, end) = calls.given.take().unzip();
+                    let span = Span { start: name.start_byte(), end: end.unwrap_or(name.end_byte()) };
+                    calls.links.push(Link { span, name: self.program.text(name), arguments });
+                    Next::Node(value)
+                }
+                _ => other(at),
+            },
+            "infix_expression"
+                if self.program.field(at, "operator").starts_with(|c: char| c.is_alphabetic()) =>
+            {
+                calls.end(at);
+                let (Some(left), Some(name), Some(right)) =
+                    (inner("left"), inner("operator"), inner("right"))
+                else {
+                    return other(at);
+                };
+                let arguments = if right.kind() == "tuple_expression" {
+                    self.all(&children(right), depth)
+                } else {
+                    [self.expression(right, depth)].into()
+                };
+                let span = Span { start: name.start_byte(), end: at.end_byte() };
+                calls.links.push(Link { span, name: self.program.text(name), arguments: Some(arguments) });
+                Next::Node(left)
+            }
+            "postfix_expression" => {
+                calls.end(at);
+                match children(at).as_slice() {
+                    [value, name] => {
+                        let link =
+                            Link { span: span(*name), name: self.program.text(*name), arguments: None };
+                        calls.links.push(link);
+                        Next::Node(*value)
+                    }
+                    _ => other(at),
+                }
+            }
+            "parenthesized_expression" if !calls.is_empty() => {
+                calls.end(at);
+                or_other(children(at).first().copied())
+            }
+            "instance_expression" => {
+                calls.end(at);
+                let parts = children(at);
+                let arguments = parts.iter().find(|part| part.kind() == "arguments");
+                let arguments = arguments.map(|list| self.all(&children(*list), depth)).unwrap_or_default();
+                let (span, name) = (span(at), "new".to_owned());
+                calls.links.push(Link { span, name, arguments: Some(arguments) });
+                Next::Head(Head::Name(parts.first().map(|name| self.program.text(*name)).unwrap_or_default()))
+            }
+            // `_.set("a", 1)` is a function of what `_` stands for.
+            "identifier" | "wildcard" => {
+                calls.end(at);
+                Next::Head(Head::Name(self.program.text(at)))
+            }
+            _ => {
+                calls.end(at);
+                Next::Head(Head::Value(Arc::new(self.expression(at, depth))))
+            }
+        }
+    }
+}
+
+/// Links of a chain that were read so far, the last one first.
+struct Calls {
+    links: Vec<Link>,
+    /// Arguments whose function is still to come, and where they end.
+    given: Option<(Arc<[Expression]>, usize)>,
+}
+
+impl Calls {
+    fn is_empty(&self) -> bool {
+        self.links.is_empty() && self.given.is_none()
+    }
+
+    /// Makes a call without a name of the arguments whose function does not come.
+    fn end(&mut self, at: Node<'_>) {
+        self.links.extend(self.given.take().map(|(arguments, end)| Link {
+            span: Span { start: at.start_byte(), end },
+            name: String::new(),
+            arguments: Some(arguments),
+        }));
+    }
+}
+
+/// The place where a chain goes on, or what stands in front of all its links.
+enum Next<'n> {
+    Node(Node<'n>),
+    Head(Head),
+}
+
+/// A head that is not followed.
+fn other<'n>(at: Node<'_>) -> Next<'n> {
+    Next::Head(Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other })))
 }
 
 /// Statements whose last expression is the value of them all.

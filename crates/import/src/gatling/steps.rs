@@ -43,6 +43,25 @@ pub(super) struct Operation {
 /// Words that belong to the one in front.
 const BEHIND: [&str; 5] = ["on", "then", "then_", "orElse", "doThen"];
 
+/// Words that plans have no step for.
+const WITHOUT_STEP: [&str; 11] = [
+    "rendezVous",
+    "exitHere",
+    "exitHereIf",
+    "stopLoadGenerator",
+    "stopLoadGeneratorIf",
+    "crashLoadGenerator",
+    "crashLoadGeneratorIf",
+    "stopInjector",
+    "stopInjectorIf",
+    "registerCall",
+    "dummy",
+];
+
+/// Words about cookies and the cache.
+const OF_COOKIES: [&str; 5] =
+    ["addCookie", "flushCookieJar", "flushSessionCookies", "flushHttpCache", "getCookieValue"];
+
 /// The words of a chain, in order.
 pub(super) fn operations(name: &str, span: Span, links: &[Link]) -> Vec<Operation> {
     let new = |name: &str, span: Span| Operation {
@@ -175,10 +194,8 @@ impl Importer<'_> {
             match operation.name.as_str() {
                 "scenario" => {}
                 "exec" => {
-                    for list in &operation.calls {
-                        for action in list.iter() {
-                            self.join(&mut all, action, within);
-                        }
+                    for action in operation.calls.iter().flat_map(|list| list.iter()) {
+                        self.join(&mut all, action, within);
                     }
                 }
                 "pause" => {
@@ -186,25 +203,9 @@ impl Importer<'_> {
                         add(&mut all, step);
                     }
                 }
-                "pace" if within.in_loop || within.is_repeated => {
-                    if let Some(step) = self.pace(operation) {
-                        within.paces += 1;
-                        if within.paces > 1 {
-                            let becomes = "the paces of an iteration share one clock here: it waits since the \
-                                           one before";
-                            self.note(operation.span, becomes);
-                        } else if !within.in_loop && !all.is_empty() && index + 1 < operations.len() {
-                            let becomes =
-                                "here it waits since the iteration began: what follows it comes on top";
-                            self.note(operation.span, becomes);
-                        }
-                        all.push(step);
-                    }
-                }
                 "pace" => {
-                    let becomes =
-                        "it waits for nothing outside a loop, where a user comes once: it is left out";
-                    self.note(operation.span, becomes);
+                    let is_between = !all.is_empty() && index + 1 < operations.len();
+                    all.extend(self.pace(operation, is_between, within));
                 }
                 "feed" => self.feed(operation, within),
                 "group" => {
@@ -214,36 +215,6 @@ impl Importer<'_> {
                     within.groups.pop();
                     steps.into_iter().for_each(|step| add(&mut all, step));
                 }
-                "repeat" => all.extend(self.repeat(operation, within)),
-                "foreach" => all.extend(self.foreach(operation, within)),
-                "during" | "forever" | "doWhile" | "asLongAsDuring" | "doWhileDuring" => {
-                    let becomes = "plans repeat a number of times, or while a variable has a value: the \
-                                   steps are carried out once";
-                    self.note_call(operation.span, &operation.name, becomes);
-                    let from = usize::from(operation.name != "forever" || operation.calls.len() > 1);
-                    all.extend(self.turn(&operation.body(from), within));
-                }
-                "asLongAs" => all.extend(self.as_long_as(operation, within)),
-                "doIf" | "doIfOrElse" | "doIfEquals" | "doIfEqualsOrElse" => {
-                    all.extend(self.do_if(operation, within));
-                }
-                "doSwitch" | "doSwitchOrElse" => all.extend(self.do_switch(operation, within)),
-                "randomSwitch" | "randomSwitchOrElse" => all.extend(self.random_switch(operation, within)),
-                "uniformRandomSwitch" => all.extend(self.even_switch(operation, "random_int(0, {})", within)),
-                "roundRobinSwitch" => all.extend(self.even_switch(operation, "range(0, {})", within)),
-                "exitBlockOnFail" => {
-                    let becomes = "a failed request within ends the iteration, and not the block alone";
-                    self.note_call(operation.span, "exitBlockOnFail", becomes);
-                    let ends = std::mem::replace(&mut within.ends, true);
-                    let steps = self.all_steps(&operation.body(0), within);
-                    within.ends = ends;
-                    all.extend(steps);
-                }
-                "tryMax" => {
-                    let becomes = "nothing is tried again: the steps are carried out once";
-                    self.note_call(operation.span, "tryMax", becomes);
-                    all.extend(self.all_steps(&operation.body(1), within));
-                }
                 "exitHereIfFailed" => {
                     // The requests in front of it end the iteration themselves.
                     end_on_failure(&mut all);
@@ -252,28 +223,6 @@ impl Importer<'_> {
                         self.note_call(operation.span, "exitHereIfFailed", becomes);
                     }
                 }
-                "rendezVous"
-                | "exitHere"
-                | "exitHereIf"
-                | "stopLoadGenerator"
-                | "stopLoadGeneratorIf"
-                | "crashLoadGenerator"
-                | "crashLoadGeneratorIf"
-                | "stopInjector"
-                | "stopInjectorIf"
-                | "registerCall"
-                | "dummy" => {
-                    self.note(operation.span, "plans have no such step: it is left out");
-                }
-                "addCookie"
-                | "flushCookieJar"
-                | "flushSessionCookies"
-                | "flushHttpCache"
-                | "getCookieValue" => {
-                    let becomes = "cookies of an iteration are kept by RFC 6265, and nothing is cached: it \
-                                   is left out";
-                    self.note_call(operation.span, &operation.name, becomes);
-                }
                 "ws" | "sse" | "jms" | "mqtt" | "grpc" | "jdbc" | "polling" => {
                     let becomes = "only requests of HTTP are taken over: it is left out";
                     self.note(operation.span, becomes);
@@ -281,10 +230,63 @@ impl Importer<'_> {
                     break;
                 }
                 "injectOpen" | "injectClosed" | "inject" => break,
-                _ => self.note(operation.span, "there is no such action: it is left out"),
+                _ => match self.block(operation, within) {
+                    Some(steps) => all.extend(steps),
+                    None => self.note_left_out(operation),
+                },
             }
         }
         all
+    }
+
+    /// The steps of a loop, a condition or another word around steps. `None` if it is none of these.
+    fn block(&mut self, operation: &Operation, within: &mut In<'_>) -> Option<Vec<StepSpec>> {
+        Some(match operation.name.as_str() {
+            "repeat" => self.repeat(operation, within),
+            "foreach" => self.foreach(operation, within),
+            "during" | "forever" | "doWhile" | "asLongAsDuring" | "doWhileDuring" => {
+                let becomes = "plans repeat a number of times, or while a variable has a value: the steps \
+                               are carried out once";
+                self.note_call(operation.span, &operation.name, becomes);
+                let from = usize::from(operation.name != "forever" || operation.calls.len() > 1);
+                self.turn(&operation.body(from), within)
+            }
+            "asLongAs" => self.as_long_as(operation, within),
+            "doIf" | "doIfOrElse" | "doIfEquals" | "doIfEqualsOrElse" => self.do_if(operation, within),
+            "doSwitch" | "doSwitchOrElse" => self.do_switch(operation, within),
+            "randomSwitch" | "randomSwitchOrElse" => self.random_switch(operation, within),
+            "uniformRandomSwitch" => self.even_switch(operation, "random_int(0, {})", within),
+            "roundRobinSwitch" => self.even_switch(operation, "range(0, {})", within),
+            "exitBlockOnFail" => {
+                let becomes = "a failed request within ends the iteration, and not the block alone";
+                self.note_call(operation.span, "exitBlockOnFail", becomes);
+                let ends = std::mem::replace(&mut within.ends, true);
+                let steps = self.all_steps(&operation.body(0), within);
+                within.ends = ends;
+                steps
+            }
+            "tryMax" => {
+                let becomes = "nothing is tried again: the steps are carried out once";
+                self.note_call(operation.span, "tryMax", becomes);
+                self.all_steps(&operation.body(1), within)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Says why a word has no steps.
+    fn note_left_out(&mut self, operation: &Operation) {
+        match operation.name.as_str() {
+            name if OF_COOKIES.contains(&name) => {
+                let becomes = "cookies of an iteration are kept by RFC 6265, and nothing is cached: it is \
+                               left out";
+                self.note_call(operation.span, name, becomes);
+            }
+            name if WITHOUT_STEP.contains(&name) => {
+                self.note(operation.span, "plans have no such step: it is left out");
+            }
+            _ => self.note(operation.span, "there is no such action: it is left out"),
+        }
     }
 
     /// `session -> session.set("a", 1)` sets variables; anything else is a part of a program.
@@ -353,8 +355,27 @@ impl Importer<'_> {
         (times, is_all)
     }
 
-    /// The time between two turns of a loop. It stands at their beginning, or between their requests.
-    fn pace(&mut self, operation: &Operation) -> Option<StepSpec> {
+    /// The time between two turns of a loop. It stands at their beginning, or between their requests;
+    /// `is_between`: there are words before it and behind it.
+    fn pace(&mut self, operation: &Operation, is_between: bool, within: &mut In<'_>) -> Option<StepSpec> {
+        if !within.in_loop && !within.is_repeated {
+            let becomes = "it waits for nothing outside a loop, where a user comes once: it is left out";
+            self.note(operation.span, becomes);
+            return None;
+        }
+        let step = self.pace_step(operation)?;
+        within.paces += 1;
+        if within.paces > 1 {
+            let becomes = "the paces of an iteration share one clock here: it waits since the one before";
+            self.note(operation.span, becomes);
+        } else if !within.in_loop && is_between {
+            let becomes = "here it waits since the iteration began: what follows it comes on top";
+            self.note(operation.span, becomes);
+        }
+        Some(step)
+    }
+
+    fn pace_step(&mut self, operation: &Operation) -> Option<StepSpec> {
         let (times, _) = self.times(operation);
         let time = match times.as_slice() {
             [] => {

@@ -8,7 +8,7 @@ use super::kept::changes;
 use super::lost::{Lost, Methods};
 use super::statement::LEFT_OUT;
 use super::syntax::{Element, Expression, Kind, Span};
-use super::value::{Part, Statuses, Test, Text, Tree, Value, Writing};
+use super::value::{Closure, Part, Statuses, Test, Text, Tree, Value, Writing};
 use super::{Importer, Item, LONGEST_TEXT, Language, MOST_ITEMS, title};
 use crate::amount::nanos;
 use crate::flow::check::{self as checks, Place};
@@ -407,6 +407,7 @@ impl Importer<'_> {
         Some(if matches!(name, "indexOf" | "search") { Value::Found(test) } else { Value::Test(test) })
     }
 
+    /// A method of a list.
     fn of_list(
         &mut self,
         items: &Rc<Tree<Vec<Value>>>,
@@ -415,63 +416,13 @@ impl Importer<'_> {
         span: Span,
     ) -> Option<Value> {
         let items = Rc::clone(items);
-        let function = match values.first() {
-            Some(Value::Function(function)) => Some(Rc::clone(function)),
-            _ => None,
-        };
-        Some(match (name, function) {
-            ("forEach" | "map", Some(function)) => {
-                if items.len() > MOST_WRITTEN_OUT {
-                    self.note(span, format!("at most {MOST_WRITTEN_OUT} turns are taken over"));
-                }
-                let mut all = Vec::new();
-                for (index, item) in items.iter().take(MOST_WRITTEN_OUT).enumerate() {
-                    let arguments = vec![item.clone(), Value::Number(index as f64)];
-                    all.push(self.invoke(&function, arguments, span));
-                }
-                if name == "map" { Value::list(all) } else { Value::Undefined }
-            }
-            ("filter" | "find" | "some" | "every", Some(function)) => {
-                let mut kept = Vec::new();
-                for item in items.iter().take(MOST_WRITTEN_OUT) {
-                    let value = self.invoke(&function, vec![item.clone()], span);
-                    match self.truth(&value) {
-                        Some(true) => kept.push(item.clone()),
-                        Some(false) => {}
-                        None => return None,
-                    }
-                }
-                match name {
-                    "filter" => Value::list(kept),
-                    "find" => kept.into_iter().next().unwrap_or(Value::Undefined),
-                    "some" => Value::Boolean(!kept.is_empty()),
-                    _ => Value::Boolean(kept.len() == items.len()),
-                }
-            }
-            ("join", None) => {
-                let separator = values.first().and_then(Value::constant).unwrap_or_else(|| ",".to_owned());
-                if separator.len().saturating_mul(items.len()) > LONGEST_TEXT {
-                    return None;
-                }
-                let mut joined = Text::default();
-                for (index, item) in items.iter().enumerate() {
-                    if index > 0 {
-                        joined.push(Part::Literal(separator.clone()));
-                    }
-                    // JavaScript joins nothing as an empty text.
-                    if !matches!(item, Value::Null | Value::Undefined) {
-                        let item = self.text_of(item, span);
-                        joined.append(item);
-                    }
-                }
-                match joined.parts.as_slice() {
-                    [] => Value::text(""),
-                    [Part::Literal(text)] => Value::String(text.clone()),
-                    _ => Value::Text(joined),
-                }
-            }
-            ("includes", None) => match values.first() {
-                Some(Value::Taken(request, Place::Status)) => {
+        if let Some(Value::Function(function)) = values.first() {
+            return self.of_each(&items, name, function, span);
+        }
+        Some(match name {
+            "join" => self.list_joined(&items, values.first(), span)?,
+            "includes" => match values.first()? {
+                Value::Taken(request, Place::Status) => {
                     let mut statuses = Statuses::range(1, 0);
                     for item in items.iter() {
                         let status = item.number()? as u16;
@@ -479,13 +430,12 @@ impl Importer<'_> {
                     }
                     Value::Test(Test::Status(*request, statuses))
                 }
-                Some(value) => {
+                value => {
                     let wanted = value.constant()?;
                     Value::Boolean(items.iter().any(|item| item.constant().as_ref() == Some(&wanted)))
                 }
-                None => return None,
             },
-            ("concat", None) => {
+            "concat" => {
                 let mut all = items.to_vec();
                 if all.len() > MOST_ITEMS {
                     return None;
@@ -498,7 +448,7 @@ impl Importer<'_> {
                 }
                 Value::list(all)
             }
-            ("slice", None) => {
+            "slice" => {
                 let at = |index: usize, otherwise: usize| match values.get(index).and_then(Value::number) {
                     Some(number) if number < 0.0 => (items.len() as f64 + number).max(0.0) as usize,
                     Some(number) => (number as usize).min(items.len()),
@@ -507,15 +457,70 @@ impl Importer<'_> {
                 let (from, to) = (at(0, 0), at(1, items.len()));
                 Value::list(items.get(from..to.max(from)).unwrap_or_default().to_vec())
             }
-            ("reverse", None) => {
+            "reverse" => {
                 let reversed = self.assigned(Value::list(items.iter().rev().cloned().collect()));
                 self.replace(&Value::Array(items), &reversed);
                 reversed
             }
-            ("keys", None) => {
-                Value::list((0..items.len()).map(|index| Value::Number(index as f64)).collect())
-            }
+            "keys" => Value::list((0..items.len()).map(|index| Value::Number(index as f64)).collect()),
             _ => return None,
+        })
+    }
+
+    /// A method of a list that calls a function for each item.
+    fn of_each(&mut self, items: &[Value], name: &str, function: &Closure, span: Span) -> Option<Value> {
+        match name {
+            "forEach" | "map" => {
+                if items.len() > MOST_WRITTEN_OUT {
+                    self.note(span, format!("at most {MOST_WRITTEN_OUT} turns are taken over"));
+                }
+                let mut all = Vec::new();
+                for (index, item) in items.iter().take(MOST_WRITTEN_OUT).enumerate() {
+                    let arguments = vec![item.clone(), Value::Number(index as f64)];
+                    all.push(self.invoke(function, arguments, span));
+                }
+                Some(if name == "map" { Value::list(all) } else { Value::Undefined })
+            }
+            "filter" | "find" | "some" | "every" => {
+                let mut kept = Vec::new();
+                for item in items.iter().take(MOST_WRITTEN_OUT) {
+                    let value = self.invoke(function, vec![item.clone()], span);
+                    if self.truth(&value)? {
+                        kept.push(item.clone());
+                    }
+                }
+                Some(match name {
+                    "filter" => Value::list(kept),
+                    "find" => kept.into_iter().next().unwrap_or(Value::Undefined),
+                    "some" => Value::Boolean(!kept.is_empty()),
+                    _ => Value::Boolean(kept.len() == items.len()),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The items of a list as one text. `None` if that is too long.
+    fn list_joined(&mut self, items: &[Value], separator: Option<&Value>, span: Span) -> Option<Value> {
+        let separator = separator.and_then(Value::constant).unwrap_or_else(|| ",".to_owned());
+        if separator.len().saturating_mul(items.len()) > LONGEST_TEXT {
+            return None;
+        }
+        let mut joined = Text::default();
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                joined.push(Part::Literal(separator.clone()));
+            }
+            // JavaScript joins nothing as an empty text.
+            if !matches!(item, Value::Null | Value::Undefined) {
+                let item = self.text_of(item, span);
+                joined.append(item);
+            }
+        }
+        Some(match joined.parts.as_slice() {
+            [] => Value::text(""),
+            [Part::Literal(text)] => Value::String(text.clone()),
+            _ => Value::Text(joined),
         })
     }
 }

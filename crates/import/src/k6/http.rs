@@ -19,6 +19,13 @@ pub(crate) struct Made<'v> {
     pub(crate) span: Span,
 }
 
+/// Facts about a request that are not in its step.
+struct Effects {
+    follows: bool,
+    /// A name that the script gives it.
+    tag: Option<String>,
+}
+
 impl Importer<'_> {
     /// A function of `k6/http`.
     pub(crate) fn http(&mut self, function: &str, values: &[Value], span: Span) -> Value {
@@ -158,7 +165,7 @@ impl Importer<'_> {
             self.findings.problem(&at, format!("`{}` is not a method", crate::findings::quoted(&method)));
             return None;
         }
-        let (url, mut tag) = match &url {
+        let (url, tag) = match &url {
             Value::Object(_) => (
                 url.member("url").cloned().unwrap_or(Value::Undefined),
                 url.member("name").and_then(Value::constant),
@@ -171,79 +178,14 @@ impl Importer<'_> {
         }
         let address = self.text_of(&url, span);
         let mut step = self.addressed(&method, address, span)?;
-        let mut follows = true;
-        let mut has_jar = false;
-        if let Value::Object(members) = parameters {
-            for (name, value) in members.iter() {
-                match name.as_str() {
-                    "headers" => self.headers(value, &mut step, span),
-                    "cookies" => self.cookies(value, &mut step, span),
-                    "tags" => {
-                        if let Value::Object(tags) = &value {
-                            for (key, value) in tags.iter() {
-                                match (key.as_str(), value.constant()) {
-                                    ("name", Some(name)) => tag = Some(name),
-                                    _ => self.findings.note(
-                                        at.as_str(),
-                                        &format!("tags.{key}"),
-                                        "plans have no tags but the names of steps: it is left out",
-                                    ),
-                                }
-                            }
-                        }
-                    }
-                    "timeout" => match duration(value).filter(|nanos| *nanos > 0) {
-                        Some(nanos) => step.timeout = text(amount::time(nanos)),
-                        None => {
-                            self.findings.note(at.as_str(), "timeout", "it is not a time: it is left out");
-                        }
-                    },
-                    "redirects" => match value.number() {
-                        Some(0.0) => follows = false,
-                        Some(number) => {
-                            let number = value::shown(number);
-                            if number != self.most_redirects {
-                                let becomes = "a plan has one number of redirects for all requests";
-                                self.findings.note(at.as_str(), &format!("redirects: {number}"), becomes);
-                            }
-                        }
-                        None => {
-                            self.findings.note(
-                                at.as_str(),
-                                "redirects",
-                                "it is not a number: it is left out",
-                            );
-                        }
-                    },
-                    "responseCallback" => match &value {
-                        Value::Test(Test::Status(_, statuses)) => {
-                            let becomes = "responseCallback";
-                            let statuses = statuses.written();
-                            checks::expect_status(&mut step, &statuses, &at, becomes, &mut self.findings);
-                        }
-                        _ => {
-                            let becomes = "a status below 400 is good: it is left out";
-                            self.findings.note(at.as_str(), "responseCallback", becomes);
-                        }
-                    },
-                    "auth" if value.constant().as_deref() == Some("basic") => {}
-                    "jar" => has_jar = true,
-                    other => {
-                        let said = match value.constant() {
-                            Some(value) => format!("{other}: {value}"),
-                            None => other.to_owned(),
-                        };
-                        let becomes = "a request of a plan has no such setting: it is left out";
-                        self.findings.note(at.as_str(), &said, becomes);
-                    }
-                }
+        let mut effects = Effects { follows: true, tag };
+        match parameters {
+            Value::Object(members) => self.parameters(members, &mut step, &mut effects, span),
+            Value::Undefined | Value::Null => {}
+            _ => {
+                let becomes = "the parameters of the request are not known before the run: they are left out";
+                self.note(span, becomes);
             }
-        } else if !matches!(parameters, Value::Undefined | Value::Null) {
-            self.note(span, "the parameters of the request are not known before the run: they are left out");
-        }
-        if has_jar {
-            let becomes = "cookies are kept for an iteration, in one jar: it is left out";
-            self.findings.note(at.as_str(), "jar", becomes);
         }
         self.body(body, &mut step, span);
         if let Some(statuses) = &self.statuses
@@ -252,17 +194,82 @@ impl Importer<'_> {
             let expect = checks::expectations(&mut step);
             expect.status = statuses.iter().map(|status| text(status.as_str())).collect();
         }
-        Some(self.add(step, &method, at, follows, tag))
+        Some(self.add(step, &method, at, effects))
     }
 
-    fn add(
+    /// Takes over the parameters of a request.
+    fn parameters(
         &mut self,
-        mut step: StepSpec,
-        method: &str,
-        at: String,
-        follows: bool,
-        tag: Option<String>,
-    ) -> usize {
+        parameters: &[(String, Value)],
+        step: &mut StepSpec,
+        effects: &mut Effects,
+        span: Span,
+    ) {
+        let at = self.at(span);
+        for (name, value) in parameters {
+            match name.as_str() {
+                "headers" => self.headers(value, step, span),
+                "cookies" => self.cookies(value, step, span),
+                "tags" => {
+                    let Value::Object(tags) = value else { continue };
+                    for (key, value) in tags.iter() {
+                        match (key.as_str(), value.constant()) {
+                            ("name", Some(name)) => effects.tag = Some(name),
+                            _ => {
+                                let becomes = "plans have no tags but the names of steps: it is left out";
+                                self.findings.note(at.as_str(), &format!("tags.{key}"), becomes);
+                            }
+                        }
+                    }
+                }
+                "timeout" => match duration(value).filter(|nanos| *nanos > 0) {
+                    Some(nanos) => step.timeout = text(amount::time(nanos)),
+                    None => self.findings.note(at.as_str(), "timeout", "it is not a time: it is left out"),
+                },
+                "redirects" => match value.number() {
+                    Some(0.0) => effects.follows = false,
+                    Some(number) => {
+                        let number = value::shown(number);
+                        if number != self.most_redirects {
+                            let becomes = "a plan has one number of redirects for all requests";
+                            self.findings.note(at.as_str(), &format!("redirects: {number}"), becomes);
+                        }
+                    }
+                    None => {
+                        self.findings.note(at.as_str(), "redirects", "it is not a number: it is left out");
+                    }
+                },
+                "responseCallback" => match value {
+                    Value::Test(Test::Status(_, statuses)) => {
+                        let becomes = "responseCallback";
+                        let statuses = statuses.written();
+                        checks::expect_status(step, &statuses, &at, becomes, &mut self.findings);
+                    }
+                    _ => {
+                        let becomes = "a status below 400 is good: it is left out";
+                        self.findings.note(at.as_str(), "responseCallback", becomes);
+                    }
+                },
+                "auth" if value.constant().as_deref() == Some("basic") => {}
+                "jar" => {}
+                other => {
+                    let said = match value.constant() {
+                        Some(value) => format!("{other}: {value}"),
+                        None => other.to_owned(),
+                    };
+                    let becomes = "a request of a plan has no such setting: it is left out";
+                    self.findings.note(at.as_str(), &said, becomes);
+                }
+            }
+        }
+        if parameters.iter().any(|(name, _)| name == "jar") {
+            let becomes = "cookies are kept for an iteration, in one jar: it is left out";
+            self.findings.note(at.as_str(), "jar", becomes);
+        }
+    }
+
+    fn add(&mut self, mut step: StepSpec, method: &str, at: String, effects: Effects) -> usize {
+        let Effects { follows, tag } = effects;
         let group = (!self.groups.is_empty()).then(|| self.groups.join(" / "));
         let named = match (&group, &tag) {
             (_, Some(tag)) => Some(tag.replace("${}", "…")),

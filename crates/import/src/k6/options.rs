@@ -29,6 +29,29 @@ struct Planned {
     course: Course,
 }
 
+/// Settings of scenarios.
+const OF_SCENARIOS: [&str; 19] = [
+    "executor",
+    "exec",
+    "env",
+    "startTime",
+    "duration",
+    "maxDuration",
+    "timeUnit",
+    "vus",
+    "iterations",
+    "startVUs",
+    "stages",
+    "rate",
+    "startRate",
+    "preAllocatedVUs",
+    "maxVUs",
+    "gracefulStop",
+    "gracefulRampDown",
+    "tags",
+    "options",
+];
+
 impl Importer<'_> {
     /// Takes over what a script exports.
     pub(crate) fn script(&mut self, module: usize) {
@@ -252,6 +275,33 @@ impl Importer<'_> {
     fn scenario_options(&mut self, name: &str, scenario: &Value) -> Option<Planned> {
         let at = format!("options.scenarios.{name}");
         let of = |key: &str| scenario.member(key);
+        let (is_rate, level) = self.level_of(scenario, &at)?;
+        self.note_without_effect(scenario, is_rate, &at);
+        let mut environment = BTreeMap::new();
+        if let Some(Value::Object(given)) = of("env") {
+            environment
+                .extend(given.iter().filter_map(|(key, value)| Some((key.clone(), value.constant()?))));
+        }
+        if let Value::Object(members) = scenario {
+            for (key, _) in members.iter().filter(|(key, _)| !OF_SCENARIOS.contains(&key.as_str())) {
+                let becomes = "a scenario has no such setting: it is left out";
+                self.findings.note(format!("{at}.{key}"), key, becomes);
+            }
+        }
+        let start = self.time(of("startTime"), &format!("{at}.startTime")).unwrap_or(0);
+        let exec = of("exec").and_then(Value::constant).unwrap_or_else(|| "default".to_owned());
+        Some(Planned {
+            name: name.to_owned(),
+            exec,
+            environment,
+            course: Course { start, is_rate, level, at },
+        })
+    }
+
+    /// The level of load of a scenario, by its executor; `true` with it if that is a rate. `None` if nothing
+    /// says it.
+    fn level_of(&mut self, scenario: &Value, at: &str) -> Option<(bool, Level)> {
+        let of = |key: &str| scenario.member(key);
         let place = |key: &str| format!("{at}.{key}");
         let executor = of("executor").and_then(Value::constant).unwrap_or_default();
         let duration = self.time(of("duration"), &place("duration"));
@@ -262,7 +312,7 @@ impl Importer<'_> {
         let per_unit = Ratio::new(u128::from(NANOS), u128::from(unit));
         let rate = |number: f64| rate_of(number).and_then(|rate| rate.times(per_unit?));
         let number = |importer: &mut Self, key: &str| importer.number(of(key), &place(key));
-        let (is_rate, level) = match executor.as_str() {
+        Some(match executor.as_str() {
             "constant-vus" => (false, Level::Constant(whole(users), duration?)),
             "ramping-vus" => {
                 let first = self.whole(of("startVUs"), &place("startVUs")).unwrap_or(1);
@@ -297,7 +347,12 @@ impl Importer<'_> {
                 self.findings.note(place("executor"), other, becomes);
                 return None;
             }
-        };
+        })
+    }
+
+    /// Notes the settings of a scenario that plans do not need, or do not have.
+    fn note_without_effect(&mut self, scenario: &Value, is_rate: bool, at: &str) {
+        let of = |key: &str| scenario.member(key);
         if is_rate {
             let limits: Vec<&str> =
                 ["preAllocatedVUs", "maxVUs"].into_iter().filter(|key| of(key).is_some()).collect();
@@ -305,7 +360,7 @@ impl Importer<'_> {
                 let becomes = "users are as many as the rate needs; `connections` with `overload: drop` \
                                limits what is \
                                open at once";
-                self.findings.note(at.as_str(), &limits.join(", "), becomes);
+                self.findings.note(at, &limits.join(", "), becomes);
             }
         }
         for (key, becomes) in [
@@ -315,49 +370,10 @@ impl Importer<'_> {
             ("options", "browsers are not started: it is left out"),
         ] {
             if let Some(value) = of(key) {
-                self.findings.note(place(key), &value.constant().unwrap_or_else(|| key.to_owned()), becomes);
+                let said = value.constant().unwrap_or_else(|| key.to_owned());
+                self.findings.note(format!("{at}.{key}"), &said, becomes);
             }
         }
-        let mut environment = BTreeMap::new();
-        if let Some(Value::Object(given)) = of("env") {
-            environment
-                .extend(given.iter().filter_map(|(key, value)| Some((key.clone(), value.constant()?))));
-        }
-        if let Value::Object(members) = scenario {
-            const KNOWN: [&str; 18] = [
-                "executor",
-                "exec",
-                "env",
-                "startTime",
-                "duration",
-                "maxDuration",
-                "timeUnit",
-                "vus",
-                "iterations",
-                "startVUs",
-                "stages",
-                "rate",
-                "startRate",
-                "preAllocatedVUs",
-                "maxVUs",
-                "gracefulStop",
-                "tags",
-                "options",
-            ];
-            for (key, _) in members.iter() {
-                if !KNOWN.contains(&key.as_str()) && key != "gracefulRampDown" {
-                    self.findings.note(place(key), key, "a scenario has no such setting: it is left out");
-                }
-            }
-        }
-        let start = self.time(of("startTime"), &place("startTime")).unwrap_or(0);
-        let exec = of("exec").and_then(Value::constant).unwrap_or_else(|| "default".to_owned());
-        Some(Planned {
-            name: name.to_owned(),
-            exec,
-            environment,
-            course: Course { start, is_rate, level, at },
-        })
     }
 
     /// The stages of an executor: how long, and the level at the end.

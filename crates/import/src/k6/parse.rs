@@ -122,25 +122,7 @@ impl Lowering {
                 self.block(&one.consequent),
                 one.alternate.as_ref().map(|other| self.block(other)).unwrap_or_default(),
             ),
-            S::ForStatement(one) => {
-                let before = one.init.as_ref().map(|init| {
-                    let kind = match init {
-                        // The variable of a loop is that of the loop, also with `var`.
-                        ast::ForStatementInit::VariableDeclaration(declared) => self.declare(declared),
-                        other => match other.as_expression() {
-                            Some(expression) => StatementKind::Expression(self.expression(expression)),
-                            None => StatementKind::Empty,
-                        },
-                    };
-                    Box::new(Statement { span: self.span(init.span()), kind })
-                });
-                StatementKind::For {
-                    before,
-                    test: one.test.as_ref().map(|test| self.expression(test)),
-                    update: one.update.as_ref().map(|update| self.effect(update)),
-                    body: self.block(&one.body),
-                }
-            }
+            S::ForStatement(one) => self.for_statement(one),
             S::ForOfStatement(one) => {
                 let pattern = match &one.left {
                     ast::ForStatementLeft::VariableDeclaration(declared) => declared
@@ -176,76 +158,86 @@ impl Lowering {
             S::ContinueStatement(_) => StatementKind::Continue,
             S::EmptyStatement(_) => StatementKind::Empty,
             S::ImportDeclaration(one) if one.import_kind.is_type() => StatementKind::Empty,
-            S::ImportDeclaration(one) => {
-                let mut names = Vec::new();
-                for specifier in one.specifiers.iter().flatten() {
-                    use ast::ImportDeclarationSpecifier as I;
-                    let (theirs, ours) = match specifier {
-                        I::ImportSpecifier(one) => {
-                            (one.imported.name().to_string(), one.local.name.to_string())
-                        }
-                        I::ImportDefaultSpecifier(one) => ("default".to_owned(), one.local.name.to_string()),
-                        I::ImportNamespaceSpecifier(one) => ("*".to_owned(), one.local.name.to_string()),
-                    };
-                    names.push(Imported { theirs, ours });
-                }
-                StatementKind::Import { from: one.source.value.to_string(), names }
-            }
+            S::ImportDeclaration(one) => import(one),
             S::ExportNamedDeclaration(one) => StatementKind::Export(exported(&one.specifiers)),
             S::ExportFromDeclaration(one) => {
-                // The names go through this script, under names that it cannot have.
-                let mut names = exported(&one.specifiers);
-                let through = names.iter().map(|(theirs, _)| Imported {
-                    theirs: theirs.clone(),
-                    ours: format!("{theirs} of another"),
-                });
-                let kind =
-                    StatementKind::Import { from: one.source.value.to_string(), names: through.collect() };
-                all.push(Statement { span, kind });
-                names.iter_mut().for_each(|(ours, _)| ours.push_str(" of another"));
-                StatementKind::Export(names)
+                let (import, export) = passed_on(one);
+                all.push(Statement { span, kind: import });
+                export
             }
-            S::ExportDeclaration(one) => match &one.declaration {
-                ast::Declaration::VariableDeclaration(declared) => {
-                    let mut names = Vec::new();
-                    for declared in &declared.declarations {
-                        names_of(&self.pattern(&declared.id), &mut names);
-                    }
-                    all.push(Statement { span, kind: self.variables(declared) });
-                    StatementKind::Export(names)
-                }
-                ast::Declaration::FunctionDeclaration(function) => {
-                    let name = function.id.iter().map(|name| (name.name.to_string(), name.name.to_string()));
-                    let names = name.collect();
-                    all.push(Statement { span, kind: self.function_statement(function) });
-                    StatementKind::Export(names)
-                }
-                ast::Declaration::ClassDeclaration(one) => {
-                    let kind = class(one);
-                    let name = one.id.iter().map(|name| (name.name.to_string(), name.name.to_string()));
-                    let names = name.collect();
-                    all.push(Statement { span, kind });
-                    StatementKind::Export(names)
-                }
-                _ => StatementKind::Empty,
-            },
-            S::ExportDefaultDeclaration(one) => match &one.declaration {
-                ast::ExportDefaultDeclarationKind::FunctionDeclaration(function) => {
-                    let kind = Kind::Function(self.function(function));
-                    StatementKind::ExportDefault(Expression { span: self.span(function.span), kind })
-                }
-                ast::ExportDefaultDeclarationKind::ClassDeclaration(one) => {
-                    let of = one.id.iter().map(|name| name.name.to_string()).next();
-                    all.push(Statement { span, kind: StatementKind::Program("default".to_owned()) });
-                    of.map_or(StatementKind::Empty, StatementKind::Program)
-                }
-                other => match other.as_expression() {
-                    Some(expression) => StatementKind::ExportDefault(self.expression(expression)),
-                    None => StatementKind::Other,
-                },
-            },
+            S::ExportDeclaration(one) => self.export(&one.declaration, span, all),
+            S::ExportDefaultDeclaration(one) => self.default_export(&one.declaration, span, all),
             S::TSTypeAliasDeclaration(_) | S::TSInterfaceDeclaration(_) => StatementKind::Empty,
             _ => StatementKind::Other,
+        }
+    }
+
+    fn for_statement(&self, one: &ast::ForStatement<'_>) -> StatementKind {
+        let before = one.init.as_ref().map(|init| {
+            let kind = match init {
+                // The variable of a loop is that of the loop, also with `var`.
+                ast::ForStatementInit::VariableDeclaration(declared) => self.declare(declared),
+                other => match other.as_expression() {
+                    Some(expression) => StatementKind::Expression(self.expression(expression)),
+                    None => StatementKind::Empty,
+                },
+            };
+            Box::new(Statement { span: self.span(init.span()), kind })
+        });
+        StatementKind::For {
+            before,
+            test: one.test.as_ref().map(|test| self.expression(test)),
+            update: one.update.as_ref().map(|update| self.effect(update)),
+            body: self.block(&one.body),
+        }
+    }
+
+    /// The export of what is declared at once, behind its declaration.
+    fn export(
+        &self,
+        declaration: &ast::Declaration<'_>,
+        span: Span,
+        all: &mut Vec<Statement>,
+    ) -> StatementKind {
+        let same = |name: &ast::BindingIdentifier<'_>| (name.name.to_string(), name.name.to_string());
+        let (kind, names) = match declaration {
+            ast::Declaration::VariableDeclaration(declared) => {
+                let mut names = Vec::new();
+                for declared in &declared.declarations {
+                    names_of(&self.pattern(&declared.id), &mut names);
+                }
+                (self.variables(declared), names)
+            }
+            ast::Declaration::FunctionDeclaration(function) => {
+                (self.function_statement(function), function.id.iter().map(same).collect())
+            }
+            ast::Declaration::ClassDeclaration(one) => (class(one), one.id.iter().map(same).collect()),
+            _ => return StatementKind::Empty,
+        };
+        all.push(Statement { span, kind });
+        StatementKind::Export(names)
+    }
+
+    fn default_export(
+        &self,
+        declaration: &ast::ExportDefaultDeclarationKind<'_>,
+        span: Span,
+        all: &mut Vec<Statement>,
+    ) -> StatementKind {
+        match declaration {
+            ast::ExportDefaultDeclarationKind::FunctionDeclaration(function) => {
+                let kind = Kind::Function(self.function(function));
+                StatementKind::ExportDefault(Expression { span: self.span(function.span), kind })
+            }
+            ast::ExportDefaultDeclarationKind::ClassDeclaration(one) => {
+                let of = one.id.iter().map(|name| name.name.to_string()).next();
+                all.push(Statement { span, kind: StatementKind::Program("default".to_owned()) });
+                of.map_or(StatementKind::Empty, StatementKind::Program)
+            }
+            other => match other.as_expression() {
+                Some(expression) => StatementKind::ExportDefault(self.expression(expression)),
+                None => StatementKind::Other,
+            },
         }
     }
 
@@ -395,56 +387,11 @@ impl Lowering {
                 javascript::texts(&one.quasi),
                 self.all(&one.quasi.expressions),
             ),
-            E::ArrayExpression(one) => {
-                let mut elements = Vec::new();
-                for element in &one.elements {
-                    match element {
-                        ast::ArrayExpressionElement::SpreadElement(spread) => {
-                            elements
-                                .push(Element { is_spread: true, value: self.expression(&spread.argument) });
-                        }
-                        element => {
-                            if let Some(value) = element.as_expression() {
-                                elements.push(Element { is_spread: false, value: self.expression(value) });
-                            }
-                        }
-                    }
-                }
-                Kind::Array(elements)
-            }
+            E::ArrayExpression(one) => Kind::Array(self.elements(&one.elements)),
             E::ObjectExpression(one) => {
-                let mut properties = Vec::new();
-                for property in &one.properties {
-                    match property {
-                        ast::ObjectPropertyKind::ObjectProperty(pair) => {
-                            let span = self.span(pair.key.span());
-                            let key = match (pair.key.static_name(), pair.key.as_expression()) {
-                                (Some(name), _) if !pair.computed => {
-                                    Expression { span, kind: Kind::String(name.to_string()) }
-                                }
-                                (_, Some(key)) => self.expression(key),
-                                _ => Expression { span, kind: Kind::Other },
-                            };
-                            properties.push(Property::Pair(key, self.expression(&pair.value)));
-                        }
-                        ast::ObjectPropertyKind::SpreadProperty(spread) => {
-                            properties.push(Property::Spread(self.expression(&spread.argument)));
-                        }
-                    }
-                }
-                Kind::Object(properties)
+                Kind::Object(one.properties.iter().map(|property| self.property(property)).collect())
             }
-            E::ArrowFunctionExpression(one) => {
-                let parameters = self.parameters(&one.params);
-                let body = match &one.body {
-                    ast::ArrowFunctionBody::FunctionBody(body) => self.body(&body.statements, &parameters),
-                    body => body.as_expression().map_or_else(Vec::new, |value| {
-                        let value = self.expression(value);
-                        vec![Statement { span: value.span, kind: StatementKind::Return(Some(value)) }]
-                    }),
-                };
-                Kind::Function(Arc::new(Function { span: self.span(one.span), parameters, body }))
-            }
+            E::ArrowFunctionExpression(one) => Kind::Function(self.arrow_function(one)),
             E::FunctionExpression(one) => Kind::Function(self.function(one)),
             E::UnaryExpression(one) => Kind::Unary(one.operator.as_str(), self.boxed(&one.argument)),
             E::BinaryExpression(one) if one.operator.as_str() == "+" => {
@@ -465,31 +412,7 @@ impl Lowering {
                 let target = self.target(&one.left);
                 Kind::Assign(Box::new(target), one.operator.as_str(), self.boxed(&one.right))
             }
-            E::UpdateExpression(one) => {
-                let span = self.span(one.span);
-                let target = match &one.argument {
-                    ast::SimpleAssignmentTarget::AssignmentTargetIdentifier(name) => {
-                        Expression { span: self.span(name.span), kind: Kind::Name(name.name.to_string()) }
-                    }
-                    other => match other.as_member_expression() {
-                        Some(member) => Expression { span, kind: self.member(member) },
-                        None => Expression { span, kind: Kind::Other },
-                    },
-                };
-                let operator = if one.operator.as_str() == "++" { "+=" } else { "-=" };
-                let added = Expression { span, kind: Kind::Number(1.0) };
-                let changed =
-                    Kind::Assign(Box::new(Target::Expression(target)), operator, Box::new(added.clone()));
-                if one.prefix {
-                    return changed;
-                }
-                // Its value is the one before.
-                let changed = Expression { span, kind: changed };
-                match operator {
-                    "+=" => Kind::Binary("-", Box::new(changed), Box::new(added)),
-                    _ => Kind::Sum(vec![changed, added]),
-                }
-            }
+            E::UpdateExpression(one) => self.update(one),
             E::CallExpression(one) => self.call(one),
             E::NewExpression(one) => Kind::New(self.boxed(&one.callee), self.arguments(&one.arguments)),
             E::StaticMemberExpression(one) => {
@@ -508,6 +431,75 @@ impl Lowering {
             E::AwaitExpression(one) => Kind::Await(self.boxed(&one.argument)),
             E::SequenceExpression(one) => Kind::Sequence(self.all(&one.expressions)),
             _ => Kind::Other,
+        }
+    }
+
+    fn elements(&self, elements: &[ast::ArrayExpressionElement<'_>]) -> Vec<Element> {
+        let element = |element: &ast::ArrayExpressionElement<'_>| match element {
+            ast::ArrayExpressionElement::SpreadElement(spread) => {
+                Some(Element { is_spread: true, value: self.expression(&spread.argument) })
+            }
+            element => {
+                let value = element.as_expression()?;
+                Some(Element { is_spread: false, value: self.expression(value) })
+            }
+        };
+        elements.iter().filter_map(element).collect()
+    }
+
+    fn property(&self, property: &ast::ObjectPropertyKind<'_>) -> Property {
+        match property {
+            ast::ObjectPropertyKind::ObjectProperty(pair) => {
+                let span = self.span(pair.key.span());
+                let key = match (pair.key.static_name(), pair.key.as_expression()) {
+                    (Some(name), _) if !pair.computed => {
+                        Expression { span, kind: Kind::String(name.to_string()) }
+                    }
+                    (_, Some(key)) => self.expression(key),
+                    _ => Expression { span, kind: Kind::Other },
+                };
+                Property::Pair(key, self.expression(&pair.value))
+            }
+            ast::ObjectPropertyKind::SpreadProperty(spread) => {
+                Property::Spread(self.expression(&spread.argument))
+            }
+        }
+    }
+
+    fn arrow_function(&self, function: &ast::ArrowFunctionExpression<'_>) -> Arc<Function> {
+        let parameters = self.parameters(&function.params);
+        let body = match &function.body {
+            ast::ArrowFunctionBody::FunctionBody(body) => self.body(&body.statements, &parameters),
+            body => body.as_expression().map_or_else(Vec::new, |value| {
+                let value = self.expression(value);
+                vec![Statement { span: value.span, kind: StatementKind::Return(Some(value)) }]
+            }),
+        };
+        Arc::new(Function { span: self.span(function.span), parameters, body })
+    }
+
+    /// `++n` is `n += 1`; the value of `n++` is the one before.
+    fn update(&self, update: &ast::UpdateExpression<'_>) -> Kind {
+        let span = self.span(update.span);
+        let target = match &update.argument {
+            ast::SimpleAssignmentTarget::AssignmentTargetIdentifier(name) => {
+                Expression { span: self.span(name.span), kind: Kind::Name(name.name.to_string()) }
+            }
+            other => match other.as_member_expression() {
+                Some(member) => Expression { span, kind: self.member(member) },
+                None => Expression { span, kind: Kind::Other },
+            },
+        };
+        let operator = if update.operator.as_str() == "++" { "+=" } else { "-=" };
+        let added = Expression { span, kind: Kind::Number(1.0) };
+        let changed = Kind::Assign(Box::new(Target::Expression(target)), operator, Box::new(added.clone()));
+        if update.prefix {
+            return changed;
+        }
+        let changed = Expression { span, kind: changed };
+        match operator {
+            "+=" => Kind::Binary("-", Box::new(changed), Box::new(added)),
+            _ => Kind::Sum(vec![changed, added]),
         }
     }
 
@@ -570,6 +562,34 @@ impl Lowering {
 /// A class, which is not followed.
 fn class(class: &ast::Class<'_>) -> StatementKind {
     class.id.as_ref().map_or(StatementKind::Other, |name| StatementKind::Program(name.name.to_string()))
+}
+
+fn import(one: &ast::ImportDeclaration<'_>) -> StatementKind {
+    use ast::ImportDeclarationSpecifier as I;
+    let name = |specifier: &I<'_>| {
+        let (theirs, ours) = match specifier {
+            I::ImportSpecifier(one) => (one.imported.name().to_string(), &one.local),
+            I::ImportDefaultSpecifier(one) => ("default".to_owned(), &one.local),
+            I::ImportNamespaceSpecifier(one) => ("*".to_owned(), &one.local),
+        };
+        Imported { theirs, ours: ours.name.to_string() }
+    };
+    let names = one.specifiers.iter().flatten().map(name).collect();
+    StatementKind::Import { from: one.source.value.to_string(), names }
+}
+
+/// The import and the export of names of another script. They go through this one under names that it cannot
+/// have.
+fn passed_on(one: &ast::ExportFromDeclaration<'_>) -> (StatementKind, StatementKind) {
+    let through = |theirs: &str| format!("{theirs} of another");
+    let exported = exported(&one.specifiers);
+    let imported = exported
+        .iter()
+        .map(|(theirs, _)| Imported { theirs: theirs.clone(), ours: through(theirs) })
+        .collect();
+    let names = exported.iter().map(|(theirs, name)| (through(theirs), name.clone())).collect();
+    let import = StatementKind::Import { from: one.source.value.to_string(), names: imported };
+    (import, StatementKind::Export(names))
 }
 
 /// Names of a script, and those under which it exports them.

@@ -10,7 +10,7 @@ use super::statement::LEFT_OUT;
 use super::syntax::Span;
 use super::value::{Part, Text, Uniform, Value, Writing, shown};
 use super::{Importer, data};
-use crate::draft::percent_encoded;
+use crate::draft::{self, percent_encoded};
 use crate::flow::check::{self as checks, Place};
 use crate::flow::{self, MOST_WRITTEN_OUT};
 
@@ -20,16 +20,30 @@ const HELD_HERE: usize = 2;
 impl Importer<'_> {
     /// A function that is provided.
     pub(crate) fn builtin(&mut self, path: &str, values: Vec<Value>, span: Span) -> Value {
-        if let Some(function) = path.strip_prefix("http.") {
-            return self.http(function, &values, span);
-        }
-        if let Some(function) = path.strip_prefix("Math.") {
-            return self.math(function, &values, span);
-        }
-        let first = values.first().cloned().unwrap_or(Value::Undefined);
-        match path {
-            "k6.check" => self.check(&values, span),
-            "k6.group" => self.group(&values, span),
+        let value = match path.split_once('.') {
+            Some(("http", function)) => Some(self.http(function, &values, span)),
+            Some(("Math", function)) => Some(self.math(function, &values, span)),
+            Some(("Object", function)) => self.of_object(function, &values),
+            Some(("utils", function)) => self.of_utils(function, &values, span),
+            Some(("console", _)) => {
+                self.note(span, "nothing is logged: it is left out");
+                Some(Value::Undefined)
+            }
+            _ if path.starts_with("metric") => {
+                self.note(span, "plans have no metrics of their own: it is left out");
+                Some(Value::Undefined)
+            }
+            _ => self.of_k6(path, &values, span).or_else(|| self.of_javascript(path, &values, span)),
+        };
+        value.unwrap_or_else(|| self.not_provided(path, &values, span))
+    }
+
+    /// A function of k6 or its modules.
+    fn of_k6(&mut self, path: &str, values: &[Value], span: Span) -> Option<Value> {
+        let first = argument(values);
+        Some(match path {
+            "k6.check" => self.check(values, span),
+            "k6.group" => self.group(values, span),
             "k6.sleep" => {
                 self.sleep(&first, span);
                 Value::Undefined
@@ -41,9 +55,7 @@ impl Importer<'_> {
             }
             "k6.randomSeed" => {
                 match first.number() {
-                    Some(seed) if seed >= 0.0 => {
-                        self.settings.seed = crate::draft::text(shown(seed));
-                    }
+                    Some(seed) if seed >= 0.0 => self.settings.seed = draft::text(shown(seed)),
                     _ => self.note(span, LEFT_OUT),
                 }
                 Value::Undefined
@@ -52,41 +64,131 @@ impl Importer<'_> {
                 Some(path) => Value::File(data::relative(&path)),
                 None => Value::Lost(Lost::new(span, "the name of the file is not known before the run")),
             },
+            "papaparse.parse" => self.papaparse(values, span),
+            "encoding.b64encode" => match first.constant() {
+                Some(text) => {
+                    let engine = match values.get(1).and_then(Value::constant).as_deref() {
+                        Some("url") => base64::engine::general_purpose::URL_SAFE,
+                        _ => base64::engine::general_purpose::STANDARD,
+                    };
+                    Value::String(engine.encode(text))
+                }
+                None => self.function_of("base64", &first, span),
+            },
+            "crypto.sha256" => self.function_of("hash(sha256, ", &first, span),
+            "crypto.randomUUID" => drawn("uuid"),
+            _ => return None,
+        })
+    }
+
+    /// A function of `k6-utils`, the library of small functions beside k6.
+    fn of_utils(&mut self, function: &str, values: &[Value], span: Span) -> Option<Value> {
+        let first = argument(values);
+        Some(match function {
+            "uuidv4" => drawn("uuid"),
+            "randomIntBetween" => match (first.number(), values.get(1).and_then(Value::number)) {
+                (Some(low), Some(high)) if low.fract() == 0.0 && high.fract() == 0.0 && low <= high => {
+                    Value::Uniform(Uniform { low, high, is_whole: true, draw: None })
+                }
+                _ => self.unknown_call(span),
+            },
+            "randomString" => match first.number().filter(|length| (1.0..=4096.0).contains(length)) {
+                Some(length) => {
+                    if values.len() > 1 {
+                        self.note(span, "its characters are letters and digits");
+                    }
+                    drawn(format!("random_string({})", shown(length)))
+                }
+                None => self.unknown_call(span),
+            },
+            "randomItem" => self.random_item(&first, span),
+            "findBetween" => {
+                let end = |index: usize| values.get(index).and_then(Value::constant);
+                match (&first, end(1), end(2)) {
+                    (Value::Taken(request, Place::Body), Some(left), Some(right)) => {
+                        let expression =
+                            format!("(?s){}(.*?){}", regex::escape(&left), regex::escape(&right));
+                        self.found_by(*request, &expression, "found", span)
+                    }
+                    _ => self.unknown_call(span),
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// A function of JavaScript itself, those of `Math` and `Object` aside.
+    fn of_javascript(&mut self, path: &str, values: &[Value], span: Span) -> Option<Value> {
+        let first = argument(values);
+        Some(match path {
             "JSON.stringify" => match first {
                 Value::Unknown => Value::Unknown,
                 value => Value::in_json(value),
             },
             "JSON.parse" => self.parsed(&first, span),
-            "papaparse.parse" => self.papaparse(&values, span),
             "String" => match first.constant() {
                 Some(text) => Value::String(text),
-                None => {
-                    let mut text = self.text_of(&first, span);
-                    text.is_number = false;
-                    Value::Text(text)
-                }
+                None => Value::Text(Text { is_number: false, ..self.text_of(&first, span) }),
             },
-            "Number" | "parseInt" | "parseFloat" => match (first.number(), &first) {
-                (_, Value::String(_)) if values.len() > 1 && values[1].number() != Some(10.0) => {
-                    Value::Lost(Lost::new(span, "numbers of other bases are not followed"))
-                }
-                (None, Value::String(_)) => {
-                    Value::Lost(Lost::new(span, "the number in this text is not followed"))
-                }
-                (Some(number), _) if path == "parseInt" => Value::Number(number.trunc()),
-                (Some(number), _) => Value::Number(number),
-                (None, Value::Text(text)) => Value::Text(Text { is_number: true, ..text.clone() }),
-                (None, Value::Taken(..) | Value::Body(..) | Value::Row(..)) => {
-                    let text = self.text_of(&first, span);
-                    Value::Text(Text { is_number: true, ..text })
-                }
-                _ => first,
+            "Number" | "parseFloat" => self.number_of(first, values.get(1), span),
+            "parseInt" => match self.number_of(first, values.get(1), span) {
+                Value::Number(number) => Value::Number(number.trunc()),
+                value => value,
             },
             "encodeURIComponent" | "encodeURI" => self.encoded(&first, path == "encodeURI", span),
-            "Object.freeze" | "Object.assign" if values.len() < 2 => first,
-            "Object.assign" => {
+            "Array.from" => self.list_from(&first, values.get(1), span),
+            "Promise.all" | "url.URL" | "URL" => first,
+            "Date.now" => Value::Text(Text { is_number: true, is_drawn: true, ..Text::slot("timestamp_ms") }),
+            _ => return None,
+        })
+    }
+
+    /// The number that a value is, or has in its text.
+    fn number_of(&mut self, value: Value, base: Option<&Value>, span: Span) -> Value {
+        match (value.number(), &value) {
+            (_, Value::String(_)) if base.is_some_and(|base| base.number() != Some(10.0)) => {
+                Value::Lost(Lost::new(span, "numbers of other bases are not followed"))
+            }
+            (None, Value::String(_)) => {
+                Value::Lost(Lost::new(span, "the number in this text is not followed"))
+            }
+            (Some(number), _) => Value::Number(number),
+            (None, Value::Text(text)) => Value::Text(Text { is_number: true, ..text.clone() }),
+            (None, Value::Taken(..) | Value::Body(..) | Value::Row(..)) => {
+                Value::Text(Text { is_number: true, ..self.text_of(&value, span) })
+            }
+            _ => value,
+        }
+    }
+
+    /// A list of the items of another, or of as many as an object says: `Array.from({length: 3}, make)`.
+    fn list_from(&mut self, source: &Value, make: Option<&Value>, span: Span) -> Value {
+        match (source, make) {
+            (Value::Array(items), None) => Value::list(items.to_vec()),
+            (Value::Object(_), make) => {
+                let count = source.member("length").and_then(Value::number).unwrap_or_default();
+                let count = (count.max(0.0) as usize).min(MOST_WRITTEN_OUT);
+                let item = |index: usize| match make {
+                    Some(Value::Function(make)) => {
+                        let arguments = vec![Value::Undefined, Value::Number(index as f64)];
+                        self.invoke(&Rc::clone(make), arguments, span)
+                    }
+                    _ => Value::Undefined,
+                };
+                Value::list((0..count).map(item).collect())
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// A function of `Object`.
+    fn of_object(&mut self, function: &str, values: &[Value]) -> Option<Value> {
+        let first = argument(values);
+        Some(match function {
+            "freeze" | "assign" if values.len() < 2 => first,
+            "assign" => {
                 let mut members: Vec<(String, Value)> = Vec::new();
-                for value in &values {
+                for value in values {
                     let Value::Object(more) = value else { continue };
                     for (key, value) in more.iter() {
                         members.retain(|(known, _)| known != key);
@@ -101,96 +203,17 @@ impl Importer<'_> {
                 }
                 new
             }
-            "Object.keys" | "Object.values" | "Object.entries" => match &first {
-                Value::Object(members) => Value::list(
-                    members
-                        .iter()
-                        .map(|(key, value)| match path {
-                            "Object.keys" => Value::text(key.as_str()),
-                            "Object.values" => value.clone(),
-                            _ => Value::list(vec![Value::text(key.as_str()), value.clone()]),
-                        })
-                        .collect(),
-                ),
-                _ => Value::Unknown,
-            },
-            "Array.from" => match (&first, values.get(1)) {
-                (Value::Array(items), None) => Value::list(items.to_vec()),
-                (Value::Object(_), make) => {
-                    let count = first.member("length").and_then(Value::number).unwrap_or_default();
-                    let count = (count.max(0.0) as usize).min(MOST_WRITTEN_OUT);
-                    let make = match make {
-                        Some(Value::Function(make)) => Some(Rc::clone(make)),
-                        _ => None,
-                    };
-                    let item = |importer: &mut Self, index: usize| match &make {
-                        Some(make) => {
-                            importer.invoke(make, vec![Value::Undefined, Value::Number(index as f64)], span)
-                        }
-                        None => Value::Undefined,
-                    };
-                    Value::list((0..count).map(|index| item(self, index)).collect())
-                }
-                _ => Value::Unknown,
-            },
-            "Promise.all" => first,
-            "Date.now" => Value::Text(Text { is_number: true, is_drawn: true, ..Text::slot("timestamp_ms") }),
-            "utils.uuidv4" | "crypto.randomUUID" => {
-                Value::Text(Text { is_drawn: true, ..Text::slot("uuid") })
+            "keys" | "values" | "entries" => {
+                let Value::Object(members) = &first else { return Some(Value::Unknown) };
+                let item = |(key, value): &(String, Value)| match function {
+                    "keys" => Value::text(key.as_str()),
+                    "values" => value.clone(),
+                    _ => Value::list(vec![Value::text(key.as_str()), value.clone()]),
+                };
+                Value::list(members.iter().map(item).collect())
             }
-            "utils.randomIntBetween" => match (first.number(), values.get(1).and_then(Value::number)) {
-                (Some(low), Some(high)) if low.fract() == 0.0 && high.fract() == 0.0 && low <= high => {
-                    Value::Uniform(Uniform { low, high, is_whole: true, draw: None })
-                }
-                _ => self.unknown_call(span),
-            },
-            "utils.randomString" => {
-                let length = first.number().filter(|length| (1.0..=4096.0).contains(length));
-                match length {
-                    Some(length) => {
-                        if values.len() > 1 {
-                            self.note(span, "its characters are letters and digits");
-                        }
-                        let slot = format!("random_string({})", shown(length));
-                        Value::Text(Text { is_drawn: true, ..Text::slot(slot) })
-                    }
-                    None => self.unknown_call(span),
-                }
-            }
-            "utils.randomItem" => self.random_item(&first, span),
-            "utils.findBetween" => match (
-                &first,
-                values.get(1).and_then(Value::constant),
-                values.get(2).and_then(Value::constant),
-            ) {
-                (Value::Taken(request, Place::Body), Some(left), Some(right)) => {
-                    let expression = format!("(?s){}(.*?){}", regex::escape(&left), regex::escape(&right));
-                    self.found_by(*request, &expression, "found", span)
-                }
-                _ => self.unknown_call(span),
-            },
-            "encoding.b64encode" => match first.constant() {
-                Some(text) => {
-                    let engine = match values.get(1).and_then(Value::constant).as_deref() {
-                        Some("url") => base64::engine::general_purpose::URL_SAFE,
-                        _ => base64::engine::general_purpose::STANDARD,
-                    };
-                    Value::String(engine.encode(text))
-                }
-                None => self.function_of("base64", &first, span),
-            },
-            "crypto.sha256" => self.function_of("hash(sha256, ", &first, span),
-            "url.URL" | "URL" => first,
-            _ if path.starts_with("console.") => {
-                self.note(span, "nothing is logged: it is left out");
-                Value::Undefined
-            }
-            _ if path.starts_with("metric") => {
-                self.note(span, "plans have no metrics of their own: it is left out");
-                Value::Undefined
-            }
-            _ => self.not_provided(path, &values, span),
-        }
+            _ => return None,
+        })
     }
 
     fn math(&mut self, function: &str, values: &[Value], span: Span) -> Value {
@@ -288,7 +311,7 @@ impl Importer<'_> {
         }
         let name = self.variables.fresh(wish, None);
         let mut extract = plimsoll_plan::document::ExtractSpec::default();
-        extract.regex = crate::draft::text(expression);
+        extract.regex = draft::text(expression);
         self.requests[request].step.extract.push(name.as_str(), Field::new(extract));
         Value::Text(Text::slot(name))
     }
@@ -321,6 +344,16 @@ impl Importer<'_> {
         }
         Value::Text(encoded)
     }
+}
+
+/// The first argument.
+fn argument(values: &[Value]) -> Value {
+    values.first().cloned().unwrap_or(Value::Undefined)
+}
+
+/// A text that is drawn anew each time.
+fn drawn(slot: impl Into<String>) -> Value {
+    Value::Text(Text { is_drawn: true, ..Text::slot(slot) })
 }
 
 /// Returns `true` if `pick` takes the text as it is.

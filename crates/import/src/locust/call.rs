@@ -68,6 +68,11 @@ pub(crate) fn method_name(name: &str) -> &str {
     }
 }
 
+/// The argument of this name.
+fn keyword(named: &[(String, Value)], name: &str) -> Option<Value> {
+    named.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+}
+
 impl Importer<'_> {
     /// A name that nothing in the file has.
     pub(crate) fn python_name(&mut self, name: &str, span: Span) -> Value {
@@ -109,46 +114,62 @@ impl Importer<'_> {
             _ => Vec::new(),
         };
         values.retain(|value| !matches!(value, Value::Keywords(_)));
-        if let Some(function) = path.strip_prefix("client.") {
-            return self.client(function, &values, &named, span);
-        }
-        let keyword = |name: &str| named.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        let value = match path.split_once('.') {
+            Some(("client", function)) => Some(self.client(function, &values, &named, span)),
+            Some(("super", _)) => {
+                let method = path.rsplit('.').next().unwrap_or_default();
+                return self.inherited(method, values, span);
+            }
+            Some(("py", function)) => self.of_python(function, &values, &named, span),
+            Some(("random", function)) => self.of_random(function, &values, &named, span),
+            _ => self.of_library(path, &values, &named, span),
+        };
+        value.unwrap_or_else(|| self.not_provided(path, &values, span))
+    }
+
+    /// A function that Python provides without an import.
+    fn of_python(
+        &mut self,
+        function: &str,
+        values: &[Value],
+        named: &[(String, Value)],
+        span: Span,
+    ) -> Option<Value> {
         let first = values.first().cloned().unwrap_or(Value::Undefined);
-        let second = values.get(1).cloned();
-        let last = path.rsplit('.').next().unwrap_or_default();
+        let second = values.get(1);
         let one = |value: Value| vec![value];
-        match path {
-            "py.str" => match self.language.shown(&first) {
+        Some(match function {
+            "str" => match self.language.shown(&first) {
                 Some(text) => Value::String(text),
                 None => self.builtin("String", one(first), span),
             },
-            "py.int" => match first {
+            "int" => match first {
                 Value::Uniform(uniform) if !uniform.is_whole => self.builtin("Math.floor", one(first), span),
                 first => self.builtin("parseInt", one(first), span),
             },
-            "py.float" => self.builtin("parseFloat", one(first), span),
-            "py.len" => match &first {
+            "float" => self.builtin("parseFloat", one(first), span),
+            "len" => match &first {
                 Value::Object(members) => Value::Number(members.len() as f64),
                 first => self.member(first, "length"),
             },
-            "py.range" => self.range(&values, span),
-            "py.list" | "py.tuple" | "py.set" | "py.iter" => match &first {
+            "range" => self.range(values, span),
+            "list" | "tuple" | "set" | "iter" => match &first {
                 Value::Undefined => Value::list(Vec::new()),
                 Value::Object(_) => self.builtin("Object.keys", one(first), span),
                 Value::Array(items) => Value::list(items.to_vec()),
                 _ => first,
             },
-            "py.dict" => match &first {
-                Value::Undefined => Value::object(named),
+            "dict" => match &first {
+                Value::Undefined => Value::object(named.to_vec()),
                 Value::Object(_) => {
-                    let parts = vec![Value::object(Vec::new()), first, Value::object(named)];
+                    let parts = vec![Value::object(Vec::new()), first, Value::object(named.to_vec())];
                     self.builtin("Object.assign", parts, span)
                 }
                 _ => self.unknown_call(span),
             },
-            "py.enumerate" => match &first {
+            "enumerate" => match &first {
                 Value::Array(items) => {
-                    let start = second.and_then(|start| start.number()).unwrap_or_default();
+                    let start = second.and_then(Value::number).unwrap_or_default();
                     let pair = |(index, item): (usize, &Value)| {
                         Value::list(vec![Value::Number(start + index as f64), item.clone()])
                     };
@@ -156,7 +177,7 @@ impl Importer<'_> {
                 }
                 _ => self.unknown_call(span),
             },
-            "py.round" => match (first.number(), second.and_then(|digits| digits.number())) {
+            "round" => match (first.number(), second.and_then(Value::number)) {
                 (Some(number), digits) => {
                     let scale = 10_f64.powf(digits.unwrap_or_default());
                     Value::Number((number * scale).round() / scale)
@@ -164,61 +185,84 @@ impl Importer<'_> {
                 (None, None) => self.builtin("Math.round", one(first), span),
                 (None, Some(_)) => first,
             },
-            "py.min" | "py.max" | "py.abs" | "math.floor" | "math.ceil" | "math.sqrt" | "math.pow" => {
-                self.builtin(&format!("Math.{last}"), values, span)
-            }
-            "py.format" => self.formatted(&first, &second.unwrap_or(Value::Undefined), span),
-            "py.print" => self.builtin("console.log", values, span),
-            "py.open" => self.builtin("open", one(first), span),
-            "py.assert" => {
+            "min" | "max" | "abs" => self.builtin(&format!("Math.{function}"), values.to_vec(), span),
+            "format" => self.formatted(&first, second.unwrap_or(&Value::Undefined), span),
+            "print" => self.builtin("console.log", values.to_vec(), span),
+            "open" => self.builtin("open", one(first), span),
+            "assert" => {
                 self.assert(&first, span);
                 Value::Undefined
             }
-            "py.super" => Value::Builtin("super".to_owned()),
-            "os.getenv" | "os.environ.get" => {
-                let Some(name) = first.constant() else { return self.unknown_call(span) };
-                let given = self.member(&Value::Builtin("os.environ".to_owned()), &name);
-                let default = second.or_else(|| keyword("default")).and_then(|value| value.constant());
-                match (&given, default) {
-                    (Value::Text(text), Some(default))
-                        if matches!(text.parts.as_slice(), [Part::Environment(_, None)]) =>
-                    {
-                        Value::Text(Text::of(environment(name, default)))
-                    }
-                    _ => given,
-                }
-            }
-            "random.random" => self.builtin("Math.random", Vec::new(), span),
-            "random.randint" => self.builtin("utils.randomIntBetween", values, span),
-            "random.randrange" => match (first.number(), second.and_then(|value| value.number())) {
+            "super" => Value::Builtin("super".to_owned()),
+            _ => return None,
+        })
+    }
+
+    /// A function of `random`.
+    fn of_random(
+        &mut self,
+        function: &str,
+        values: &[Value],
+        named: &[(String, Value)],
+        span: Span,
+    ) -> Option<Value> {
+        let first = values.first().cloned().unwrap_or(Value::Undefined);
+        let bounds = (first.number(), values.get(1).and_then(Value::number));
+        Some(match function {
+            "random" => self.builtin("Math.random", Vec::new(), span),
+            "randint" => self.builtin("utils.randomIntBetween", values.to_vec(), span),
+            "randrange" => match bounds {
                 (Some(end), None) if values.len() == 1 => self.between(0.0, end - 1.0, span),
                 (Some(start), Some(end)) if values.len() == 2 => self.between(start, end - 1.0, span),
                 _ => self.unknown_call(span),
             },
-            "random.uniform" => match (first.number(), second.and_then(|value| value.number())) {
+            "uniform" => match bounds {
                 (Some(low), Some(high)) => {
                     let (low, high) = (low.min(high), low.max(high));
                     Value::Uniform(Uniform { low, high, is_whole: false, draw: None })
                 }
                 _ => self.unknown_call(span),
             },
-            "random.choice" => {
+            "choice" => {
                 let list = match &first {
                     Value::String(text) if text.len() <= MOST_WRITTEN_OUT => {
                         Value::list(text.chars().map(|c| Value::String(c.to_string())).collect())
                     }
                     _ => first,
                 };
-                match self.builtin("utils.randomItem", one(list), span) {
+                match self.builtin("utils.randomItem", vec![list], span) {
                     Value::Unknown => self.unknown_call(span),
                     value => value,
                 }
             }
-            "random.choices" => self.choices(&first, keyword("k"), keyword("weights"), span),
-            "time.time" => Value::Text(Text { is_number: true, is_drawn: true, ..Text::slot("timestamp_s") }),
-            "time.time_ns" => {
-                Value::Text(Text { is_number: true, is_drawn: true, ..Text::slot("timestamp_ns") })
+            "choices" => self.choices(&first, keyword(named, "k"), keyword(named, "weights"), span),
+            _ => return None,
+        })
+    }
+
+    /// A function of another library of Python, or of Locust.
+    fn of_library(
+        &mut self,
+        path: &str,
+        values: &[Value],
+        named: &[(String, Value)],
+        span: Span,
+    ) -> Option<Value> {
+        let first = values.first().cloned().unwrap_or(Value::Undefined);
+        let second = values.get(1);
+        let last = path.rsplit('.').next().unwrap_or_default();
+        let drawn = |slot: &str| Value::Text(Text { is_number: true, is_drawn: true, ..Text::slot(slot) });
+        let one = |value: Value| vec![value];
+        Some(match path {
+            "math.floor" | "math.ceil" | "math.sqrt" | "math.pow" => {
+                self.builtin(&format!("Math.{last}"), values.to_vec(), span)
             }
+            "os.getenv" | "os.environ.get" => {
+                let default = second.cloned().or_else(|| keyword(named, "default"));
+                self.environment_variable(&first, default, span)
+            }
+            "time.time" => drawn("timestamp_s"),
+            "time.time_ns" => drawn("timestamp_ns"),
             "time.sleep" | "gevent.sleep" => {
                 self.sleep(&first, span);
                 Value::Undefined
@@ -234,7 +278,7 @@ impl Importer<'_> {
             "base64.urlsafe_b64encode" => {
                 self.builtin("encoding.b64encode", vec![first, Value::text("url")], span)
             }
-            "re.search" | "re.match" => match (first.constant(), &second) {
+            "re.search" | "re.match" => match (first.constant(), second) {
                 (Some(expression), Some(Value::Taken(request, Place::Body))) => {
                     self.found_by(*request, &expression, "found", span)
                 }
@@ -242,9 +286,9 @@ impl Importer<'_> {
             },
             "csv.DictReader" | "csv.reader" => match &first {
                 Value::File(path) => {
-                    let delimiter = keyword("delimiter").and_then(|value| value.constant());
+                    let delimiter = keyword(named, "delimiter").and_then(|value| value.constant());
                     let delimiter = delimiter.unwrap_or_else(|| ",".to_owned());
-                    self.csv(&path.clone(), last == "DictReader", delimiter, span)
+                    self.csv(path, last == "DictReader", delimiter, span)
                 }
                 _ => self.unknown_call(span),
             },
@@ -252,14 +296,27 @@ impl Importer<'_> {
                 self.is_ending = true;
                 Value::Undefined
             }
-            _ if path.starts_with("super.") => self.inherited(last, values, span),
             _ if path.starts_with("logging") => match last {
                 "getLogger" => Value::Builtin("logging.logger".to_owned()),
-                _ => self.builtin("console.log", values, span),
+                _ => self.builtin("console.log", values.to_vec(), span),
             },
-            _ if path.starts_with("locust") => self.of_locust(last, &first, second.as_ref(), span),
-            _ if last == "HTTPBasicAuth" => Value::list(values),
-            _ => self.not_provided(path, &values, span),
+            _ if path.starts_with("locust") => self.of_locust(last, &first, second, span),
+            _ if last == "HTTPBasicAuth" => Value::list(values.to_vec()),
+            _ => return None,
+        })
+    }
+
+    /// A variable of the environment, with a value for runs in which it is not set.
+    fn environment_variable(&mut self, name: &Value, default: Option<Value>, span: Span) -> Value {
+        let Some(name) = name.constant() else { return self.unknown_call(span) };
+        let given = self.member(&Value::Builtin("os.environ".to_owned()), &name);
+        match (&given, default.and_then(|value| value.constant())) {
+            (Value::Text(text), Some(default))
+                if matches!(text.parts.as_slice(), [Part::Environment(_, None)]) =>
+            {
+                Value::Text(Text::of(environment(name, default)))
+            }
+            _ => given,
         }
     }
 

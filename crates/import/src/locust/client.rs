@@ -22,6 +22,41 @@ pub(crate) struct Session {
     pub(crate) class: usize,
 }
 
+/// A request that a script sends.
+struct Call {
+    method: String,
+    url: Value,
+    data: Option<Value>,
+    json: Option<Value>,
+}
+
+/// Arguments of a request beside what it sends and where to, in front of them the settings of the client.
+struct Options {
+    headers: Vec<(String, Value)>,
+    cookies: Vec<(String, Value)>,
+    auth: Option<Value>,
+    /// Parameters behind the URL.
+    query: Option<Value>,
+    /// Redirects are followed.
+    follows: bool,
+    /// Parameters as those of k6.
+    others: Vec<(String, Value)>,
+}
+
+impl Options {
+    /// The settings of the client alone.
+    fn of(session: &Session) -> Self {
+        Self {
+            headers: session.headers.clone(),
+            cookies: session.cookies.clone(),
+            auth: session.auth.clone(),
+            query: None,
+            follows: true,
+            others: Vec::new(),
+        }
+    }
+}
+
 /// Arguments of requests that say nothing about what is sent.
 const WITHOUT_EFFECT: [&str; 2] = ["catch_response", "stream"];
 
@@ -107,38 +142,8 @@ impl Importer<'_> {
                 };
                 (method.to_ascii_uppercase(), value(1), keyword("data"), keyword("json"))
             }
-            "headers.update" | "cookies.update" => {
-                let given = value(0).unwrap_or_else(|| Value::object(named.to_vec()));
-                if let Value::Lost(lost) = &given {
-                    self.refuse(span, lost);
-                }
-                let Value::Object(members) = &given else {
-                    self.note(span, "the values are not known before the run: they are left out");
-                    return Value::Undefined;
-                };
-                for (name, value) in members.iter() {
-                    let value = self.assigned(value.clone());
-                    match function {
-                        "headers.update" => self.session.put_header(name, value),
-                        _ => put(&mut self.session.cookies, name, value),
-                    }
-                }
-                return Value::Undefined;
-            }
-            "cookies.set" => {
-                match (value(0).and_then(|name| name.constant()), value(1)) {
-                    (Some(name), Some(value)) => {
-                        let value = self.assigned(value);
-                        put(&mut self.session.cookies, &name, value);
-                    }
-                    _ => self.note(span, "the name is not known before the run: it is left out"),
-                }
-                return Value::Undefined;
-            }
-            "headers.pop" => {
-                if let Some(name) = value(0).and_then(|name| name.constant()) {
-                    self.session.put_header(&name, Value::Null);
-                }
+            "headers.update" | "cookies.update" | "cookies.set" | "headers.pop" => {
+                self.change_session(function, values, named, span);
                 return Value::Undefined;
             }
             "close" => return Value::Undefined,
@@ -152,57 +157,97 @@ impl Importer<'_> {
             self.left_out(span, "its URL is not known before the run: the request is left out");
             return Value::Unknown;
         };
-        let mut members: Vec<(String, Value)> = Vec::new();
-        let mut headers = self.session.headers.clone();
-        let mut cookies = self.session.cookies.clone();
-        let mut auth = self.session.auth.clone();
-        let mut parameters = None;
+        let mut options = Options::of(&self.session);
+        options.follows = function != "head";
         if function == "rest" {
-            put(&mut headers, "content-type", Value::text("application/json"));
-            put(&mut headers, "accept", Value::text("application/json"));
+            put(&mut options.headers, "content-type", Value::text("application/json"));
+            put(&mut options.headers, "accept", Value::text("application/json"));
         }
-        let mut follows = method != "HEAD" || function != "head";
         for (name, value) in named {
-            match (name.as_str(), value) {
-                ("data" | "json" | "url" | "path" | "method", _) => {}
-                (name, _) if WITHOUT_EFFECT.contains(&name) => {}
-                (_, Value::Null) => {}
-                ("headers", Value::Object(given)) => {
-                    given.iter().for_each(|(name, value)| put(&mut headers, name, value.clone()));
-                }
-                ("cookies", Value::Object(given)) => {
-                    given.iter().for_each(|(name, value)| put(&mut cookies, name, value.clone()));
-                }
-                ("headers" | "cookies", _) => {
-                    let at = self.at(span);
-                    let becomes = "they are not known before the run: they are left out";
-                    self.findings.note(at, name, becomes);
-                }
-                ("params", value) => parameters = Some(value.clone()),
-                ("auth", value) => auth = Some(value.clone()),
-                ("name", value) => {
-                    let tags = Value::object(vec![("name".to_owned(), value.clone())]);
-                    members.push(("tags".to_owned(), tags));
-                }
-                ("allow_redirects", value) => follows = value.truth() != Some(false),
-                ("verify", value) if value.truth() == Some(false) => self.without_verification(span),
-                ("verify", Value::Boolean(true)) => {}
-                ("timeout", value) => {
-                    let seconds = match value {
-                        Value::Array(both) => both.last().and_then(Value::number),
-                        value => value.number(),
-                    };
-                    let value = seconds.map_or(Value::Unknown, |seconds| Value::Number(seconds * 1e3));
-                    members.push(("timeout".to_owned(), value));
-                }
-                ("files", _) => {
-                    let becomes = "a form with files is not taken over: put it into a file, and name it as \
-                                   `body_file`";
-                    self.note(span, becomes);
-                }
-                (_, value) => members.push((name.clone(), value.clone())),
-            }
+            self.option(name, value, &mut options, span);
         }
+        self.send(Call { method, url, data, json }, options, span)
+    }
+
+    /// A function that changes the settings of the client.
+    fn change_session(&mut self, function: &str, values: &[Value], named: &[(String, Value)], span: Span) {
+        let first = values.first().cloned();
+        if function.ends_with(".update") {
+            let given = first.unwrap_or_else(|| Value::object(named.to_vec()));
+            if let Value::Lost(lost) = &given {
+                self.refuse(span, lost);
+            }
+            let Value::Object(members) = &given else {
+                self.note(span, "the values are not known before the run: they are left out");
+                return;
+            };
+            for (name, value) in members.iter() {
+                let value = self.assigned(value.clone());
+                match function {
+                    "headers.update" => self.session.put_header(name, value),
+                    _ => put(&mut self.session.cookies, name, value),
+                }
+            }
+            return;
+        }
+        match (function, first.and_then(|name| name.constant()), values.get(1)) {
+            ("headers.pop", Some(name), _) => self.session.put_header(&name, Value::Null),
+            ("headers.pop", None, _) => {}
+            (_, Some(name), Some(value)) => {
+                let value = self.assigned(value.clone());
+                put(&mut self.session.cookies, &name, value);
+            }
+            _ => self.note(span, "the name is not known before the run: it is left out"),
+        }
+    }
+
+    /// Takes over an argument of a request that has a name.
+    fn option(&mut self, name: &str, value: &Value, options: &mut Options, span: Span) {
+        match (name, value) {
+            ("data" | "json" | "url" | "path" | "method", _) => {}
+            (name, _) if WITHOUT_EFFECT.contains(&name) => {}
+            (_, Value::Null) => {}
+            ("headers", Value::Object(given)) => {
+                given.iter().for_each(|(name, value)| put(&mut options.headers, name, value.clone()));
+            }
+            ("cookies", Value::Object(given)) => {
+                given.iter().for_each(|(name, value)| put(&mut options.cookies, name, value.clone()));
+            }
+            ("headers" | "cookies", _) => {
+                let at = self.at(span);
+                let becomes = "they are not known before the run: they are left out";
+                self.findings.note(at, name, becomes);
+            }
+            ("params", value) => options.query = Some(value.clone()),
+            ("auth", value) => options.auth = Some(value.clone()),
+            ("name", value) => {
+                let tags = Value::object(vec![("name".to_owned(), value.clone())]);
+                options.others.push(("tags".to_owned(), tags));
+            }
+            ("allow_redirects", value) => options.follows = value.truth() != Some(false),
+            ("verify", value) if value.truth() == Some(false) => self.without_verification(span),
+            ("verify", Value::Boolean(true)) => {}
+            ("timeout", value) => {
+                let seconds = match value {
+                    Value::Array(both) => both.last().and_then(Value::number),
+                    value => value.number(),
+                };
+                let value = seconds.map_or(Value::Unknown, |seconds| Value::Number(seconds * 1e3));
+                options.others.push(("timeout".to_owned(), value));
+            }
+            ("files", _) => {
+                let becomes = "a form with files is not taken over: put it into a file, and name it as \
+                               `body_file`";
+                self.note(span, becomes);
+            }
+            (_, value) => options.others.push((name.to_owned(), value.clone())),
+        }
+    }
+
+    /// Sends a request, as the function of k6 does.
+    fn send(&mut self, call: Call, options: Options, span: Span) -> Value {
+        let Call { method, url, data, json } = call;
+        let Options { mut headers, cookies, auth, query, follows, others: mut members } = options;
         if !follows {
             members.push(("redirects".to_owned(), Value::Number(0.0)));
         }
@@ -231,7 +276,7 @@ impl Importer<'_> {
         if !cookies.is_empty() {
             members.push(("cookies".to_owned(), Value::object(cookies)));
         }
-        let url = self.placed(url, parameters, span);
+        let url = self.placed(url, query, span);
         let parameters = Value::object(members);
         match self.made(Made { method, url, body, parameters: &parameters, span }) {
             Some(request) => {
