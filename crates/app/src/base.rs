@@ -7,6 +7,7 @@ pub(crate) mod environment;
 pub(crate) mod exit;
 pub(crate) mod failure;
 pub(crate) mod files;
+pub(crate) mod foreign_flags;
 pub(crate) mod foreign_text;
 pub(crate) mod handed_values;
 pub(crate) mod made_plan;

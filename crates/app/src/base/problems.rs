@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::base::diagnostics::{Excerpts, Position};
 use crate::base::failure::Failure;
+use crate::base::foreign_flags::foreign;
 use crate::base::foreign_text::{in_lines, visible_beginning};
 use crate::base::stdout;
 
@@ -104,55 +105,18 @@ pub(crate) fn from_clap(
         ErrorKind::InvalidValue => {
             let value = text(ContextKind::InvalidValue).unwrap_or_default();
             let known = text(ContextKind::ValidValue).unwrap_or_default();
-            if value.is_empty() {
-                Problem::new(format!("{} needs a value", flag()))
-            } else {
-                let name = flag().replace(['<', '>', '[', ']'], "");
-                let problem = Problem::new(format!("{name}: `{value}` is not one of {known}"));
-                match (&*name, &*value) {
-                    ("--mode", perf) if perf.starts_with("perf-") => problem.with_hint(perf_mode(perf)),
-                    ("--call", mix) if MIXES.iter().any(|known| known.eq_ignore_ascii_case(mix)) => {
-                        problem.with_hint(
-                            "a mix of calls is several steps of a plan: --print-plan writes one to begin with",
-                        )
-                    }
-                    ("KIND", "demo") => problem.with_hint("write the flags of `ingest demo` behind `demo`"),
-                    ("--output", _) => problem.with_hint(output_hint(&value, &known, makes_run)),
-                    _ => problem,
-                }
-            }
+            invalid_value(&flag(), &value, &known, makes_run)
         }
         ErrorKind::ArgumentConflict => {
             let other = text(ContextKind::PriorArg).unwrap_or_default();
             if other == argument() {
-                let twice = Problem::new(format!("{} is given twice", flag()));
-                let is_duration = flag() == "--duration" || flag() == "-d";
-                let is_h2load = is_duration && args.iter().any(|arg| arg.to_string_lossy().starts_with("-D"));
-                match is_h2load {
-                    true => {
-                        twice.with_hint("-d and -D are the duration; h2load's -d FILE is `--body @FILE` here")
-                    }
-                    false => twice,
-                }
+                given_twice(&flag(), args)
             } else {
                 let other = other.split(' ').next().unwrap_or_default();
                 Problem::new(format!("{} and {other} exclude each other", flag()))
             }
         }
-        ErrorKind::MissingRequiredArgument => {
-            let missing = argument().replace(['<', '>'], "").replace("...", "");
-            let problem = Problem::new(format!("{missing} is missing"));
-            if missing == "KIND" {
-                return Some(problem.with_hint(
-                    "write `plimsoll ingest metrics`, logs, traces, events or unified; --preset arc has the \
-                     settings of Arc's scripts",
-                ));
-            }
-            if missing == "SPEC" {
-                return Some(problem.with_hint(SPEC_EXAMPLE));
-            }
-            if missing == "PLAN|URL" { problem.with_hint(EXAMPLE) } else { problem }
-        }
+        ErrorKind::MissingRequiredArgument => missing(&argument()),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             if is_import(error) =>
         {
@@ -184,6 +148,47 @@ pub(crate) fn from_clap(
         }
     };
     Some(if problem.hint.is_some() { problem } else { problem.with_hint("`--help` lists the flags") })
+}
+
+/// A flag or an argument with a value that is not one of those known.
+fn invalid_value(flag: &str, value: &str, known: &str, makes_run: bool) -> Problem {
+    if value.is_empty() {
+        return Problem::new(format!("{flag} needs a value"));
+    }
+    let name = flag.replace(['<', '>', '[', ']'], "");
+    let problem = Problem::new(format!("{name}: `{value}` is not one of {known}"));
+    match (&*name, value) {
+        ("--mode", perf) if perf.starts_with("perf-") => problem.with_hint(perf_mode(perf)),
+        ("--call", mix) if MIXES.iter().any(|known| known.eq_ignore_ascii_case(mix)) => problem
+            .with_hint("a mix of calls is several steps of a plan: --print-plan writes one to begin with"),
+        ("KIND", "demo") => problem.with_hint("write the flags of `ingest demo` behind `demo`"),
+        ("--output", _) => problem.with_hint(output_hint(value, known, makes_run)),
+        _ => problem,
+    }
+}
+
+fn given_twice(flag: &str, args: &[OsString]) -> Problem {
+    let problem = Problem::new(format!("{flag} is given twice"));
+    let is_duration = flag == "--duration" || flag == "-d";
+    if is_duration && args.iter().any(|arg| arg.to_string_lossy().starts_with("-D")) {
+        return problem.with_hint("-d and -D are the duration; h2load's -d FILE is `--body @FILE` here");
+    }
+    problem
+}
+
+/// An argument that a command needs.
+fn missing(argument: &str) -> Problem {
+    let missing = argument.replace(['<', '>'], "").replace("...", "");
+    let problem = Problem::new(format!("{missing} is missing"));
+    match missing.as_str() {
+        "KIND" => problem.with_hint(
+            "write `plimsoll ingest metrics`, logs, traces, events or unified; --preset arc has the \
+             settings of Arc's scripts",
+        ),
+        "SPEC" => problem.with_hint(SPEC_EXAMPLE),
+        "PLAN|URL" => problem.with_hint(EXAMPLE),
+        _ => problem,
+    }
 }
 
 const CURL_WORDS: &str =
@@ -292,146 +297,6 @@ fn unknown_flag(flag: &str, suggested: Option<&str>, owner_of: impl Fn(&str) -> 
         }
         (None, _) => problem,
     }
-}
-
-/// Returns a hint on a flag of another tool: its name here.
-fn foreign(flag: &str) -> Option<&'static str> {
-    Some(match flag {
-        "-T" => "hey's `-T` is -H 'Content-Type: …' here, wrk's --timeout, h2load's --connection-lifetime",
-        "-L" => "percentiles are always shown (wrk's `-L`); curl's `-L` is --follow-redirects",
-        "-l" | "--latency" | "--histogram" => "percentiles and a histogram are always shown",
-        "--latency-correction" => "response times always count from the intended start",
-        "-p" => {
-            "ab's `-p FILE` is -b @FILE here, with -X PUT its `-u FILE`; oha's `-p` is -m (HTTP/2) or \
-             --pipeline; h2load's `-p h2c` is --http2"
-        }
-        "--no-tls-proto" => "write --http2 for h2c, --http1.1 for http/1.1",
-        "-u" => {
-            "the number of users (Locust's, JMeter's) is --users; curl's `-u` is --basic user:password; ab's \
-             `-u FILE` is -X PUT -b @FILE; aiperf's is the URL, without a flag"
-        }
-        "--streaming" => {
-            "answers of `plimsoll llm` are streams; a plan can say `stream: false` in `completion`"
-        }
-        "--user" | "-a" => "user and password are --basic user:password",
-        "-m" => "`-m` is the number of streams of `run`; the figure of `compare` and `history` is --metric",
-        "--host" => "Locust's `--host` is the URL, without a flag",
-        "--headless" | "--no-web" | "--only-summary" => {
-            "it runs at once, without a click (--no-tui leaves the live screen out)"
-        }
-        "--run-time" => "the length of the run is -d",
-        "--spawn-rate" | "--hatch-rate" | "--ramp-up" | "--rampup" | "--ramp" => {
-            "users or rates that rise are stages: --user-stages 1ms@0,30s@100 starts 100 users within 30s, \
-             --stages 1ms@0,30s@100 rises to 100/s"
-        }
-        "--summary-trend-stats" => {
-            "p50 to p99.99, mean, min and max are always shown; --out k6=FILE writes k6's summary"
-        }
-        "--summary-mode" => "the report has --output FORMAT, --out FORMAT=FILE and --quiet",
-        "-A" => "hey's `-A` is -H 'Accept: …' here, curl's -H 'User-Agent: …', ab's --basic user:password",
-        "--user-agent" => "write -H 'User-Agent: …'",
-        "-I" | "--head" => "a request for the head alone is -X HEAD",
-        "-x" => "a proxy is --proxy http://HOST:PORT here, or socks5://",
-        "-w" => "oha's `-w` is --drain here, h2load's --window-bits",
-        "-W" => "h2load's `-W` is --connection-window-bits here",
-        "-f" => "h2load's `-f` is --max-frame-size here",
-        "-N" | "--connection-inactivity-timeout" => "the time without use is --connection-inactivity",
-        "--connection-active-timeout" => "the age of a connection is --connection-lifetime",
-        "--config-file" => {
-            "h2loadrunner's configuration is --h2loadrunner FILE; a plan is named without a flag"
-        }
-        "--rps-input-file" | "--request-per-second-feed-file" => "the file with the rate is --rate-file",
-        "--log-file" => "the file with a line for every request is --log",
-        "--ciphers" => "ciphers cannot be chosen: the usual safe ones are offered",
-        "--rate-period" => "connections per second are --connection-rate, requests per second --rate",
-        "--warm-up-time" => "the time before measuring is --warmup",
-        "--interval-between-ping-frames" => "the time between PINGs is --ping-interval",
-        "--alpn-list" | "--npn-list" => "the protocols to offer are --alpn h2,http/1.1",
-        "--wait-ongoing-requests-after-deadline" => "the wait for owed responses is --drain",
-        "-i" | "--input-file" => {
-            "h2load's `-i` is a list of URLs: write them one after another, or as steps of a plan; the number \
-             of iterations is -n"
-        }
-        "--requests" => "the number of iterations is -n",
-        "-v" | "--verbose" => {
-            "--log FILE has a line for every request, --failed FILE both messages of those that failed"
-        }
-        "-B" | "--base-uri" => {
-            "URLs are written whole, and h2load's `-B unix:PATH` is --unix-socket PATH; in a plan, the paths of \
-             steps are put behind the URL of one of its `targets`"
-        }
-        "--timing-script-file" => {
-            "`plimsoll import har` keeps the gaps between the requests of a recording, --rate-file has a rate \
-             over time"
-        }
-        "--qlog-file-base" => "qlog is of HTTP/3, which is not supported yet",
-        "-r" => {
-            "requests per second are --rate, for the whole run (where -n was seconds, they are -d); new \
-             connections --connection-rate"
-        }
-        "--qps" | "--arrival-rate" => "the rate is --rate, for the whole run",
-        "--data" | "--data-raw" | "--data-binary" | "--data-ascii" | "--payload" => "the body is -b",
-        "--data-urlencode" | "--url-query" => "a body is -b, and it and the URL are written as they are sent",
-        "-F" | "--form" => {
-            "a form is `multipart` of a step in a plan: `plimsoll import curl -- -F … URL > plan.yaml` \
-             writes one"
-        }
-        "--request" => "the method is -X",
-        "--target-rps" => "the rate is --rate, for the whole run",
-        "--total-requests" => "the number of iterations is -n",
-        "--concurrent-connections" => "the number of connections is -c",
-        "--server-addr" | "--cache-name" => "they are --server and --cache of `plimsoll cache`",
-        "--connection-timeout-secs" => "the limit for connecting is --connect-timeout",
-        "--url" => "the URL is written without a flag: `plimsoll http://127.0.0.1:8080/`",
-        "--html" => "the page of HTML is --report FILE",
-        "--clients" | "--workers" | "--concurrency" | "--max-workers" | "--max-connections" => {
-            "the number of connections is -c"
-        }
-        "--vus" => "the number of users is --users",
-        "--stage" => {
-            "k6 rises to the target of a stage, and the first one here holds: k6's `10s:50` is \
-             --user-stages 1ms@0,10s@50 (users), or --stages 1ms@0,10s@50 (a rate)"
-        }
-        "--cpus" | "--gomaxprocs" => "the number of threads is -t",
-        "--objective" | "--goal" => {
-            "the objective of a search is --slo 'p99<25ms'; a limit of a run is --threshold"
-        }
-        "--follow" | "--location" => "redirects are followed with --follow-redirects",
-        "--max-redirs" => "write --follow-redirects=N",
-        "--evaluate-max-rps" => {
-            "`plimsoll find` looks for the highest rate that holds: it takes a plan, which \
-             --print-plan writes"
-        }
-        "--http2-only" => "write --http2, and for `false` nothing",
-        "--pool-max-idle-per-host" | "--pool-idle-timeout-secs" => {
-            "the number of connections is -c, the time without use --connection-inactivity"
-        }
-        "--perf-path" | "--perf-bytes" => {
-            "one path again and again is `plimsoll run 'URL/perf/json?bytes=1024' -n 20000 -c 64`"
-        }
-        "--accept-encoding" => "write -H 'Accept-Encoding: gzip'",
-        flag if is_of_unified(flag) => {
-            "`ingest unified` shares one --rate, --batch-size, --workers and --database among its kinds; for \
-             others, run `ingest metrics`, `ingest logs` and so on side by side"
-        }
-        "--h1" => "write --http1.1, or nothing",
-        "--h2" | "--h2c" => "write --http2",
-        "--http3" | "--h3" => "HTTP/3 is not supported yet",
-        "--output-format" | "--format" => "write --output text, json or csv",
-        "--output-file" => "write --json FILE",
-        "--summary-export" => "write --out k6=FILE",
-        "--max-time" => "the limit for a response is --timeout, the length of the run --duration",
-        _ => return None,
-    })
-}
-
-/// Returns `true` for the flags of Arc's script for all kinds of data at once: `--metrics-rps` and the like.
-fn is_of_unified(flag: &str) -> bool {
-    let words = flag.strip_prefix("--").and_then(|flag| flag.split_once('-'));
-    words.is_some_and(|(kind, what)| {
-        ["metrics", "logs", "traces", "events"].contains(&kind)
-            && ["rps", "batch", "workers", "database"].contains(&what)
-    })
 }
 
 #[cfg(test)]

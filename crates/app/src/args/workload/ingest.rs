@@ -316,11 +316,11 @@ impl IngestArgs {
         }
     }
 
-    /// The workload that the flags describe.
+    /// The values that flags have in words of their own.
     ///
     /// # Errors
     /// All problems with them.
-    pub(crate) fn to_load(&self) -> Result<IngestLoad, Problems> {
+    fn values(&self) -> Result<Values, Problems> {
         let args = &self.data;
         let mut problems = Problems::default();
         let rate = args.rate.as_deref().map(|text| match parse_rate(text) {
@@ -350,7 +350,7 @@ impl IngestArgs {
                 Compression::None
             }
         };
-        let start = args.start_time.as_deref().map(|text| match instant("--start-time", text) {
+        let start_ms = args.start_time.as_deref().map(|text| match instant("--start-time", text) {
             Ok(nanos) => nanos / 1_000_000,
             Err(problem) => {
                 problems.push(problem);
@@ -360,6 +360,16 @@ impl IngestArgs {
         if !problems.is_empty() {
             return Err(problems);
         }
+        Ok(Values { rate, churn: churn.unwrap_or(0.0), compression, start_ms })
+    }
+
+    /// The workload that the flags describe.
+    ///
+    /// # Errors
+    /// All problems with them.
+    pub(crate) fn to_load(&self) -> Result<IngestLoad, Problems> {
+        let args = &self.data;
+        let Values { rate, churn, compression, start_ms } = self.values()?;
         // Without a preset there is a kind.
         let kinds = args.what.map_or_else(Vec::new, IngestKind::kinds);
         let (preset, kinds) = match args.preset {
@@ -409,8 +419,8 @@ impl IngestArgs {
                 services: args.services.filter(|_| is_about(kind, &[Kind::Logs, Kind::Traces])),
                 hosts: args.hosts.filter(|_| is_about_series(kind)),
                 cardinality: args.cardinality.filter(|_| is_about_series(kind)),
-                churn: churn.filter(|_| is_about_series(kind)).unwrap_or(0.0),
-                start_ms: start,
+                churn: if is_about_series(kind) { churn } else { 0.0 },
+                start_ms,
                 time_unit,
                 ..Spec::default()
             },
@@ -437,6 +447,15 @@ impl IngestArgs {
             None => Ok(load),
         }
     }
+}
+
+/// Values of flags that are written in words of their own.
+struct Values {
+    /// Records per second.
+    rate: Option<f64>,
+    churn: f64,
+    compression: Compression,
+    start_ms: Option<u64>,
 }
 
 /// Converts an error of the workload to a problem with the flags that were typed.
