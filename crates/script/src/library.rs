@@ -19,6 +19,57 @@ const SYSTEM: [(&str, &[&str]); 2] = [
 /// (`LUAI_MAXCCALLS`).
 const DEEPEST: u32 = 200;
 
+/// `xpcall` in Lua. A handler of the real one runs inside the hook that throws, and the finalizer of a proxy
+/// inside the collector: both with hooks disabled, so that a loop in them could not be stopped.
+const GUARDED: &str = r#"
+    local pcall, select = pcall, select
+    local function finish(handler, ok, ...)
+        if ok then return true, ... end
+        return false, select(2, pcall(handler, ...))
+    end
+    function xpcall(f, handler, ...)
+        return finish(handler, pcall(f, ...))
+    end
+"#;
+
+/// Coroutines and `load` that count the calls in each other, and end at the deepest one allowed. Each
+/// coroutine has a Lua stack of its own, and each call of ours a native frame: neither ends a recursion
+/// through them before the thread's stack is used up, which would abort the process.
+const COUNTED: &str = r#"
+    local deepest = ...
+    local create, resume, load, pcall, error = coroutine.create, coroutine.resume, load, pcall, error
+    local depth = 0
+    local function enter()
+        if depth >= deepest then
+            error("stack overflow: more than " .. deepest .. " calls of coroutines and `load` in each other", 3)
+        end
+        depth = depth + 1
+    end
+    local function leave(...)
+        depth = depth - 1
+        return ...
+    end
+    local function pass(ok, ...)
+        if ok then return ... end
+        error((...), 0)
+    end
+    function coroutine.resume(...)
+        enter()
+        return leave(resume(...))
+    end
+    function coroutine.wrap(f)
+        local routine = create(f)
+        return function(...)
+            enter()
+            return pass(leave(resume(routine, ...)))
+        end
+    end
+    function _G.load(...)
+        enter()
+        return pass(leave(pcall(load, ...)))
+    end
+"#;
+
 /// Returns the error of a function that is not allowed, with the way to allow it.
 pub(crate) fn refusal(name: &str) -> mlua::Error {
     mlua::Error::RuntimeError(format!(
@@ -31,14 +82,7 @@ pub(crate) fn refusal(name: &str) -> mlua::Error {
 pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     let globals = lua.globals();
     if !options.limits.allow_system {
-        for (library, names) in SYSTEM {
-            let table: Table = globals.get(library)?;
-            for name in names {
-                let full = format!("{library}.{name}");
-                let refuse = move |_: &Lua, _: MultiValue| -> mlua::Result<()> { Err(refusal(&full)) };
-                table.set(*name, lua.create_function(refuse)?)?;
-            }
-        }
+        forbid_system(&globals, lua)?;
     }
     // It would end the process without a report.
     let os: Table = globals.get("os")?;
@@ -47,6 +91,36 @@ pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     };
     os.set("exit", lua.create_function(exit)?)?;
 
+    let (debug, jit) = (debug_of_scripts(lua)?, jit_of_scripts(lua)?);
+    globals.set("debug", &debug)?;
+    globals.set("jit", &jit)?;
+    globals.set("package", package_of_scripts(lua, debug, jit)?)?;
+
+    lua.load(GUARDED).set_name(OWN_CHUNK).exec()?;
+    globals.set("newproxy", Value::Nil)?;
+
+    globals.set("load", lua.create_function(load)?)?;
+    let load_string =
+        |lua: &Lua, (chunk, name): (Value, Option<mlua::LuaString>)| load(lua, (chunk, name, None, None));
+    globals.set("loadstring", lua.create_function(load_string)?)?;
+    lua.load(COUNTED).set_name(OWN_CHUNK).call::<()>(DEEPEST)
+}
+
+/// Replaces the functions of the [system](SYSTEM) by ones that say how to allow them.
+fn forbid_system(globals: &Table, lua: &Lua) -> mlua::Result<()> {
+    for (library, names) in SYSTEM {
+        let table: Table = globals.get(library)?;
+        for name in names {
+            let full = format!("{library}.{name}");
+            let refuse = move |_: &Lua, _: MultiValue| -> mlua::Result<()> { Err(refusal(&full)) };
+            table.set(*name, lua.create_function(refuse)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The library `debug` of scripts: only its traceback.
+fn debug_of_scripts(lua: &Lua) -> mlua::Result<Table> {
     let traceback = |lua: &Lua, (message, level): (Option<String>, Option<usize>)| {
         lua.traceback(message.as_deref(), level.unwrap_or(1))
     };
@@ -54,9 +128,12 @@ pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     debug.set("traceback", lua.create_function(traceback)?)?;
     let absent = "it is not there: scripts have `debug.traceback` only, and no `ffi`";
     forbid_others(lua, &debug, "debug", absent)?;
-    globals.set("debug", &debug)?;
+    Ok(debug)
+}
 
-    let jit: Table = globals.get("jit")?;
+/// The library `jit` of scripts, which tells about the compiler and changes nothing; sets the compiler.
+fn jit_of_scripts(lua: &Lua) -> mlua::Result<Table> {
+    let jit: Table = lua.globals().get("jit")?;
     let is_on = reaches_compiled_code();
     jit.get::<Function>(if is_on { "on" } else { "off" })?.call::<()>(())?;
     let shown = lua.create_table()?;
@@ -69,80 +146,25 @@ pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
         shown.set(name, lua.create_function(|_, _: MultiValue| Ok(()))?)?;
     }
     forbid_others(lua, &shown, "jit", "it is not there: the compiler is set for the whole state")?;
-    globals.set("jit", &shown)?;
+    Ok(shown)
+}
 
-    let package: Table = globals.get("package")?;
+/// The table `package` of scripts, without a way to modules of the compiler and `ffi`.
+fn package_of_scripts(lua: &Lua, debug: Table, jit: Table) -> mlua::Result<Table> {
+    let package: Table = lua.globals().get("package")?;
     let loaded: Table = package.get("loaded")?;
     let preload: Table = package.get("preload")?;
     for name in ["jit.util", "jit.opt", "jit.profile", "ffi"] {
         loaded.set(name, Value::Nil)?;
         preload.set(name, Value::Nil)?;
     }
-    loaded.set("jit", shown)?;
+    loaded.set("jit", jit)?;
     loaded.set("debug", debug)?;
     let kept = lua.create_table()?;
     kept.set("loaded", loaded)?;
     kept.set("preload", preload)?;
     kept.set("config", package.get::<Value>("config")?)?;
-    globals.set("package", kept)?;
-
-    // A handler of the real `xpcall` runs inside the hook that throws, and the finalizer of a proxy inside
-    // the collector: both with hooks disabled, so that a loop in them could not be stopped.
-    let guarded = r#"
-        local pcall, select = pcall, select
-        local function finish(handler, ok, ...)
-            if ok then return true, ... end
-            return false, select(2, pcall(handler, ...))
-        end
-        function xpcall(f, handler, ...)
-            return finish(handler, pcall(f, ...))
-        end
-    "#;
-    lua.load(guarded).set_name(OWN_CHUNK).exec()?;
-    globals.set("newproxy", Value::Nil)?;
-
-    globals.set("load", lua.create_function(load)?)?;
-    let load_string =
-        |lua: &Lua, (chunk, name): (Value, Option<mlua::LuaString>)| load(lua, (chunk, name, None, None));
-    globals.set("loadstring", lua.create_function(load_string)?)?;
-
-    // Each coroutine has a Lua stack of its own, and each call of ours a native frame: neither ends a
-    // recursion through them before the thread's stack is used up, which would abort the process.
-    let counted = r#"
-        local deepest = ...
-        local create, resume, load, pcall, error = coroutine.create, coroutine.resume, load, pcall, error
-        local depth = 0
-        local function enter()
-            if depth >= deepest then
-                error("stack overflow: more than " .. deepest .. " calls of coroutines and `load` in each other", 3)
-            end
-            depth = depth + 1
-        end
-        local function leave(...)
-            depth = depth - 1
-            return ...
-        end
-        local function pass(ok, ...)
-            if ok then return ... end
-            error((...), 0)
-        end
-        function coroutine.resume(...)
-            enter()
-            return leave(resume(...))
-        end
-        function coroutine.wrap(f)
-            local routine = create(f)
-            return function(...)
-                enter()
-                return pass(leave(resume(routine, ...)))
-            end
-        end
-        function _G.load(...)
-            enter()
-            return pass(leave(pcall(load, ...)))
-        end
-    "#;
-    lua.load(counted).set_name(OWN_CHUNK).call::<()>(DEEPEST)
+    Ok(kept)
 }
 
 /// Makes reading any other member of `table` an error.
