@@ -82,22 +82,49 @@ const CHANGE: usize = 6;
 
 /// Servers that do not get as far as a handshake.
 pub(super) fn records() -> Suite {
-    let record = |kind: u8, version: [u8; 2], content: &[u8]| {
-        let length = (content.len() as u16).to_be_bytes();
-        [&[kind], &version[..], &length, content].concat()
-    };
-    let v12 = [3, 3];
-    let alert = |level: u8, code: u8| record(21, v12, &[level, code]);
-    // A hello of a server, with a legacy version, a suite and extensions.
-    let hello = |version: [u8; 2], suite: [u8; 2], extensions: &[u8]| {
-        let length = (extensions.len() as u16).to_be_bytes();
-        let body = [&version[..], &[7; 32], &[0], &suite, &[0], &length, extensions].concat();
-        let length = (body.len() as u32).to_be_bytes();
-        record(22, v12, &[&[2], &length[1..], &body].concat())
-    };
-    let in_13: &[u8] = &[0, 43, 0, 2, 3, 4];
+    let parts = [alerts(), wrong_hellos(), floods(), early_ends()];
+    Suite {
+        name: "TLS, before the handshake",
+        speaks: Speaks::Records,
+        command,
+        good_connections: 0,
+        good: Vec::new(),
+        cases: parts.into_iter().flatten().map(|case| case.with(TRUST)).collect(),
+    }
+}
+
+/// The version in the head of records, whatever is spoken.
+const V12: [u8; 2] = [3, 3];
+
+fn record(kind: u8, version: [u8; 2], content: &[u8]) -> Vec<u8> {
+    let length = (content.len() as u16).to_be_bytes();
+    [&[kind], &version[..], &length, content].concat()
+}
+
+fn alert(level: u8, code: u8) -> Vec<u8> {
+    record(21, V12, &[level, code])
+}
+
+/// A record of the handshake.
+fn handshake(content: &[u8]) -> Vec<u8> {
+    record(22, V12, content)
+}
+
+/// A hello of a server, with a legacy version, a suite and extensions.
+fn hello(version: [u8; 2], suite: [u8; 2], extensions: &[u8]) -> Vec<u8> {
+    let length = (extensions.len() as u16).to_be_bytes();
+    let body = [&version[..], &[7; 32], &[0], &suite, &[0], &length, extensions].concat();
+    handshake(&message(2, &body))
+}
+
+/// A message of the handshake (RFC 8446 section 4): a type, and three bytes of length.
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind], &(body.len() as u32).to_be_bytes()[1..], body].concat()
+}
+
+/// Every alert of RFC 8446 section 6.2, as an answer to the hello of the client.
+fn alerts() -> Vec<Case> {
     let mut cases = Vec::new();
-    // Every alert of RFC 8446 section 6.2, as an answer to the hello of the client.
     for (code, name) in [
         (10, "unexpected_message"),
         (20, "bad_record_mac"),
@@ -124,26 +151,35 @@ pub(super) fn records() -> Suite {
         let ends = if code == 90 { TLS_OR_CLOSED } else { TLS };
         cases.push(Case::new(format!("the alert {name}"), ends, once(alert(2, code))));
     }
+    cases
+}
+
+/// Answers to the hello of the client that are no hello for it.
+fn wrong_hellos() -> Vec<Case> {
+    let in_13: &[u8] = &[0, 43, 0, 2, 3, 4];
     let bad: [(&str, Vec<u8>); 15] = [
         ("HTTP", b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n".to_vec()),
         ("SMTP", b"220 mail.example ESMTP ready\r\n".to_vec()),
         ("SETTINGS of HTTP/2", b"\0\0\0\x04\0\0\0\0\0".to_vec()),
         ("bytes of nothing", vec![0xff; 1_000]),
-        ("a record of no type", record(99, v12, b"what is this")),
+        ("a record of no type", record(99, V12, b"what is this")),
         ("a record of no version", record(22, [9, 9], &[2, 0, 0, 1, 0])),
-        ("a record longer than allowed", record(22, v12, &[2; 0x4800])),
-        ("an alert of three bytes", record(21, v12, &[2, 40, 0])),
-        ("application data before the handshake", record(23, v12, b"hello")),
-        ("the hello of a client", record(22, v12, &[1, 0, 0, 4, 3, 3, 0, 0])),
+        ("a record longer than allowed", handshake(&[2; 0x4800])),
+        ("an alert of three bytes", record(21, V12, &[2, 40, 0])),
+        ("application data before the handshake", record(23, V12, b"hello")),
+        ("the hello of a client", handshake(&[1, 0, 0, 4, 3, 3, 0, 0])),
         ("a hello of SSL 3", hello([3, 0], [0, 0x2f], &[])),
         ("a hello of TLS 1.0", hello([3, 1], [0, 0x2f], &[])),
-        ("a suite that was not offered", hello(v12, [0, 0x05], &[])),
-        ("a suite of 1.2 in 1.3", hello(v12, [0xc0, 0x2f], in_13)),
-        ("a hello of 1.3 without a key", hello(v12, [0x13, 0x01], in_13)),
+        ("a suite that was not offered", hello(V12, [0, 0x05], &[])),
+        ("a suite of 1.2 in 1.3", hello(V12, [0xc0, 0x2f], in_13)),
+        ("a hello of 1.3 without a key", hello(V12, [0x13, 0x01], in_13)),
     ];
-    cases.extend(bad.map(|(name, bytes)| Case::new(name, TLS, once(bytes))));
-    let handshake = |content: &[u8]| record(22, v12, content);
-    cases.extend([
+    bad.map(|(name, bytes)| Case::new(name, TLS, once(bytes))).into()
+}
+
+/// Records that go on and on, and messages that claim to.
+fn floods() -> Vec<Case> {
+    vec![
         Case::new("a message of 16 MiB", TLS, once(handshake(&[2, 0xff, 0xff, 0xff]))),
         Case::new(
             "a message of 16 MiB that comes",
@@ -163,7 +199,7 @@ pub(super) fn records() -> Suite {
         Case::new(
             "changes of ciphers without an end",
             TLS,
-            vec![Act::Await, flooded(&record(20, v12, &[1]).repeat(1_000), 1_000), Act::Hold],
+            vec![Act::Await, flooded(&record(20, V12, &[1]).repeat(1_000), 1_000), Act::Hold],
         ),
         Case::new(
             "warnings without an end",
@@ -175,6 +211,12 @@ pub(super) fn records() -> Suite {
             TLS,
             vec![Act::Await, flooded(&handshake(&[0; 4]).repeat(1_000), 1_000), Act::Hold],
         ),
+    ]
+}
+
+/// Ends of connections within the hello or in its place, and silence.
+fn early_ends() -> Vec<Case> {
+    vec![
         Case::new("close_notify in place of a hello", TLS_OR_CLOSED, once(alert(1, 0))),
         Case::new("half a record, and the end", TLS_OR_CLOSED, once(&handshake(&[2; 100])[..50])),
         Case::new(
@@ -186,15 +228,7 @@ pub(super) fn records() -> Suite {
         Case::new("silence that does not read", TIMED_OUT, vec![Act::Hold]),
         Case::new("the end", TLS_OR_CLOSED, vec![Act::Await, Act::Close]),
         Case::new("a reset", RESET_OR_TLS, vec![Act::Await, Act::Reset]),
-    ]);
-    Suite {
-        name: "TLS, before the handshake",
-        speaks: Speaks::Records,
-        command,
-        good_connections: 0,
-        good: Vec::new(),
-        cases: cases.into_iter().map(|case| case.with(TRUST)).collect(),
-    }
+    ]
 }
 
 /// The end of a connection within its handshake is one of the handshake, or of the connection.
@@ -206,7 +240,17 @@ const TLS_OR_TIMED_OUT: &[Ends] = &[Ends::Failed(ErrorClass::Tls), Ends::TimedOu
 
 /// Servers that shake hands, and break TLS in it or after it.
 pub(super) fn suite() -> Suite {
-    let parts = [certificates(), agreements(), handshakes(), endings(), after()];
+    let parts = [
+        certificates(),
+        agreements(),
+        handshakes(),
+        endings(),
+        records_behind(),
+        messages_behind(),
+        updates_of_keys(),
+        tickets(),
+        renegotiations(),
+    ];
     Suite {
         name: "TLS",
         speaks: Speaks::Http1,
@@ -403,23 +447,22 @@ const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\
 const OK_OR_LOST: &[Ends] =
     &[Ends::Ok, Ends::Failed(ErrorClass::ClosedBeforeResponse), Ends::Failed(ErrorClass::Reset)];
 
-/// Records after the handshake that no library sends.
-fn after() -> Vec<Case> {
+/// A server that sends a record of this kind so often behind its handshake.
+fn behind(kind: u8, content: &[u8], times: u32) -> Vec<Act> {
+    vec![Act::Await, Act::Repeat(times, Box::new(Act::Record(kind, content.to_vec()))), Act::Hold]
+}
+
+/// Records behind the handshake that no library sends.
+fn records_behind() -> Vec<Case> {
     let good = Handshake::default;
-    let in_12 = || Handshake { version: Version::Tls12, ..Handshake::default() };
-    let records = |kind: u8, content: &[u8], times: u32| {
-        vec![Act::Await, Act::Repeat(times, Box::new(Act::Record(kind, content.to_vec()))), Act::Hold]
-    };
     let raw = |bytes: Vec<u8>| vec![Act::Await, Act::Below(bytes), Act::Hold];
-    // The messages of the handshake (RFC 8446 section 4): a type, and three bytes of length.
-    let message = |kind: u8, body: &[u8]| [&[kind], &(body.len() as u32).to_be_bytes()[1..], body].concat();
     vec![
         shaking("HTTP/1.1 that is none", PROTOCOL, good(), once("220 mail.example ESMTP ready\r\n")),
         shaking(
             "empty records without an end, behind the handshake",
             TLS_OR_TIMED_OUT,
             good(),
-            records(23, b"", 100_000),
+            behind(23, b"", 100_000),
         ),
         shaking(
             "records of one byte",
@@ -433,9 +476,9 @@ fn after() -> Vec<Case> {
             ]
             .concat(),
         ),
-        shaking("a record without a type", TLS, good(), records(0, b"", 1)),
-        shaking("a record of no type, behind the handshake", TLS, good(), records(99, b"hello", 1)),
-        shaking("a record of 16,385 bytes", TLS, good(), records(23, &[b'x'; 16_385], 1)),
+        shaking("a record without a type", TLS, good(), behind(0, b"", 1)),
+        shaking("a record of no type, behind the handshake", TLS, good(), behind(99, b"hello", 1)),
+        shaking("a record of 16,385 bytes", TLS, good(), behind(23, &[b'x'; 16_385], 1)),
         shaking(
             "a record that cannot be decrypted",
             TLS,
@@ -454,22 +497,24 @@ fn after() -> Vec<Case> {
             good(),
             raw(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec()),
         ),
-        shaking("an alert that is half", TLS, good(), records(21, &[2], 1)),
-        shaking("warnings without an end, behind the handshake", TLS, good(), records(21, &[1, 90], 10_000)),
-        shaking("a change of ciphers behind the handshake", TLS, good(), records(20, &[1], 1)),
-        shaking("a hello behind the handshake", TLS, good(), records(22, &message(2, &[0; 40]), 1)),
-        shaking("a certificate behind the handshake", TLS, good(), records(22, &message(11, &[0; 40]), 1)),
-        shaking(
-            "an unknown message after the handshake",
-            TLS,
-            good(),
-            records(22, &message(99, &[0; 40]), 1),
-        ),
+        shaking("an alert that is half", TLS, good(), behind(21, &[2], 1)),
+        shaking("warnings without an end, behind the handshake", TLS, good(), behind(21, &[1, 90], 10_000)),
+        shaking("a change of ciphers behind the handshake", TLS, good(), behind(20, &[1], 1)),
+    ]
+}
+
+/// Messages of the handshake behind it.
+fn messages_behind() -> Vec<Case> {
+    let good = Handshake::default;
+    vec![
+        shaking("a hello behind the handshake", TLS, good(), behind(22, &message(2, &[0; 40]), 1)),
+        shaking("a certificate behind the handshake", TLS, good(), behind(22, &message(11, &[0; 40]), 1)),
+        shaking("an unknown message after the handshake", TLS, good(), behind(22, &message(99, &[0; 40]), 1)),
         shaking(
             "a certificate is asked for behind the handshake",
             TLS,
             good(),
-            records(22, &message(13, &[0, 0, 0]), 1),
+            behind(22, &message(13, &[0, 0, 0]), 1),
         ),
         shaking(
             "a half message, and application data",
@@ -491,7 +536,13 @@ fn after() -> Vec<Case> {
             ]
             .concat(),
         ),
-        shaking("an update of keys that is none", TLS, good(), records(22, &message(24, &[9]), 1)),
+    ]
+}
+
+fn updates_of_keys() -> Vec<Case> {
+    let good = Handshake::default;
+    vec![
+        shaking("an update of keys that is none", TLS, good(), behind(22, &message(24, &[9]), 1)),
         shaking(
             "an update of keys, and the old ones",
             TLS,
@@ -515,24 +566,37 @@ fn after() -> Vec<Case> {
             good(),
             vec![Act::Await, Act::Repeat(100_000, Box::new(Act::UpdateKeys)), Act::Hold],
         ),
+    ]
+}
+
+fn tickets() -> Vec<Case> {
+    let good = Handshake::default;
+    vec![
         shaking("20 tickets", OK, Handshake { tickets: 20, ..good() }, kept(GOOD)),
         // More than rustls takes at once.
         shaking("1,000 tickets", OK_OR_TLS, Handshake { tickets: 1_000, ..good() }, kept(GOOD)),
-        shaking("a ticket of garbage", TLS, good(), records(22, &message(4, &[0xff; 40]), 1)),
+        shaking("a ticket of garbage", TLS, good(), behind(22, &message(4, &[0xff; 40]), 1)),
         shaking(
             "tickets without an end",
             TLS_OR_TIMED_OUT,
             good(),
-            records(22, &message(4, &ticket()), 50_000),
+            behind(22, &message(4, &ticket()), 50_000),
         ),
-        shaking("HelloRequest, in 1.2", TIMED_OUT_OR_TLS, in_12(), records(22, &[0; 4], 1)),
+    ]
+}
+
+/// Requests for another handshake, which only TLS 1.2 has.
+fn renegotiations() -> Vec<Case> {
+    let in_12 = || Handshake { version: Version::Tls12, ..Handshake::default() };
+    vec![
+        shaking("HelloRequest, in 1.2", TIMED_OUT_OR_TLS, in_12(), behind(22, &[0; 4], 1)),
         shaking(
             "HelloRequest without an end, in 1.2",
             TIMED_OUT_OR_TLS,
             in_12(),
-            records(22, &[0; 4], 10_000),
+            behind(22, &[0; 4], 10_000),
         ),
-        shaking("a hello behind the handshake, in 1.2", TLS, in_12(), records(22, &message(2, &[0; 40]), 1)),
+        shaking("a hello behind the handshake, in 1.2", TLS, in_12(), behind(22, &message(2, &[0; 40]), 1)),
     ]
 }
 
