@@ -15,7 +15,7 @@ use plimsoll_metrics::{
 };
 use plimsoll_statistics::Little;
 
-use crate::contract::context::{RunContext, TargetContext};
+use crate::contract::context::{ModelContext, RunContext, TargetContext};
 use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::example::ErrorExampleResult;
 use crate::contract::machine::{self, MachineSummary, TargetProcessResult};
@@ -66,14 +66,7 @@ impl RunResult {
         Self {
             schema_version: SCHEMA_VERSION,
             tool: Tool { name: context.tool_name, version: context.tool_version },
-            model: ModelResult {
-                kind: record.model,
-                description: context.model.description,
-                arrivals: context.model.arrivals,
-                connections: context.model.connections,
-                depth: context.model.depth,
-                pacing_budget_ns: record.pacing_budget.0,
-            },
+            model: ModelResult::of(record, context.model),
             run: Run {
                 id: context.run_id,
                 name: context.name,
@@ -114,14 +107,7 @@ impl RunResult {
                 ..record.accounting
             },
             iterations: record.iterations,
-            rate: Rate {
-                target_per_s: record.target_per_second,
-                paces_requests: record.paces_requests,
-                achieved_per_s: per_second(record.completed_in_window, record.duration),
-                started_per_s: per_second(record.accounting.started, record.duration),
-                iterations_started_per_s: per_second(record.iterations.started, record.duration),
-                changes: record.rate_changes.iter().map(RateChangeResult::new).collect(),
-            },
+            rate: Rate::of(record),
             duration_s: record.duration.as_secs_f64(),
             warmup_s: record.warmup.as_secs_f64(),
             drain_s: record.drain.as_secs_f64(),
@@ -205,6 +191,32 @@ fn notes(record: &RunRecord, repeated: bool, passed_over: &[String]) -> Vec<Note
         ),
     });
     alone.into_iter().chain(joined).chain(passed_over).collect()
+}
+
+impl ModelResult {
+    fn of(record: &RunRecord, model: ModelContext) -> Self {
+        Self {
+            kind: record.model,
+            description: model.description,
+            arrivals: model.arrivals,
+            connections: model.connections,
+            depth: model.depth,
+            pacing_budget_ns: record.pacing_budget.0,
+        }
+    }
+}
+
+impl Rate {
+    fn of(record: &RunRecord) -> Self {
+        Self {
+            target_per_s: record.target_per_second,
+            paces_requests: record.paces_requests,
+            achieved_per_s: per_second(record.completed_in_window, record.duration),
+            started_per_s: per_second(record.accounting.started, record.duration),
+            iterations_started_per_s: per_second(record.iterations.started, record.duration),
+            changes: record.rate_changes.iter().map(RateChangeResult::new).collect(),
+        }
+    }
 }
 
 impl Methods {
