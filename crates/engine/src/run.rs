@@ -373,6 +373,20 @@ fn start_on_command(plan: &Plan, backend: &str, control: &Control) -> Result<Opt
     })
 }
 
+/// The start of the load, on the driver's clock and in Unix time: the one that was asked for, or the earliest
+/// one.
+fn start_of_load(
+    plan: &Plan,
+    backend: &str,
+    control: &Control,
+    earliest: (Nanos, Nanos),
+) -> Result<(Nanos, Nanos), RunError> {
+    let Some(at) = start_on_command(plan, backend, control)? else { return Ok(earliest) };
+    let from = control.joins_at();
+    let (begin, begin_unix) = wait_for_start(at + from, earliest.0, control)?;
+    Ok((begin.since(from), begin_unix.since(from)))
+}
+
 /// The run control's side: starts all workers at one instant, and gathers. `watch` takes the first look at
 /// the machine. Returns the threads of the workers that came back beside the record.
 fn conduct(
@@ -393,14 +407,8 @@ fn conduct(
     // Opening may have taken longer than the head start. Without it the workers' clock may be virtual.
     let now = machine.opened().unwrap_or(latest);
     let earliest = latest.max(now) + HEAD_START;
-    let (start, started_unix) = match start_on_command(plan, backend, control)? {
-        Some(at) => {
-            let from = control.joins_at();
-            let (begin, begin_unix) = wait_for_start(at + from, earliest, control)?;
-            (begin.since(from), begin_unix.since(from))
-        }
-        None => (earliest, latest_unix + earliest.since(latest)),
-    };
+    let earliest = (earliest, latest_unix + earliest.since(latest));
+    let (start, started_unix) = start_of_load(plan, backend, control, earliest)?;
     control.begin(plan, start);
     control.names().start(start);
     for member in &team.members {
