@@ -5,6 +5,7 @@
 
 mod documents;
 mod floors;
+mod functions;
 mod imports;
 mod limits;
 mod profiles;
@@ -81,6 +82,14 @@ fn sources_keep_the_rules() {
     let files = sources::read_all(&root());
     assert!(files.len() > 30, "only {} files were found", files.len());
     assert_tidy(files.iter().flat_map(sources::complaints).collect());
+}
+
+#[test]
+fn functions_are_not_too_long() {
+    let files = sources::read_all(&root());
+    let files: Vec<_> = files.iter().filter(|file| file.path.ends_with(".rs")).collect();
+    assert!(files.len() > 30, "only {} files were found", files.len());
+    assert_tidy(files.into_iter().flat_map(functions::complaints).collect());
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl Source {
 
     /// Tests that stand outside of a crate act as its users, with sockets, clocks and an environment of their
     /// own.
-    fn is_outside_test(&self) -> bool {
+    pub(crate) fn is_outside_test(&self) -> bool {
         self.path.contains("/tests/")
     }
 }
