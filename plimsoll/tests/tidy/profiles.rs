@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use toml_edit::{DocumentMut, Item};
 
-/// Crates that requests pass through: they are optimized in every profile.
-const LOAD_PATH: [&str; 18] = [
-    "cache",
+/// Crates that requests pass through: they are optimized in every profile, as extensions are.
+const LOAD_PATH: [&str; 16] = [
     "core",
     "driver",
     "engine",
-    "grpc",
     "histogram",
     "ic",
     "metrics",
@@ -36,8 +34,8 @@ fn levels(manifest: &DocumentMut, profile: &str) -> BTreeMap<String, i64> {
     packages.into_iter().flat_map(|packages| packages.iter()).filter_map(level).collect()
 }
 
-/// Returns the complaints about a manifest; `lock` is the text of `Cargo.lock`.
-pub(crate) fn complaints(manifest: &str, lock: &str) -> Vec<String> {
+/// Returns the complaints about a manifest; `lock` is the text of `Cargo.lock`, and these are the extensions.
+pub(crate) fn complaints(manifest: &str, lock: &str, extensions: &[&str]) -> Vec<String> {
     let manifest: DocumentMut = manifest.parse().expect("a manifest");
     let [dev, release, dist] = ["dev", "release", "dist"].map(|profile| levels(&manifest, profile));
     let mut found = Vec::new();
@@ -57,7 +55,10 @@ pub(crate) fn complaints(manifest: &str, lock: &str) -> Vec<String> {
         if !lock.contains(&format!("\nname = \"{name}\"\n")) {
             found.push(format!("{name} has a level and is no dependency"));
         }
-        if name.strip_prefix("plimsoll-").is_some_and(|name| LOAD_PATH.contains(&name)) {
+        if name
+            .strip_prefix("plimsoll-")
+            .is_some_and(|name| LOAD_PATH.contains(&name) || extensions.contains(&name))
+        {
             found.push(format!("{name} is on the path of the load, and is not optimized in `release`"));
         }
     }
@@ -77,10 +78,16 @@ fn levels_are_read_and_judged() {
         "axum.opt-level = 0\nzstd-sys.opt-level = 1",
         "axum.opt-level = 3\nzstd-sys.opt-level = 3",
     );
-    assert_eq!(complaints(&good, lock), Vec::<String>::new());
+    assert_eq!(complaints(&good, lock, &[]), Vec::<String>::new());
+    let extension =
+        manifest("plimsoll-a.opt-level = 0", "plimsoll-a.opt-level = 0", "plimsoll-a.opt-level = 3");
+    let lock_of_it = "\nname = \"plimsoll-a\"\n";
+    assert_eq!(complaints(&extension, lock_of_it, &[]), Vec::<String>::new());
+    let said = complaints(&extension, lock_of_it, &["a"]);
+    assert_eq!(said, ["plimsoll-a is on the path of the load, and is not optimized in `release`"]);
     let bad = manifest("plimsoll-wire.opt-level = 0", "axun.opt-level = 0\nplimsoll-wire.opt-level = 1", "");
     assert_eq!(
-        complaints(&bad, lock),
+        complaints(&bad, lock, &[]),
         [
             "`dev` and `release` leave other packages without optimization",
             "`dist` takes the level of axun from `release`: give it 3 there",
@@ -89,5 +96,5 @@ fn levels_are_read_and_judged() {
             "plimsoll-wire is on the path of the load, and is not optimized in `release`",
         ]
     );
-    assert_eq!(complaints("[profile.dev]\n", lock), ["no package is without optimization in `release`"]);
+    assert_eq!(complaints("[profile.dev]\n", lock, &[]), ["no package is without optimization in `release`"]);
 }
