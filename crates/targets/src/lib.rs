@@ -21,6 +21,8 @@
 //! [`ingest`] is a store for metrics, logs, traces and events with the HTTP API of Arc, which counts the rows
 //! that it acknowledges, and loses some of them on request.
 //!
+//! [`server`] is the loop of such a server, its threads and its bounds, for whoever has a protocol to serve.
+//!
 //! The three types to know first are [`SinkOptions`], [`Sink`] and [`SinkReport`]. Nothing here opens a
 //! socket or reads a clock by itself: that is the driver's.
 #![forbid(unsafe_code)]
@@ -28,6 +30,7 @@
 pub mod cache;
 pub mod ingest;
 pub mod llm;
+pub mod server;
 pub mod sink;
 
 mod budget;

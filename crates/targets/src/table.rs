@@ -2,9 +2,9 @@
 
 use plimsoll_driver::ConnId;
 
-/// Connections by slot.
+/// Connections of one thread. A stale id finds none.
 #[derive(Debug)]
-pub(crate) struct Table<C> {
+pub struct Table<C> {
     slots: Vec<Option<(ConnId, C)>>,
 }
 
@@ -15,7 +15,8 @@ impl<C> Default for Table<C> {
 }
 
 impl<C> Table<C> {
-    pub(crate) fn insert(&mut self, id: ConnId, connection: C) {
+    /// Adds a connection.
+    pub fn insert(&mut self, id: ConnId, connection: C) {
         let slot = id.slot();
         if slot >= self.slots.len() {
             self.slots.resize_with(slot + 1, || None);
@@ -25,13 +26,13 @@ impl<C> Table<C> {
 
     /// The connection, unless it is gone.
     #[inline]
-    pub(crate) fn get(&mut self, id: ConnId) -> Option<&mut C> {
+    pub fn get(&mut self, id: ConnId) -> Option<&mut C> {
         let (known, connection) = self.slots.get_mut(id.slot())?.as_mut()?;
         (*known == id).then_some(connection)
     }
 
     /// Takes the connection out, unless it is gone.
-    pub(crate) fn remove(&mut self, id: ConnId) -> Option<C> {
+    pub fn remove(&mut self, id: ConnId) -> Option<C> {
         self.get(id)?;
         self.slots[id.slot()].take().map(|(_, connection)| connection)
     }

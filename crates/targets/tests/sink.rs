@@ -30,6 +30,7 @@ mod crud;
 mod http1;
 mod http2;
 mod ingest;
+mod server;
 mod streams;
 mod websocket;
 

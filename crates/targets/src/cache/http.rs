@@ -35,37 +35,35 @@ pub(crate) struct HttpDesk {
     api: Api,
     limits: Limits,
     memo: RequestMemo,
-    /// Replies; the caller's to send, and to clear.
-    pub(crate) out: Vec<u8>,
     requests: u64,
 }
 
 impl HttpDesk {
     pub(crate) fn new(setup: Arc<Setup>) -> Self {
-        Self {
-            api: Api::new(setup),
-            limits: Limits::default(),
-            memo: RequestMemo::new(),
-            out: Vec::new(),
-            requests: 0,
-        }
+        Self { api: Api::new(setup), limits: Limits::default(), memo: RequestMemo::new(), requests: 0 }
     }
 
     /// Answers all requests that are whole with `input`, which came at `now`. Gives whether the connection
     /// goes on, or an error if this is not HTTP.
-    pub(crate) fn read(&mut self, caller: &mut Caller, now: Nanos, mut input: &[u8]) -> Result<bool, NoHttp> {
+    pub(crate) fn read(
+        &mut self,
+        caller: &mut Caller,
+        now: Nanos,
+        mut input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool, NoHttp> {
         loop {
             let Caller { reader, body } = caller;
             let request = match reader.next_into(&self.limits, &mut self.memo, &mut input, Some(body)) {
                 Ok(Some(request)) => request,
                 Ok(None) => {
                     if reader.wants_continue() {
-                        self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                        out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                     }
                     return Ok(true);
                 }
                 Err(_) => {
-                    HttpReply::empty(400).write(&mut self.out, false, false);
+                    HttpReply::empty(400).write(out, false, false);
                     return Err(NoHttp);
                 }
             };
@@ -76,7 +74,7 @@ impl HttpDesk {
             };
             // An HTTP/1.0 client would need a field that says that the connection is kept.
             let stays = request.keep_alive && request.version_minor > 0;
-            reply.write(&mut self.out, request.head_request, stays);
+            reply.write(out, request.head_request, stays);
             self.requests += 1;
             body.clear();
             if body.capacity() > USUAL_BODY {
@@ -89,9 +87,9 @@ impl HttpDesk {
     }
 
     /// Writes the reason why a connection ends that exceeds the `most` bytes for unfinished requests.
-    pub(crate) fn refuse_for_memory(&mut self, most: u64) {
+    pub(crate) fn refuse_for_memory(most: u64, out: &mut Vec<u8>) {
         let why = format!("unfinished requests of all connections have {most} bytes");
-        HttpReply::text(503, why).write(&mut self.out, false, false);
+        HttpReply::text(503, why).write(out, false, false);
     }
 
     /// Returns the counts.

@@ -1,9 +1,17 @@
 //! Options of a cache server.
 
+use std::iter;
+
 use crate::lies::Lies;
+use crate::server::ServerOptions;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
+use plimsoll_wire::cache::LONGEST_FRAME;
 
+/// Least memory for incomplete requests: two of the longest.
+const LEAST_MEMORY: u64 = 2 * (LONGEST_FRAME as u64 + 4);
+/// Events of one pass: bounds how long a stop has to wait.
+const PASS_EVENTS: u32 = 1024;
 /// The least bound of a cache: the minimum of the real server.
 pub(crate) const SMALLEST_CACHE: u64 = 1 << 20;
 
@@ -71,20 +79,25 @@ impl CacheOptions {
         }
     }
 
+    /// Place, threads and bounds of the server. It listens for the binary protocol, then for the HTTP API.
+    pub(crate) fn server(&self) -> ServerOptions {
+        ServerOptions {
+            threads: self.threads,
+            duration: self.duration,
+            memory: self.max_bytes.max(LEAST_MEMORY),
+            pass_events: PASS_EVENTS,
+            ..ServerOptions::new("cache", iter::once(&self.listen).chain(&self.http).cloned().collect())
+        }
+    }
+
     /// Everything that is wrong with these options, each as a sentence; empty if they are sound.
     pub fn problems(&self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut found = self.server().problems();
         let mut require = |sound: bool, problem: String| {
             if !sound {
                 found.push(problem);
             }
         };
-        require(self.threads > 0, "a server needs at least one thread".to_owned());
-        let on_path = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Unix(_));
-        require(
-            self.threads == 1 || !(on_path(&self.listen) || self.http.as_ref().is_some_and(on_path)),
-            "a unix socket cannot be shared by several threads: use one thread".to_owned(),
-        );
         for name in &self.caches {
             require(
                 is_name(name),

@@ -10,24 +10,19 @@ use plimsoll_wire::cache::{
 use super::catalogue::Finder;
 use super::fault_injector::FaultInjector;
 use super::setup::{CacheReport, Setup};
+use crate::server::Outgoing;
 
 /// Values above this many bytes are not copied into the replies. Below it a copy costs less than a system
 /// call with one piece more.
 const INLINE_LIMIT: usize = 16 * 1024;
 
-/// Answers the requests of one thread. The caller sends and clears the output of each call.
+/// Answers the requests of one thread.
 #[derive(Debug)]
 pub(crate) struct RequestHandler {
     finder: Finder,
     injector: Option<FaultInjector>,
     not_found: bool,
-    /// Replies, except for the values in `large`.
-    pub(crate) out: Vec<u8>,
-    /// Values that go out without being copied, each with its place in `out`.
-    pub(crate) large: Vec<(usize, Arc<[u8]>)>,
-    pub(crate) report: CacheReport,
-    /// Replies written since this was last taken.
-    pub(crate) answered: u32,
+    report: CacheReport,
 }
 
 impl RequestHandler {
@@ -40,38 +35,37 @@ impl RequestHandler {
             finder: Finder::new(Arc::clone(&setup.catalogue)),
             injector,
             not_found: setup.options.not_found,
-            out: Vec::new(),
-            large: Vec::new(),
             report: CacheReport::default(),
-            answered: 0,
         }
     }
 
-    /// Answers all requests that are whole with `input`, which came at `now`.
+    /// Answers all requests that are whole with `input`, which came at `now`. Nothing else is in `out`.
     pub(crate) fn read(
         &mut self,
         server: &mut RequestServer,
         now: Nanos,
         mut input: &[u8],
+        out: &mut Outgoing,
     ) -> Result<(), FrameTooLong> {
         let end = loop {
             match server.next(&mut input) {
-                Ok(Some(Ok(request))) => self.answer(&request, now),
-                Ok(Some(Err(refusal))) => self.refuse(format_args!("{refusal}")),
+                Ok(Some(Ok(request))) => self.answer(&request, now, out),
+                Ok(Some(Err(refusal))) => self.refuse(format_args!("{refusal}"), &mut out.bytes),
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             }
-            self.answered += 1;
+            out.replies += 1;
         };
         if let Some(injector) = &mut self.injector {
-            injector.end(&mut self.out);
+            injector.end(&mut out.bytes);
         }
         end
     }
 
     /// Writes the reason why a connection ends that exceeds the `most` bytes for unfinished requests.
-    pub(crate) fn refuse_for_memory(&mut self, most: u64) {
-        self.refuse(format_args!("Out of memory: unfinished requests of all connections have {most} bytes"));
+    pub(crate) fn refuse_for_memory(&mut self, most: u64, out: &mut Vec<u8>) {
+        let text = format_args!("Out of memory: unfinished requests of all connections have {most} bytes");
+        self.refuse(text, out);
     }
 
     /// Returns the counts.
@@ -80,25 +74,25 @@ impl RequestHandler {
     }
 
     #[inline]
-    fn answer(&mut self, request: &Request<'_>, now: Nanos) {
+    fn answer(&mut self, request: &Request<'_>, now: Nanos, out: &mut Outgoing) {
         if request.operation == Operation::Ping {
             self.report.pings += 1;
-            return write_reply(ServerReply::Pong, &mut self.out);
+            return write_reply(ServerReply::Pong, &mut out.bytes);
         }
         let Some(store) = self.finder.find(request.cache) else {
-            return self.refuse(format_args!("Cache not found: {}", request.cache));
+            return self.refuse(format_args!("Cache not found: {}", request.cache), &mut out.bytes);
         };
         match request.operation {
             Operation::Ping => {}
             Operation::Put => {
                 store.put(request.key, request.value, now);
                 self.report.puts += 1;
-                write_reply(ServerReply::Ok, &mut self.out);
+                write_reply(ServerReply::Ok, &mut out.bytes);
             }
             Operation::Delete => {
                 store.remove(request.key, now);
                 self.report.deletes += 1;
-                write_reply(ServerReply::Ok, &mut self.out);
+                write_reply(ServerReply::Ok, &mut out.bytes);
             }
             Operation::Get => {
                 let (value, to_swap) = match &mut self.injector {
@@ -106,37 +100,37 @@ impl RequestHandler {
                     Some(injector) => injector.value(store, request.key, now),
                 };
                 self.report.gets += 1;
-                self.tell(value, to_swap);
+                self.tell(value, to_swap, out);
             }
         }
     }
 
     /// Writes the reply to a GET.
     #[inline]
-    fn tell(&mut self, value: Option<Arc<[u8]>>, to_swap: bool) {
-        let start = self.out.len();
+    fn tell(&mut self, value: Option<Arc<[u8]>>, to_swap: bool, out: &mut Outgoing) {
+        let start = out.bytes.len();
         match value {
             Some(value) => {
                 self.report.hits += 1;
                 // Replies that may be swapped have to be in one place.
                 if value.len() > INLINE_LIMIT && self.injector.is_none() {
-                    write_value_head(value.len(), &mut self.out);
-                    self.large.push((self.out.len(), value));
+                    write_value_head(value.len(), &mut out.bytes);
+                    out.share(value);
                 } else {
-                    write_reply(ServerReply::Value(&value), &mut self.out);
+                    write_reply(ServerReply::Value(&value), &mut out.bytes);
                 }
             }
-            None if self.not_found => write_reply(ServerReply::NotFound, &mut self.out),
-            None => write_reply(ServerReply::Error(format_args!("{MISSING_TEXT}")), &mut self.out),
+            None if self.not_found => write_reply(ServerReply::NotFound, &mut out.bytes),
+            None => write_reply(ServerReply::Error(format_args!("{MISSING_TEXT}")), &mut out.bytes),
         }
         if let Some(injector) = &mut self.injector {
-            let end = self.out.len();
-            injector.answered(&mut self.out, start..end, to_swap);
+            let end = out.bytes.len();
+            injector.answered(&mut out.bytes, start..end, to_swap);
         }
     }
 
-    fn refuse(&mut self, text: std::fmt::Arguments<'_>) {
+    fn refuse(&mut self, text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
         self.report.refusals += 1;
-        write_reply(ServerReply::Error(text), &mut self.out);
+        write_reply(ServerReply::Error(text), out);
     }
 }

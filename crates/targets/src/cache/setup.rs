@@ -9,12 +9,6 @@ use super::catalogue::Catalogue;
 use super::fault_injector::Counter;
 use super::options::{CacheOptions, LieKind};
 use super::store::Store;
-use crate::budget::Budget;
-use crate::server_threads::Stopper;
-use plimsoll_wire::cache::LONGEST_FRAME;
-
-/// Least memory for incomplete requests: two of the longest.
-const LEAST_BUDGET: u64 = 2 * (LONGEST_FRAME as u64 + 4);
 
 /// State that the threads of a cache server share.
 #[derive(Debug)]
@@ -23,9 +17,6 @@ pub(crate) struct Setup {
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) accounts: Accounts,
     pub(crate) counter: Arc<Counter>,
-    /// Memory of requests that are not whole.
-    pub(crate) budget: Budget,
-    pub(crate) stopper: Stopper,
 }
 
 impl Setup {
@@ -34,8 +25,6 @@ impl Setup {
             catalogue: Arc::default(),
             accounts: Accounts::new(&options.user, &options.password),
             counter: Arc::default(),
-            budget: Budget::new(options.max_bytes.max(LEAST_BUDGET)),
-            stopper: Stopper::default(),
             options,
         };
         for name in &setup.options.caches {
