@@ -15,6 +15,7 @@ mod api;
 mod batch;
 mod body;
 mod column;
+mod connections;
 mod fault_injector;
 mod foreign;
 mod http;
@@ -29,14 +30,14 @@ mod setup;
 mod store;
 mod time;
 mod tokens;
-mod worker;
 
 use std::sync::Arc;
 
-use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Endpoint, KernelBackend, ListenerId, Open, OpenEpoll, OpenUring};
+use plimsoll_driver::{Endpoint, KernelBackend};
 use plimsoll_system::clock;
 
+use crate::server::{Server, ServerOptions};
+use crate::server_threads::Stopper;
 use crate::start_error::StartError;
 pub use body::{BodyContent, BodyForm};
 pub(crate) use foreign::protobuf;
@@ -45,18 +46,11 @@ pub use setup::{IngestCounts, IngestReport};
 pub use store::Acknowledged;
 
 use setup::Setup;
-use worker::Worker;
-
-use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 
 /// A running server. It stops by [`stop`](Self::stop), by a [`Stopper`], at the end of its
 /// [duration](IngestOptions::duration), or when this is dropped.
 #[derive(Debug)]
-pub struct IngestServer {
-    setup: Arc<Setup>,
-    endpoint: Endpoint,
-    threads: ServerThreads<IngestCounts>,
-}
+pub struct IngestServer(Server<Setup>);
 
 impl IngestServer {
     /// Starts the threads, each with a backend of its own, and returns once all of them listen.
@@ -64,79 +58,36 @@ impl IngestServer {
     /// # Errors
     /// Options that make no sense (all of them are named), an address that cannot be listened on, no backend.
     pub fn start(options: IngestOptions, backend: KernelBackend) -> Result<Self, StartError> {
-        match backend {
-            KernelBackend::Epoll(backend) => Self::start_on(options, OpenEpoll(backend)),
-            KernelBackend::Uring(backend) => Self::start_on(options, OpenUring(backend)),
-        }
-    }
-
-    fn start_on<O: Open + 'static>(options: IngestOptions, open: O) -> Result<Self, StartError> {
         let problems = options.problems();
         if !problems.is_empty() {
             return Err(StartError::Options(problems));
         }
-        let setup = Arc::new(Setup::new(options));
-        let options = &setup.options;
-        let duty = Arc::new(IngestDuty { setup: Arc::clone(&setup), open });
-        let ready = Ready::gather("ingest", options.threads, options.listen.clone(), &duty)?;
-        let endpoint = ready.place().clone();
-        Ok(Self { endpoint, threads: ready.begin(), setup })
+        let server = options.server();
+        let setup = Setup::new(options);
+        let server = ServerOptions { stopper: setup.stopper.clone(), ..server };
+        Server::start(server, setup, backend).map(Self)
     }
 
     /// The endpoint that it listens on.
-    pub const fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.0.endpoints()[0]
     }
 
     /// Something that can stop it while another waits for it.
     pub fn stopper(&self) -> Stopper {
-        self.setup.stopper.clone()
+        self.0.stopper()
     }
 
     /// Stops it and returns its report.
     pub fn stop(self) -> IngestReport {
-        self.setup.stopper.stop();
+        self.stopper().stop();
         self.wait()
     }
 
     /// Waits until it stops and returns its report.
-    pub fn wait(mut self) -> IngestReport {
-        let mut counts = IngestCounts::default();
-        for of_thread in self.threads.wait() {
-            counts += of_thread;
-        }
-        IngestReport { counts, acknowledged: self.setup.store.acknowledged(clock::monotonic()) }
-    }
-}
-
-impl Drop for IngestServer {
-    fn drop(&mut self) {
-        self.setup.stopper.stop();
-    }
-}
-
-/// The task of a thread of the server.
-struct IngestDuty<O> {
-    setup: Arc<Setup>,
-    open: O,
-}
-
-impl<O: Open + 'static> ThreadTask for IngestDuty<O> {
-    type Place = Endpoint;
-    type Ready = (O::Backend, ListenerId);
-    type Error = StartError;
-    type Ended = IngestCounts;
-
-    fn listen(&self, _index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), StartError> {
-        let mut backend = self.open.open().map_err(StartError::Open)?;
-        let reuse_port = self.setup.options.threads > 1;
-        let (listener, at) = backend
-            .listen(place, reuse_port)
-            .map_err(|error| StartError::Listen { endpoint: place.clone(), error })?;
-        Ok(((backend, listener), at))
-    }
-
-    fn serve(&self, (backend, listener): Self::Ready, start: Nanos, _index: u32) -> IngestCounts {
-        Worker::new(Arc::clone(&self.setup), backend, listener, start).run()
+    pub fn wait(self) -> IngestReport {
+        let setup = Arc::clone(self.0.protocol());
+        let counts = self.0.wait();
+        IngestReport { counts, acknowledged: setup.store.acknowledged(clock::monotonic()) }
     }
 }

@@ -37,7 +37,15 @@ pub(crate) struct Caller {
 #[derive(Debug)]
 struct RunningQuery {
     pending: Pending,
+    form: ReplyForm,
+}
+
+/// The form of a reply that its request asks for.
+#[derive(Clone, Copy, Debug)]
+struct ReplyForm {
+    /// `true`: without its body.
     head_request: bool,
+    /// `false`: the connection ends with it.
     stays: bool,
 }
 
@@ -80,8 +88,6 @@ pub(crate) struct HttpHandler {
     memo: RequestMemo,
     most: u64,
     spare: Vec<Vec<u8>>,
-    /// Replies; the caller's to send, and to clear.
-    pub(crate) out: Vec<u8>,
     /// Replies for later, of the connection that was read last; the caller's to take.
     pub(crate) held: Vec<Held>,
     violations: u64,
@@ -97,7 +103,6 @@ impl HttpHandler {
             limits: Limits::default(),
             memo: RequestMemo::new(),
             spare: Vec::new(),
-            out: Vec::new(),
             held: Vec::new(),
             violations: 0,
             queries_refused: 0,
@@ -106,42 +111,58 @@ impl HttpHandler {
 
     /// Answers all requests that are whole with `input`, which came at `moment`, up to a query: that is
     /// [owed](Caller::is_owed) until [`settle`](Self::settle) has its reply.
-    pub(crate) fn read(&mut self, caller: &mut Caller, moment: Moment, input: &[u8]) -> ConnectionFate {
+    pub(crate) fn read(
+        &mut self,
+        caller: &mut Caller,
+        moment: Moment,
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> ConnectionFate {
         if caller.is_owed() {
             caller.behind.extend_from_slice(input);
             let most = self.most as usize + HEAD_BYTES;
             return if caller.behind.len() > most { self.violation() } else { ConnectionFate::GoesOn };
         }
-        self.go_on(caller, moment, input)
+        self.go_on(caller, moment, input, out)
     }
 
     /// Answers the query of a connection if its result is there, and reads on. `None`: it is not there.
-    pub(crate) fn settle(&mut self, caller: &mut Caller, moment: Moment) -> Option<ConnectionFate> {
+    pub(crate) fn settle(
+        &mut self,
+        caller: &mut Caller,
+        moment: Moment,
+        out: &mut Vec<u8>,
+    ) -> Option<ConnectionFate> {
         let reply = caller.owed.as_ref()?.pending.reply()?;
-        let RunningQuery { head_request, stays, .. } = caller.owed.take()?;
-        self.put(&mut caller.held_until, &reply, moment, Nanos::ZERO, head_request, stays);
+        let RunningQuery { form, .. } = caller.owed.take()?;
+        self.put(&mut caller.held_until, &reply, moment, Nanos::ZERO, form, out);
         let behind = std::mem::take(&mut caller.behind);
-        Some(if stays { self.go_on(caller, moment, &behind) } else { ConnectionFate::Ends })
+        Some(if form.stays { self.go_on(caller, moment, &behind, out) } else { ConnectionFate::Ends })
     }
 
-    /// Writes the reason why a connection ends that exceeds the memory for unfinished requests.
-    pub(crate) fn refuse_for_memory(&mut self) {
-        let most = self.setup.budget.most();
+    /// Writes the reason why a connection ends that exceeds the `most` bytes for unfinished requests.
+    pub(crate) fn refuse_for_memory(most: u64, out: &mut Vec<u8>) {
         let why = format!("unfinished requests of all connections have {most} bytes: send less at once");
-        HttpReply::json(503, &json!({"error": why})).write(&mut self.out, false, false);
+        HttpReply::json(503, &json!({"error": why})).write(out, false, false);
     }
 
-    fn go_on(&mut self, caller: &mut Caller, moment: Moment, mut input: &[u8]) -> ConnectionFate {
+    fn go_on(
+        &mut self,
+        caller: &mut Caller,
+        moment: Moment,
+        mut input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> ConnectionFate {
         if caller.body.capacity() == 0 {
             caller.body = self.spare.pop().unwrap_or_default();
         }
         let course = loop {
             let Caller { reader, body, held_until, .. } = caller;
             let next = reader.next_into(&self.limits, &mut self.memo, &mut input, Some(body));
-            let (answer, head_request, stays) = match next {
+            let (answer, form) = match next {
                 Ok(None) => {
                     if reader.wants_continue() {
-                        self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                        out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                     }
                     break if body.len() as u64 > self.most {
                         self.violation()
@@ -154,11 +175,12 @@ impl HttpHandler {
                 Ok(Some(request)) => {
                     // An HTTP/1.0 client would need a field that says that the connection is kept.
                     let stays = request.keep_alive && request.version_minor > 0;
-                    (self.api.answer(&request, body, moment), request.head_request, stays)
+                    let form = ReplyForm { head_request: request.head_request, stays };
+                    (self.api.answer(&request, body, moment), form)
                 }
                 Err(_) => {
                     self.violations += 1;
-                    (HttpReply::empty(400).into(), false, false)
+                    (HttpReply::empty(400).into(), ReplyForm { head_request: false, stays: false })
                 }
             };
             body.clear();
@@ -167,18 +189,18 @@ impl HttpHandler {
                 Answer::Query(question) => {
                     let timestamp = question.timestamp.clone();
                     if let Some(pending) = Queries::ask(&self.setup, question) {
-                        caller.owed = Some(RunningQuery { pending, head_request, stays });
+                        caller.owed = Some(RunningQuery { pending, form });
                         caller.behind.extend_from_slice(input);
                         break ConnectionFate::GoesOn;
                     }
                     self.queries_refused += 1;
-                    self.put(held_until, &overloaded(&timestamp), moment, Nanos::ZERO, head_request, stays);
+                    self.put(held_until, &overloaded(&timestamp), moment, Nanos::ZERO, form, out);
                 }
                 Answer::Reply(reply, service) => {
-                    self.put(held_until, &reply, moment, service, head_request, stays);
+                    self.put(held_until, &reply, moment, service, form, out);
                 }
             }
-            if !stays {
+            if !form.stays {
                 break ConnectionFate::Ends;
             }
         };
@@ -207,12 +229,13 @@ impl HttpHandler {
         reply: &HttpReply,
         moment: Moment,
         service: Nanos,
-        head_request: bool,
-        stays: bool,
+        form: ReplyForm,
+        out: &mut Vec<u8>,
     ) {
+        let ReplyForm { head_request, stays } = form;
         let due = (moment.at + service).max(*held_until);
         if due <= moment.at {
-            return reply.write(&mut self.out, head_request, stays);
+            return reply.write(out, head_request, stays);
         }
         *held_until = due;
         let mut bytes = Vec::new();

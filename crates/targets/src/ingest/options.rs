@@ -5,7 +5,16 @@ use plimsoll_driver::Endpoint;
 use plimsoll_wire::http1::LONGEST_KEPT_BODY;
 
 use crate::lies::Lies;
+use crate::server::ServerOptions;
 use crate::sink::Delay;
+
+/// Payloads of the longest kind for which there is memory before they are whole.
+const LEAST_PAYLOADS: u64 = 2;
+/// Events of one pass: bounds how long a stop, and the replies of the pass, have to wait.
+const PASS_EVENTS: u32 = 64;
+/// A client that leaves more than this many bytes unread is cut off, lest it fill the memory. It is above the
+/// largest result of a query.
+const UNREAD_BYTES: usize = 128 << 20;
 
 /// Options of an ingest server.
 #[derive(Clone, Debug)]
@@ -107,19 +116,26 @@ impl IngestOptions {
         }
     }
 
+    /// Place, threads and bounds of the server.
+    pub(crate) fn server(&self) -> ServerOptions {
+        ServerOptions {
+            threads: self.threads,
+            duration: self.duration,
+            unread_bytes: UNREAD_BYTES,
+            memory: self.max_memory.max(LEAST_PAYLOADS * self.max_payload),
+            pass_events: PASS_EVENTS,
+            ..ServerOptions::new("ingest", vec![self.listen.clone()])
+        }
+    }
+
     /// Everything that is wrong with these options, each as a sentence; empty if they are sound.
     pub fn problems(&self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut found = self.server().problems();
         let mut require = |sound: bool, problem: &str| {
             if !sound {
                 found.push(problem.to_owned());
             }
         };
-        require(self.threads > 0, "a server needs at least one thread");
-        require(
-            self.threads == 1 || !matches!(self.listen, Endpoint::Unix(_)),
-            "a unix socket cannot be shared by several threads: use one thread",
-        );
         let is_sound = |token: &Token| {
             !token.token.is_empty() && token.token.bytes().all(|byte| byte.is_ascii_graphic())
         };

@@ -8,12 +8,8 @@ use super::options::IngestOptions;
 use super::queries::Queries;
 use super::store::{Acknowledged, Limits, Store};
 use super::tokens::Tokens;
-use crate::budget::Budget;
 use crate::server_threads::Stopper;
 use crate::sink::{Delay, FaultModel, Faults, SinkOptions};
-
-/// Payloads of the longest kind for which there is memory before they are whole.
-const LEAST_PAYLOADS: u64 = 2;
 
 /// State that the threads of an ingest server share.
 #[derive(Debug)]
@@ -27,8 +23,6 @@ pub(crate) struct Setup {
     /// The number of the next write, for the law.
     pub(crate) number: AtomicU64,
     pub(crate) queries: Queries,
-    /// Memory of requests that are not whole.
-    pub(crate) budget: Budget,
     pub(crate) stopper: Stopper,
 }
 
@@ -55,7 +49,6 @@ impl Setup {
             law,
             number: AtomicU64::new(0),
             queries: Queries::default(),
-            budget: Budget::new(options.max_memory.max(LEAST_PAYLOADS * options.max_payload)),
             stopper: Stopper::default(),
             options,
         }

@@ -13,6 +13,7 @@ use crate::sink::Delay;
 struct Table {
     handler: HttpHandler,
     caller: Caller,
+    out: Vec<u8>,
     at: Nanos,
 }
 
@@ -49,7 +50,8 @@ fn options() -> IngestOptions {
 impl Table {
     fn new(options: IngestOptions) -> Self {
         let setup = Arc::new(Setup::new(options));
-        Self { handler: HttpHandler::new(setup), caller: Caller::default(), at: Nanos::from_secs(100) }
+        let (caller, out) = (Caller::default(), Vec::new());
+        Self { handler: HttpHandler::new(setup), caller, out, at: Nanos::from_secs(100) }
     }
 
     fn send(&mut self, line: &str, fields: &str, body: &[u8]) -> ConnectionFate {
@@ -59,10 +61,10 @@ impl Table {
         // It is 2023-11-14T22:13:20Z and as long as the test takes.
         let unix = Nanos(1_700_000_000_000_000_000 + self.at.0);
         let moment = Moment { at: self.at, unix };
-        let mut course = self.handler.read(&mut self.caller, moment, &bytes);
+        let mut course = self.handler.read(&mut self.caller, moment, &bytes, &mut self.out);
         // A query runs on a thread of its own.
         while self.caller.is_owed() {
-            match self.handler.settle(&mut self.caller, moment) {
+            match self.handler.settle(&mut self.caller, moment, &mut self.out) {
                 Some(next) => course = next,
                 None => std::thread::yield_now(),
             }
@@ -72,7 +74,7 @@ impl Table {
 
     fn ask(&mut self, line: &str, fields: &str, body: &[u8]) -> Told {
         assert_eq!(self.send(line, fields, body), ConnectionFate::GoesOn);
-        told(&std::mem::take(&mut self.handler.out))
+        told(&std::mem::take(&mut self.out))
     }
 
     /// Status and body of a write of JSON, packed.
@@ -268,19 +270,25 @@ fn a_payload_above_the_most_ends_the_connection() {
     let mut table = Table::new(options());
     let head = format!("{WRITE} HTTP/1.1\r\n{ADMIN}content-length: 99999999\r\n\r\n");
     let moment = Moment { at: Nanos(0), unix: Nanos(0) };
-    assert_eq!(table.handler.read(&mut table.caller, moment, head.as_bytes()), ConnectionFate::GoesOn);
-    assert_eq!(table.handler.read(&mut table.caller, moment, &[0; 1 << 20]), ConnectionFate::GoesOn);
     assert_eq!(
-        table.handler.read(&mut table.caller, moment, &[0]),
+        table.handler.read(&mut table.caller, moment, head.as_bytes(), &mut table.out),
+        ConnectionFate::GoesOn
+    );
+    assert_eq!(
+        table.handler.read(&mut table.caller, moment, &[0; 1 << 20], &mut table.out),
+        ConnectionFate::GoesOn
+    );
+    assert_eq!(
+        table.handler.read(&mut table.caller, moment, &[0], &mut table.out),
         ConnectionFate::Reset,
         "it is not waited for the rest"
     );
     let mut table = Table::new(options());
     assert_eq!(
-        table.handler.read(&mut table.caller, moment, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+        table.handler.read(&mut table.caller, moment, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &mut table.out),
         ConnectionFate::Ends
     );
-    assert_eq!(told(&table.handler.out).status, 400);
+    assert_eq!(told(&table.out).status, 400);
 }
 
 #[test]
@@ -478,7 +486,7 @@ fn replies_wait_for_their_time_and_for_those_before_them() {
     let mut table = Table::new(IngestOptions { delay, ..options() });
     assert_eq!(table.send(WRITE, ADMIN, &packed(ROW)), ConnectionFate::GoesOn);
     assert_eq!(table.send("GET /ready", "connection: close\r\n", b""), ConnectionFate::Ends);
-    assert_eq!(table.handler.out, b"");
+    assert_eq!(table.out, b"");
     let due = table.at + Nanos::from_millis(5);
     let [first, second] = &table.handler.held[..] else { panic!("{:?}", table.handler.held) };
     assert_eq!(*first, Held { due, bytes: b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(), ends: false });
@@ -499,18 +507,21 @@ fn requests_may_be_pipelined_and_cut_anywhere() {
         let mut table = Table::new(options());
         let moment = Moment { at: Nanos(0), unix: Nanos(0) };
         for piece in bytes.chunks(size) {
-            assert_eq!(table.handler.read(&mut table.caller, moment, piece), ConnectionFate::GoesOn);
+            assert_eq!(
+                table.handler.read(&mut table.caller, moment, piece, &mut table.out),
+                ConnectionFate::GoesOn
+            );
         }
-        assert_eq!(table.handler.out, b"HTTP/1.1 204 No Content\r\n\r\n".repeat(2), "{size}");
+        assert_eq!(table.out, b"HTTP/1.1 204 No Content\r\n\r\n".repeat(2), "{size}");
     }
     let mut table = Table::new(options());
     let fields = format!("{ADMIN}expect: 100-continue\r\n");
     let head = format!("{WRITE} HTTP/1.1\r\n{fields}content-length: {}\r\n\r\n", body.len());
     let moment = Moment { at: Nanos(0), unix: Nanos(0) };
-    table.handler.read(&mut table.caller, moment, head.as_bytes());
-    assert_eq!(std::mem::take(&mut table.handler.out), b"HTTP/1.1 100 Continue\r\n\r\n");
-    table.handler.read(&mut table.caller, moment, &body);
-    assert_eq!(told(&table.handler.out).status, 204);
+    table.handler.read(&mut table.caller, moment, head.as_bytes(), &mut table.out);
+    assert_eq!(std::mem::take(&mut table.out), b"HTTP/1.1 100 Continue\r\n\r\n");
+    table.handler.read(&mut table.caller, moment, &body, &mut table.out);
+    assert_eq!(told(&table.out).status, 204);
 }
 
 #[test]
