@@ -20,3 +20,4 @@ pub(crate) mod signals;
 pub(crate) mod stdout;
 pub(crate) mod streams;
 pub(crate) mod terminal;
+pub(crate) mod wording;

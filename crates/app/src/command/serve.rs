@@ -8,8 +8,7 @@ pub(crate) mod node;
 
 use std::thread::JoinHandle;
 
-use plimsoll_core::text;
-use plimsoll_driver::Endpoint;
+use plimsoll_core::{figure, text};
 use plimsoll_plan::Problem;
 use plimsoll_targets::{Faults, Service, SinkOptions, SinkReport, Stopper};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -19,9 +18,9 @@ use crate::args::server::sink::SinkSpec;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::streams;
+use crate::base::wording::percent;
 use crate::session::backend;
 use crate::session::built_in_sink::start;
-use crate::session::live::progress::grouped;
 
 /// `plimsoll sink`, and the targets that are sinks. Reports its address and faults on stderr, and a summary
 /// when it ends.
@@ -47,7 +46,7 @@ pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
         voice.say(protocols(&report));
     }
     if of_resources {
-        voice.say(format!("resources left: {}", grouped(report.resources)));
+        voice.say(format!("resources left: {}", figure::count(report.resources)));
     }
     voice.say(summary(&report));
     Ok(Exit::Success)
@@ -107,19 +106,6 @@ fn stop(stopper: Stopper) -> impl FnOnce() + Send {
     move || stopper.stop()
 }
 
-/// The URL of an API.
-fn url(endpoint: &Endpoint) -> String {
-    match endpoint {
-        Endpoint::Tcp(address) => format!("http://{address}"),
-        Endpoint::Unix(_) => endpoint.to_string(),
-    }
-}
-
-/// Shares are typed in percent; the division by 100 is not to show.
-fn percent(share: f64) -> String {
-    format!("{}%", text::percent(share, 6))
-}
-
 /// The faults in force, in words; empty if there are none.
 fn faults(options: &SinkOptions) -> String {
     let Faults { drop, reset, refuse, statuses, reject, garbage, close_idle_after, go_away_after } =
@@ -156,10 +142,14 @@ fn ends(report: &SinkReport) -> String {
     let SinkReport { rejections, garbage, .. } = *report;
     let of_the_service = match (rejections, garbage) {
         (0, 0) => String::new(),
-        _ => format!("{} rejected, {} answered with garbage, ", grouped(rejections), grouped(garbage)),
+        _ => format!(
+            "{} rejected, {} answered with garbage, ",
+            figure::count(rejections),
+            figure::count(garbage)
+        ),
     };
     let [replied, statuses, dropped, resets, refusals, abandoned] =
-        [replied, statuses, dropped, resets, refusals, abandoned].map(grouped);
+        [replied, statuses, dropped, resets, refusals, abandoned].map(figure::count);
     format!(
         "{replied} answered, {of_the_service}{statuses} failed on purpose, {dropped} dropped, {resets} reset, \
          {refusals} refused, {abandoned} abandoned"
@@ -170,7 +160,7 @@ fn ends(report: &SinkReport) -> String {
 fn protocols(report: &SinkReport) -> String {
     let SinkReport { http1_connections, http2_connections, cancelled, refused, .. } = *report;
     let [http1, http2, cancelled, refused] =
-        [http1_connections, http2_connections, cancelled, refused].map(grouped);
+        [http1_connections, http2_connections, cancelled, refused].map(figure::count);
     format!(
         "connections: {http1} of HTTP/1.1, {http2} of HTTP/2, {refused} ended for a violation; \
          {cancelled} streams cancelled by clients"
@@ -178,15 +168,17 @@ fn protocols(report: &SinkReport) -> String {
 }
 
 fn summary(report: &SinkReport) -> String {
-    format!("{} requests on {} connections", grouped(report.counter), grouped(report.connections))
+    format!("{} requests on {} connections", figure::count(report.counter), figure::count(report.connections))
 }
 
 fn requests(count: u64) -> String {
-    format!("{} {}", grouped(count), text::noun(count, "request"))
+    format!("{} {}", figure::count(count), text::noun(count, "request"))
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_driver::Endpoint;
+
     use super::*;
 
     #[test]

@@ -1,15 +1,16 @@
 //! `plimsoll target cache`: a cache until it is stopped.
 
+use plimsoll_core::figure;
 use plimsoll_driver::KernelBackend;
 use plimsoll_plan::Problem;
 use plimsoll_targets::{CacheOptions, CacheReport, CacheServer, LieKind, StartError};
 
-use super::{ServerMessages, Watch, percent, raise_descriptors, stop, url};
+use super::{ServerMessages, Watch, raise_descriptors, stop};
 use crate::args::server::cache::CacheSpec;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::wording::{percent, url};
 use crate::session::backend;
-use crate::session::live::progress::grouped;
 
 const ELSEWHERE: &str = "take another address: --listen, or --http for the API; port 0 takes a free one";
 
@@ -33,20 +34,20 @@ pub(crate) fn command(spec: CacheSpec) -> Result<Exit, Failure> {
     watch.end();
     voice.say(operations(&report));
     if report.lies > 0 {
-        voice.say(format!("{} answered wrongly on purpose", grouped(report.lies)));
+        voice.say(format!("{} answered wrongly on purpose", figure::count(report.lies)));
     }
     if report.http_connections > 0 {
-        let [requests, connections] = [report.http_requests, report.http_connections].map(grouped);
+        let [requests, connections] = [report.http_requests, report.http_connections].map(figure::count);
         voice.say(format!("{requests} requests over HTTP on {connections} connections"));
     }
     if report.refused > 0 {
-        voice.say(format!("{} connections ended for a violation", grouped(report.refused)));
+        voice.say(format!("{} connections ended for a violation", figure::count(report.refused)));
     }
     if report.over_memory > 0 {
-        let ended = grouped(report.over_memory);
+        let ended = figure::count(report.over_memory);
         voice.say(format!("{ended} connections ended because unfinished requests took too much memory"));
     }
-    let [operations, connections] = [report.operations(), report.connections].map(grouped);
+    let [operations, connections] = [report.operations(), report.connections].map(figure::count);
     voice.say(format!("{operations} operations on {connections} connections"));
     Ok(Exit::Success)
 }
@@ -77,7 +78,7 @@ fn lies(options: &CacheOptions) -> Option<String> {
 fn operations(report: &CacheReport) -> String {
     let CacheReport { puts, gets, hits, deletes, pings, refusals, .. } = *report;
     let [puts, gets, hits, deletes, pings, refusals] =
-        [puts, gets, hits, deletes, pings, refusals].map(grouped);
+        [puts, gets, hits, deletes, pings, refusals].map(figure::count);
     format!(
         "{puts} PUT, {gets} GET of which {hits} found, {deletes} DELETE, {pings} PING, \
          {refusals} answered with an error"

@@ -1,5 +1,6 @@
 //! `plimsoll target ingest`: a store to ingest into until it is stopped.
 
+use plimsoll_core::figure;
 use plimsoll_driver::KernelBackend;
 use plimsoll_plan::Problem;
 use plimsoll_targets::ingest::{
@@ -7,13 +8,13 @@ use plimsoll_targets::ingest::{
 };
 use plimsoll_targets::{Delay, StartError};
 
-use super::{ServerMessages, Watch, percent, raise_descriptors, stop, url};
+use super::{ServerMessages, Watch, raise_descriptors, stop};
 use crate::args::server::ingest::IngestSpec;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::wording::{percent, url};
 use crate::session::backend;
 use crate::session::built_in_sink::ANOTHER_PORT;
-use crate::session::live::progress::grouped;
 
 /// Most measurements that are listed one by one at the end.
 const TOLD: usize = 20;
@@ -54,7 +55,7 @@ fn access(options: &IngestOptions) -> String {
     match options.tokens.len() {
         0 => "every client may read and write: no --token".to_owned(),
         1 => "1 token".to_owned(),
-        tokens => format!("{} tokens", grouped(tokens as u64)),
+        tokens => format!("{} tokens", figure::count(tokens as u64)),
     }
 }
 
@@ -88,7 +89,7 @@ fn faults(options: &IngestOptions) -> String {
         found.push("replies delayed".to_owned());
     }
     if let Some(bytes) = options.full_after {
-        found.push(format!("the disk is full after {} bytes", grouped(bytes)));
+        found.push(format!("the disk is full after {} bytes", figure::count(bytes)));
     }
     found.join(", ")
 }
@@ -97,13 +98,13 @@ fn faults(options: &IngestOptions) -> String {
 fn summary(report: &IngestReport) -> Vec<String> {
     let mut lines: Vec<String> = report.acknowledged.iter().take(TOLD).map(told).collect();
     if let Some(more) = report.acknowledged.len().checked_sub(TOLD).filter(|more| *more > 0) {
-        lines.push(format!("and {} measurements more", grouped(more as u64)));
+        lines.push(format!("and {} measurements more", figure::count(more as u64)));
     }
     let IngestCounts { writes, bytes, refusals, failures, skipped, queries, violations, .. } = report.counts;
     let IngestCounts { queries_refused, over_memory, .. } = report.counts;
     let mut add = |count: u64, what: &str| {
         if count > 0 {
-            lines.push(format!("{} {what}", grouped(count)));
+            lines.push(format!("{} {what}", figure::count(count)));
         }
     };
     add(failures, "writes refused or reset on purpose");
@@ -113,10 +114,10 @@ fn summary(report: &IngestReport) -> Vec<String> {
     add(over_memory, "connections ended because unfinished requests took too much memory");
     add(queries_refused, "queries refused because too many ran and waited");
     let rows: u64 = report.acknowledged.iter().map(|of| of.rows).sum();
-    let [rows, writes, bytes] = [rows, writes, bytes].map(grouped);
+    let [rows, writes, bytes] = [rows, writes, bytes].map(figure::count);
     lines.push(format!("{rows} rows acknowledged, in {writes} writes of {bytes} bytes"));
     let [queries, requests, connections] =
-        [queries, report.counts.requests, report.counts.connections].map(grouped);
+        [queries, report.counts.requests, report.counts.connections].map(figure::count);
     lines.push(format!("{requests} requests, {queries} of them queries, on {connections} connections"));
     lines
 }
@@ -127,8 +128,8 @@ fn told(of: &Acknowledged) -> String {
         "{}.{}: {} rows acknowledged, {} visible",
         of.database,
         of.measurement,
-        grouped(of.rows),
-        grouped(of.visible)
+        figure::count(of.rows),
+        figure::count(of.visible)
     );
     for (count, what) in [
         (of.buffered, "in the buffer"),
@@ -139,7 +140,7 @@ fn told(of: &Acknowledged) -> String {
         (of.unacknowledged, "stored and not acknowledged on purpose"),
     ] {
         if count > 0 {
-            text.push_str(&format!(", {} {what}", grouped(count)));
+            text.push_str(&format!(", {} {what}", figure::count(count)));
         }
     }
     text

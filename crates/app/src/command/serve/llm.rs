@@ -5,13 +5,13 @@ use plimsoll_driver::KernelBackend;
 use plimsoll_histogram::Histogram;
 use plimsoll_targets::llm::{LlmCounts, LlmOptions, LlmServer, StreamFaults};
 
-use super::{ServerMessages, Watch, percent, raise_descriptors, stop, url};
+use super::{ServerMessages, Watch, raise_descriptors, stop};
 use crate::args::server::llm::LlmTargetSpec;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::wording::{percent, url};
 use crate::session::backend;
 use crate::session::built_in_sink;
-use crate::session::live::progress::grouped;
 
 pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
     let LlmTargetSpec { options, backend, quiet } = spec;
@@ -58,7 +58,7 @@ fn summary(counts: &LlmCounts) -> String {
     let LlmCounts { completions, whole, faults, refused, abandoned, tokens, others, connections, .. } =
         *counts;
     let [completions, whole, faults, refused, abandoned, tokens, others, connections] =
-        [completions, whole, faults, refused, abandoned, tokens, others, connections].map(grouped);
+        [completions, whole, faults, refused, abandoned, tokens, others, connections].map(figure::count);
     format!(
         "{completions} completions = {whole} whole + {faults} wrong on purpose + {refused} refused + \
          {abandoned} abandoned; {tokens} tokens; {others} other requests; {connections} connections"

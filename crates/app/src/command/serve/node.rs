@@ -7,10 +7,11 @@ use plimsoll_plan::Problem;
 use plimsoll_replica::{Bound, NodeStatus, Peer, ReplicaError, ReplicaOptions};
 use plimsoll_system::clock;
 
-use super::{ServerMessages, Watch, percent};
+use super::{ServerMessages, Watch};
 use crate::args::server::replica::{CrudNodeSpec, parse_peer, twice};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::wording::percent;
 
 pub(crate) fn command(spec: CrudNodeSpec) -> Result<Exit, Failure> {
     let CrudNodeSpec { options, mut peers, with_parent, temporary, duration, quiet } = spec;

@@ -1,12 +1,10 @@
 //! The rate of a run, as it is changed while the run goes on.
 
-use plimsoll_core::{Nanos, Rate};
+use plimsoll_core::{Nanos, Rate, figure};
 use plimsoll_engine::{Control, RateCommand};
 use plimsoll_metrics::{RateChange, Steering};
 use plimsoll_plan::Plan;
 use plimsoll_schedule::{ScheduleError, parse_rate};
-
-use crate::session::live::progress::grouped;
 
 /// Handle of a run that keys, files and the control port act on.
 #[derive(Clone, Debug)]
@@ -81,7 +79,7 @@ pub(crate) fn told(change: Option<RateChange>) -> String {
 /// A rate with at most three digits behind the point.
 pub(crate) fn per_second(rate: f64) -> String {
     let thousandths = (rate * 1e3).round() as u64;
-    let (whole, fraction) = (grouped(thousandths / 1000), thousandths % 1000);
+    let (whole, fraction) = (figure::count(thousandths / 1000), thousandths % 1000);
     if fraction == 0 { format!("{whole}/s") } else { format!("{whole}.{fraction:03}/s") }
 }
 

@@ -139,8 +139,8 @@ fn bar(made: u32, count: u32) -> String {
     format!(
         "making batches  {}{rest}  {} of {}",
         "█".repeat(full),
-        grouped(made.into()),
-        grouped(count.into())
+        figure::count(made.into()),
+        figure::count(count.into())
     )
 }
 
@@ -170,8 +170,8 @@ fn line(progress: &Progress<'_>, known: Option<&str>) -> String {
     if progress.paused {
         parts.push("paused".to_owned());
     }
-    parts.push(format!("{} in flight", grouped(interval.in_flight)));
-    parts.push(format!("{} errors", grouped(interval.failed + interval.timed_out)));
+    parts.push(format!("{} in flight", figure::count(interval.in_flight)));
+    parts.push(format!("{} errors", figure::count(interval.failed + interval.timed_out)));
     if let Some(known) = known {
         parts.push(known.to_owned());
     } else if let Some([p50, _, p99, ..]) = interval.response_time {
@@ -185,19 +185,6 @@ fn line(progress: &Progress<'_>, known: Option<&str>) -> String {
         parts.push(format!("TTFT p50 {}", span(Nanos(p50))));
     }
     parts.join("  ")
-}
-
-/// Digits in groups of three.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A span with three digits and its unit.
@@ -279,12 +266,5 @@ mod tests {
         assert_eq!(bar(0, 500), format!("making batches  {}  0 of 500", "░".repeat(20)));
         assert_eq!(bar(200, 500), format!("making batches  {}{}  200 of 500", "█".repeat(8), "░".repeat(12)));
         assert_eq!(bar(1_500, 1_500), format!("making batches  {}  1,500 of 1,500", "█".repeat(20)));
-    }
-
-    #[test]
-    fn digits_are_grouped_by_three() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), text);
-        }
     }
 }
