@@ -1,4 +1,4 @@
-//! Replies and percent-decoding of paths, which the HTTP APIs of the targets share.
+//! Replies and percent-decoding of paths, which the HTTP APIs of servers share.
 
 use std::borrow::Cow;
 
@@ -6,25 +6,30 @@ use plimsoll_wire::http1::write_response_head;
 
 /// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct HttpReply {
-    pub(crate) status: u16,
-    /// `None` without a body.
-    pub(crate) content_type: Option<&'static str>,
-    pub(crate) body: String,
-    pub(crate) fields: Vec<(String, String)>,
+pub struct HttpReply {
+    /// Status.
+    pub status: u16,
+    /// Type of the content; `None` without a body.
+    pub content_type: Option<&'static str>,
+    /// Body.
+    pub body: String,
+    /// Header fields beside those of type, length and connection.
+    pub fields: Vec<(String, String)>,
 }
 
 impl HttpReply {
-    pub(crate) fn json(status: u16, body: &serde_json::Value) -> Self {
+    /// Makes a reply of JSON.
+    pub fn json(status: u16, body: &serde_json::Value) -> Self {
         Self { body: body.to_string(), ..Self::new(status, Some("application/json")) }
     }
 
-    pub(crate) fn text(status: u16, body: impl Into<String>) -> Self {
+    /// Makes a reply of plain text.
+    pub fn text(status: u16, body: impl Into<String>) -> Self {
         Self { body: body.into(), ..Self::new(status, Some("text/plain; charset=utf-8")) }
     }
 
-    /// A reply without a body.
-    pub(crate) const fn empty(status: u16) -> Self {
+    /// Makes a reply without a body.
+    pub const fn empty(status: u16) -> Self {
         Self::new(status, None)
     }
 
@@ -32,13 +37,15 @@ impl HttpReply {
         Self { status, content_type, body: String::new(), fields: Vec::new() }
     }
 
-    pub(crate) fn with_field(mut self, name: &str, value: &str) -> Self {
+    /// Adds a header field.
+    #[must_use]
+    pub fn with_field(mut self, name: &str, value: &str) -> Self {
         self.fields.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Writes it; a reply to a HEAD request has no body, and the last of a connection says so.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, head_request: bool, stays: bool) {
+    /// Writes the reply; one to a HEAD request has no body, and the last of a connection says so.
+    pub fn write(&self, out: &mut Vec<u8>, head_request: bool, stays: bool) {
         let length = self.body.len() as u64;
         write_response_head(out, self.status, self.content_type, length, !stays, &self.fields);
         if !head_request {
@@ -47,9 +54,9 @@ impl HttpReply {
     }
 }
 
-/// A part of a path without its percent-encoding (RFC 3986 section 2.1); a percent sign that begins none
+/// Decodes a part of a path from its percent-encoding (RFC 3986 section 2.1); a percent sign that begins none
 /// stands for itself.
-pub(crate) fn decoded(part: &[u8]) -> Cow<'_, [u8]> {
+pub fn decoded(part: &[u8]) -> Cow<'_, [u8]> {
     if !part.contains(&b'%') {
         return Cow::Borrowed(part);
     }

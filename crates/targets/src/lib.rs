@@ -28,13 +28,13 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod http_reply;
 pub mod ingest;
 pub mod llm;
 pub mod server;
 pub mod sink;
 
 mod budget;
-mod http_reply;
 mod lies;
 mod server_threads;
 mod start_error;
