@@ -20,16 +20,19 @@ use plimsoll_plan::{Disk, Problem};
 use plimsoll_system::inherited;
 
 pub use crate::args::extension::{
-    Alternative, Amend, Extension, ImportSource, Importer, ImporterArgs, LoadArgs, LoadCommand, LoadGroup,
-    Note, SERVICE_GROUP, SinkService, SinkServiceArgs, install,
+    Alternative, Amend, Extension, ImportSource, Importer, ImporterArgs, LoadArgs, LoadCommand, LoadGroup, Note,
+    RunningServer, SERVICE_GROUP, ServerSpec, SinkService, SinkServiceArgs, StartServer, TargetServer,
+    TargetServerArgs, install,
 };
 pub use crate::args::imported_file::NamingFileArgs;
 pub use crate::args::named::named;
 pub use crate::args::run::RunArgs;
-pub use crate::args::server::sink_values::{Reader, parse_positive};
+pub use crate::args::server::sink::{Place, PlaceArgs, parse_seed};
+pub use crate::args::server::sink_values::{Reader, parse_endpoint, parse_lie, parse_positive};
 pub use crate::base::failure::Failure;
 pub use crate::base::made_plan::{Flags, MadePlan};
 pub use crate::base::plan_parts::plan_parts;
+pub use crate::base::wording::{percent, url};
 pub use crate::command::inspect;
 pub use crate::workload::auxiliary_request::{Answer, answers_before, once, reason, transport};
 
@@ -141,7 +144,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => match args.to_spec(&Disk).map_err(Failure::usage)? {
             TargetSpec::Sink(spec) => serve::command(spec),
-            TargetSpec::Cache(spec) => serve::cache::command(spec),
+            TargetSpec::Added(name, spec) => serve::added(name, spec),
             TargetSpec::Ingest(spec) => serve::ingest::command(spec),
             TargetSpec::Llm(spec) => serve::llm::command(spec),
             TargetSpec::CrudNode(spec) => serve::node::command(spec),

@@ -48,6 +48,7 @@ pub const EXTENSION: Extension = Extension {
         ),
     ],
     services: &[SinkService::of::<service::GrpcServiceArgs>()],
+    ..Extension::NONE
 };
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use plimsoll_driver::KernelBackend;
 use plimsoll_import::Imported;
-use plimsoll_plan::{Files, PlanParts, PlanPatch, Problem, Problems, Resolved};
+use plimsoll_plan::{BackendChoice, Files, PlanParts, PlanPatch, Problem, Problems, Resolved};
 use plimsoll_report::RunResult;
-use plimsoll_targets::{Faults, Service};
+use plimsoll_targets::{Faults, Service, Stopper};
 
 use crate::args::imported_file::NamingFileArgs;
 use crate::args::run::RunArgs;
@@ -34,12 +35,14 @@ pub struct Extension {
     pub importers: &'static [Importer],
     /// Services of `plimsoll sink`.
     pub services: &'static [SinkService],
+    /// Servers of `plimsoll target`.
+    pub servers: &'static [TargetServer],
 }
 
 impl Extension {
     /// An extension that adds nothing, for the fields that another one leaves out.
     pub const NONE: Self =
-        Self { name: "", plan: PlanParts::NONE, loads: &[], importers: &[], services: &[] };
+        Self { name: "", plan: PlanParts::NONE, loads: &[], importers: &[], services: &[], servers: &[] };
 }
 
 /// Extensions of this process.
@@ -55,6 +58,11 @@ pub fn install(extensions: &'static [Extension]) {
 /// The extensions of this process.
 pub(crate) fn installed() -> &'static [Extension] {
     INSTALLED.get().copied().unwrap_or_default()
+}
+
+/// The servers of extensions.
+pub(crate) fn servers() -> impl Iterator<Item = &'static TargetServer> {
+    installed().iter().flat_map(|extension| extension.servers)
 }
 
 /// The commands of extensions.
@@ -310,9 +318,81 @@ impl fmt::Debug for SinkService {
     }
 }
 
+/// A server of `plimsoll target`, for others to test against.
+#[derive(Clone, Copy)]
+pub struct TargetServer {
+    pub(crate) name: &'static str,
+    pub(crate) page: Page,
+    pub(crate) read: fn(&mut ArgMatches) -> Result<Box<dyn TargetServerArgs>, clap::Error>,
+}
+
+/// Flags of a [`TargetServer`].
+pub trait TargetServerArgs: fmt::Debug {
+    /// Returns the server that the flags ask for.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the flags.
+    fn server(&self) -> Result<ServerSpec, Problems>;
+}
+
+/// A server that was asked for, and can be started.
+pub struct ServerSpec {
+    /// System interface.
+    pub backend: BackendChoice,
+    /// `true`: it says nothing on stderr.
+    pub quiet: bool,
+    /// Starts it. A failure that another address would mend has the hint that names its flag.
+    pub start: Box<StartServer>,
+}
+
+/// Function that starts a server.
+pub type StartServer = dyn FnOnce(KernelBackend) -> Result<Box<dyn RunningServer>, Failure>;
+
+/// A server that listens.
+pub trait RunningServer {
+    /// Returns something that can stop it.
+    fn stopper(&self) -> Stopper;
+
+    /// Returns what it says when it listens, in lines: its addresses, and faults, lest their errors surprise
+    /// anyone.
+    fn opening(&self) -> Vec<String>;
+
+    /// Waits until it stops. Returns what it says at the end, in lines.
+    fn wait(self: Box<Self>) -> Vec<String>;
+}
+
+impl TargetServer {
+    /// A server with the flags of `A`. The summary is a line of the list of targets, the details stand below
+    /// it on the page of the server.
+    pub const fn of<A: TargetServerArgs + Args + 'static>(
+        name: &'static str,
+        summary: &'static str,
+        details: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            page: Page::of::<A>(summary, details),
+            read: |matches| Ok(Box::new(A::from_arg_matches_mut(matches)?)),
+        }
+    }
+}
+
+impl fmt::Debug for TargetServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TargetServer").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ServerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { backend, quiet, start: _ } = self;
+        f.debug_struct("ServerSpec").field("backend", backend).field("quiet", quiet).finish_non_exhaustive()
+    }
+}
+
 /// Page of help of a command.
 #[derive(Clone, Copy)]
-struct Page {
+pub(crate) struct Page {
     summary: &'static str,
     details: &'static str,
     augment: fn(Command) -> Command,
@@ -323,7 +403,7 @@ impl Page {
         Self { summary, details, augment: A::augment_args }
     }
 
-    fn command(self, name: &'static str) -> Command {
+    pub(crate) fn command(self, name: &'static str) -> Command {
         let command = (self.augment)(Command::new(name));
         command.about(self.summary).long_about(format!("{}\n\n{}", self.summary, self.details))
     }
@@ -337,9 +417,9 @@ pub(crate) struct AddedLoad(pub(crate) Box<dyn LoadArgs>);
 #[derive(Debug)]
 pub(crate) struct AddedImport(pub(crate) Box<dyn ImporterArgs>);
 
-/// Implements the subcommands that extensions add, from their table.
+/// Implements subcommands that are values, from their table.
 macro_rules! subcommands {
-    ($name:ident: $table:expr) => {
+    ($name:ident: $table:expr, $made:expr) => {
         impl Subcommand for $name {
             fn augment_subcommands(command: Command) -> Command {
                 $table.fold(command, |command, added| command.subcommand(added.page.command(added.name)))
@@ -363,7 +443,7 @@ macro_rules! subcommands {
                 let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
                 let (name, mut matches) = matches.remove_subcommand().ok_or_else(missing)?;
                 let added = $table.find(|added| added.name == name).ok_or_else(missing)?;
-                (added.read)(&mut matches).map(Self)
+                (added.read)(&mut matches).map(|args| $made(added.name, args))
             }
 
             fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -374,8 +454,10 @@ macro_rules! subcommands {
     };
 }
 
-subcommands!(AddedLoad: loads());
-subcommands!(AddedImport: installed().iter().flat_map(|extension| extension.importers));
+pub(crate) use subcommands;
+
+subcommands!(AddedLoad: loads(), |_, args| Self(args));
+subcommands!(AddedImport: installed().iter().flat_map(|extension| extension.importers), |_, args| Self(args));
 
 /// Services of the sink that extensions add.
 #[derive(Debug, Default)]

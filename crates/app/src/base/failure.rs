@@ -1,6 +1,7 @@
 //! Problems that end a command.
 
 use plimsoll_plan::{Problem, Problems, Refused, Source};
+use plimsoll_targets::StartError;
 
 use super::exit::Exit;
 
@@ -27,6 +28,15 @@ impl Failure {
     /// The command makes sense, but could not be carried out here and now.
     pub fn environment(problem: Problem) -> Self {
         Self { problems: problem.into(), source: None, exit: Exit::Environment }
+    }
+
+    /// A server could not start. The hint is given where another address would help.
+    pub fn start(error: &StartError, elsewhere: &str) -> Self {
+        let problem = Problem::new(error.to_string());
+        Self::environment(match error {
+            StartError::Listen { .. } => problem.with_hint(elsewhere),
+            _ => problem,
+        })
     }
 
     /// There is no thread to be had.

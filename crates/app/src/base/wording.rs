@@ -4,12 +4,12 @@ use plimsoll_core::text;
 use plimsoll_driver::Endpoint;
 
 /// Writes a share as it is typed, in percent; the division by 100 is not to show.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{}%", text::percent(share, 6))
 }
 
 /// The URL of an API that listens there.
-pub(crate) fn url(endpoint: &Endpoint) -> String {
+pub fn url(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::Tcp(address) => format!("http://{address}"),
         Endpoint::Unix(_) => endpoint.to_string(),

@@ -1,6 +1,5 @@
 //! `plimsoll sink` and `plimsoll target`: a built-in server until it is stopped.
 
-pub(crate) mod cache;
 pub(crate) mod cluster;
 pub(crate) mod ingest;
 pub(crate) mod llm;
@@ -14,6 +13,7 @@ use plimsoll_targets::{Faults, Service, SinkOptions, SinkReport, Stopper};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
+use crate::args::extension::ServerSpec;
 use crate::args::server::sink::SinkSpec;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
@@ -52,6 +52,20 @@ pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// `plimsoll target` with a server that is a value, of this name.
+pub(crate) fn added(name: &str, ServerSpec { backend, quiet, start }: ServerSpec) -> Result<Exit, Failure> {
+    raise_descriptors();
+    let server = start(backend::chosen(backend)?)?;
+    let name = format!("target {name}");
+    let voice = ServerMessages { name: &name, quiet };
+    let watch = Watch::new(stop(server.stopper()))?;
+    server.opening().into_iter().for_each(|line| voice.say(line));
+    let lines = server.wait();
+    watch.end();
+    lines.into_iter().for_each(|line| voice.say(line));
+    Ok(Exit::Success)
+}
+
 /// As many descriptors as this process may have: how many connections will come is not known.
 fn raise_descriptors() {
     let needed = 1 << 20;
@@ -61,12 +75,12 @@ fn raise_descriptors() {
 }
 
 /// Messages of a server on stderr.
-struct ServerMessages {
-    name: &'static str,
+struct ServerMessages<'n> {
+    name: &'n str,
     quiet: bool,
 }
 
-impl ServerMessages {
+impl ServerMessages<'_> {
     fn say(&self, text: String) {
         if !self.quiet {
             streams::to_stderr(&format!("{}: {text}\n", self.name));

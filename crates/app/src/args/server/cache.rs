@@ -1,12 +1,27 @@
-//! The flags of `plimsoll target cache`.
+//! `plimsoll target cache`: the flags, and the server that they ask for.
+
+mod running;
 
 use clap::Args;
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::{BackendChoice, Problems, parse_backend, parse_size};
 use plimsoll_targets::{CacheOptions, Lie, LieKind};
 
+use crate::args::extension::{ServerSpec, TargetServer, TargetServerArgs};
 use crate::args::server::sink::{PlaceArgs, parse_seed};
 use crate::args::server::sink_values::{self, Reader, parse_endpoint, parse_positive};
+
+/// The server as a subcommand of `plimsoll target`.
+pub(crate) const SERVER: TargetServer = TargetServer::of::<CacheArgs>("cache", SUMMARY, DETAILS);
+
+const SUMMARY: &str =
+    "A cache that speaks the Carbon cache's binary protocol, and its HTTP API on a second port";
+
+const DETAILS: &str = "\
+PING, PUT, GET and DELETE in frames, answered in order, as the real server does: a missing key is the error \
+text `Get failed: not found`, an unknown cache `Cache not found: NAME`, and only a frame above 8 MiB ends a \
+connection. Over HTTP: /health, /auth/login, /admin/caches and /cache/CACHE/KEY, with Basic or Bearer. \
+Values are kept in memory.";
 
 #[derive(Debug, Args)]
 #[command(mut_arg("listen", |listen| listen.default_value("127.0.0.1:5500").help(LISTEN_HELP)))]
@@ -68,15 +83,23 @@ struct TruthArgs {
 
 /// Settings of a cache server.
 #[derive(Debug)]
-pub(crate) struct CacheSpec {
-    pub(crate) options: CacheOptions,
-    pub(crate) backend: BackendChoice,
-    pub(crate) quiet: bool,
+struct CacheSpec {
+    options: CacheOptions,
+    backend: BackendChoice,
+    quiet: bool,
+}
+
+impl TargetServerArgs for CacheArgs {
+    fn server(&self) -> Result<ServerSpec, Problems> {
+        let CacheSpec { options, backend, quiet } = self.to_spec()?;
+        let start = Box::new(|backend| running::start(options, backend));
+        Ok(ServerSpec { backend, quiet, start })
+    }
 }
 
 impl CacheArgs {
-    /// The same with everything parsed and checked; all problems at once.
-    pub(crate) fn to_spec(&self) -> Result<CacheSpec, Problems> {
+    /// Parses and checks everything; all problems at once.
+    fn to_spec(&self) -> Result<CacheSpec, Problems> {
         let mut reader = Reader::default();
         let place = self.place.read(&mut reader);
         let mut options = CacheOptions::new(place.listen);
@@ -123,24 +146,15 @@ fn parse_lie(text: &str) -> Result<Lie, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
+    use clap::FromArgMatches as _;
     use plimsoll_core::Nanos;
-    use plimsoll_plan::Disk;
 
     use super::*;
-    use crate::args::cli::Cli;
-    use crate::args::cli::Command;
-    use crate::args::server::target::TargetSpec;
 
     fn spec(args: &[&str]) -> Result<CacheSpec, Problems> {
-        let args = ["plimsoll", "target", "cache"].iter().chain(args);
-        let Command::Target(target) = Cli::try_parse_from(args).unwrap().command else {
-            panic!("not a target")
-        };
-        target.to_spec(&Disk).map(|spec| match spec {
-            TargetSpec::Cache(spec) => spec,
-            other => panic!("not a cache: {other:?}"),
-        })
+        let command = CacheArgs::augment_args(clap::Command::new("cache")).no_binary_name(true);
+        let found = command.try_get_matches_from(args).unwrap();
+        CacheArgs::from_arg_matches(&found).unwrap().to_spec()
     }
 
     #[test]

@@ -43,7 +43,10 @@ impl Reader {
 
     /// The value that was read last, unless anything is wrong: with a single value, or else with what does
     /// not go together, which the server itself knows.
-    pub(crate) fn conclude<T>(
+    ///
+    /// # Errors
+    /// All problems.
+    pub fn conclude<T>(
         mut self,
         last: Option<T>,
         together: impl FnOnce() -> Vec<String>,
@@ -75,8 +78,11 @@ pub(crate) fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<
 /// Share of requests that are answered wrongly if `--lie` gives none: enough for tests to notice.
 const LIES: f64 = 0.01;
 
-/// `KIND`, `KIND:2%`, of the kinds of a server.
-pub(crate) fn parse_lie<K: Copy>(text: &str, kinds: &[(&str, K)], example: &str) -> Result<Lies<K>, String> {
+/// Reads wrong answers that are asked for, of the kinds of a server: `KIND`, `KIND:2%`.
+///
+/// # Errors
+/// The kind is none of these, or the share is none. The message ends with the example.
+pub fn parse_lie<K: Copy>(text: &str, kinds: &[(&str, K)], example: &str) -> Result<Lies<K>, String> {
     let (name, share) = match text.split_once(':') {
         Some((name, share)) => (name, parse_share(share)?),
         None => (text, LIES),
@@ -103,8 +109,11 @@ pub fn parse_positive(text: &str) -> Result<Nanos, String> {
     }
 }
 
-/// `127.0.0.1:8080`, `[::]:0`, `:8080` (every IPv4 address), `unix:/path`.
-pub(crate) fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
+/// Reads an address to listen on: `127.0.0.1:8080`, `[::]:0`, `:8080` (every IPv4 address), `unix:/path`.
+///
+/// # Errors
+/// The text is none.
+pub fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
     if let Some(path) = text.strip_prefix("unix:") {
         return if path.is_empty() {
             Err("the path is empty".to_owned())

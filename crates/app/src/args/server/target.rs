@@ -1,10 +1,11 @@
 //! The flags of `plimsoll target`.
 
-use clap::{Args, Subcommand};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use plimsoll_plan::{Files, Problem, Problems};
 use plimsoll_targets::{Crud, Location, Service};
 
-use crate::args::server::cache::{CacheArgs, CacheSpec};
+use crate::args::extension::{self, ServerSpec, TargetServer, TargetServerArgs, subcommands};
+use crate::args::server::cache;
 use crate::args::server::ingest::{IngestArgs, IngestSpec};
 use crate::args::server::llm::{LlmTargetArgs, LlmTargetSpec};
 use crate::args::server::replica::{CrudClusterArgs, CrudClusterSpec, CrudNodeArgs, CrudNodeSpec};
@@ -36,13 +37,8 @@ enum Target {
     /// Without flags 3% of the requests are never answered and 7% fail with 404; --drop 0 and --fail 0 turn
     /// that off. A request that fails this way changes nothing.
     Crud(Box<CrudArgs>),
-    /// A cache that speaks the Carbon cache's binary protocol, and its HTTP API on a second port
-    ///
-    /// PING, PUT, GET and DELETE in frames, answered in order, as the real server does: a missing key is the
-    /// error text `Get failed: not found`, an unknown cache `Cache not found: NAME`, and only a frame above
-    /// 8 MiB ends a connection. Over HTTP: /health, /auth/login, /admin/caches and /cache/CACHE/KEY, with
-    /// Basic or Bearer. Values are kept in memory.
-    Cache(Box<CacheArgs>),
+    #[command(flatten)]
+    Added(AddedServer),
     /// A store to ingest metrics, logs, traces and events into, with Arc's HTTP API, and SQL over its records
     ///
     /// MessagePack (columnar, rows, batches) and the line protocol are taken as the real server takes them,
@@ -70,13 +66,25 @@ enum Target {
     CrudCluster(Box<CrudClusterArgs>),
 }
 
+/// Servers that are values: those of the program, then those of extensions.
+fn servers() -> impl Iterator<Item = &'static TargetServer> {
+    const OWN: &[TargetServer] = &[cache::SERVER];
+    OWN.iter().chain(extension::servers())
+}
+
+/// A server that is a value, with the name of its subcommand.
+#[derive(Debug)]
+struct AddedServer(&'static str, Box<dyn TargetServerArgs>);
+
+subcommands!(AddedServer: servers(), Self);
+
 /// Settings of a built-in target.
 #[derive(Debug)]
 pub(crate) enum TargetSpec {
     /// The sink with another service.
     Sink(SinkSpec),
-    /// A cache.
-    Cache(CacheSpec),
+    /// A server that is a value, and the name of its command.
+    Added(&'static str, ServerSpec),
     /// A store to ingest into.
     Ingest(IngestSpec),
     /// A server of completions.
@@ -119,16 +127,19 @@ impl TargetArgs {
     pub(crate) fn to_spec(&self, files: &dyn Files) -> Result<TargetSpec, Problems> {
         match &self.target {
             Some(Target::Crud(args)) => args.to_spec(files).map(TargetSpec::Sink),
-            Some(Target::Cache(args)) => args.to_spec().map(TargetSpec::Cache),
+            Some(Target::Added(AddedServer(name, args))) => {
+                args.server().map(|spec| TargetSpec::Added(name, spec))
+            }
             Some(Target::Ingest(args)) => args.to_spec().map(TargetSpec::Ingest),
             Some(Target::Llm(args)) => args.to_spec().map(TargetSpec::Llm),
             Some(Target::CrudNode(args)) => args.to_spec().map(TargetSpec::CrudNode),
             Some(Target::CrudCluster(args)) => args.to_spec().map(TargetSpec::CrudCluster),
-            None => Err(Problem::new("no target is given")
-                .with_hint(
-                    "write `plimsoll target crud`, `cache`, `ingest`, `llm`, `crud-node` or `crud-cluster`",
-                )
-                .into()),
+            None => {
+                let added: String = servers().map(|server| format!("`{}`, ", server.name)).collect();
+                let others = "`ingest`, `llm`, `crud-node` or `crud-cluster`";
+                let hint = format!("write `plimsoll target crud`, {added}{others}");
+                Err(Problem::new("no target is given").with_hint(hint).into())
+            }
         }
     }
 }

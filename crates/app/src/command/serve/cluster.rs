@@ -107,7 +107,7 @@ impl Cluster {
     /// Until it is stopped, or no node is left.
     fn run(
         &mut self,
-        voice: &ServerMessages,
+        voice: &ServerMessages<'_>,
         events: &Receiver<Event>,
         end: Option<Nanos>,
     ) -> Result<(), Failure> {
@@ -121,7 +121,7 @@ impl Cluster {
         Ok(())
     }
 
-    fn hear(&mut self, voice: &ServerMessages, number: usize, line: String) -> Result<(), Failure> {
+    fn hear(&mut self, voice: &ServerMessages<'_>, number: usize, line: String) -> Result<(), Failure> {
         let node = &mut self.nodes[number];
         let said = line.strip_prefix("target crud-node: ").unwrap_or(&line);
         if let Some(address) = said.strip_prefix("raft on ") {
@@ -165,7 +165,7 @@ impl Cluster {
     }
 
     /// Reports the leader when all nodes agree for the first time, and whenever it changes.
-    fn tell_leader(&mut self, voice: &ServerMessages) {
+    fn tell_leader(&mut self, voice: &ServerMessages<'_>) {
         let Some(latest) = self.nodes.iter().filter_map(|node| node.leader).max_by_key(|(_, term)| *term)
         else {
             return;
@@ -181,7 +181,7 @@ impl Cluster {
         voice.say(format!("{ready}node {} leads at http://{url}, term {}", latest.0, latest.1));
     }
 
-    fn reap(&mut self, voice: &ServerMessages, number: usize) -> Result<(), Failure> {
+    fn reap(&mut self, voice: &ServerMessages<'_>, number: usize) -> Result<(), Failure> {
         let node = &mut self.nodes[number];
         let status = node.child.wait();
         (node.has_ended, node.leader) = (true, None);

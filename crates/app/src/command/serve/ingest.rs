@@ -2,11 +2,10 @@
 
 use plimsoll_core::figure;
 use plimsoll_driver::KernelBackend;
-use plimsoll_plan::Problem;
+use plimsoll_targets::Delay;
 use plimsoll_targets::ingest::{
     Acknowledged, IngestCounts, IngestOptions, IngestReport, IngestServer, LieKind,
 };
-use plimsoll_targets::{Delay, StartError};
 
 use super::{ServerMessages, Watch, raise_descriptors, stop};
 use crate::args::server::ingest::IngestSpec;
@@ -41,13 +40,7 @@ pub(crate) fn command(spec: IngestSpec) -> Result<Exit, Failure> {
 }
 
 fn start(options: IngestOptions, backend: KernelBackend) -> Result<IngestServer, Failure> {
-    IngestServer::start(options, backend).map_err(|error| {
-        let problem = Problem::new(error.to_string());
-        Failure::environment(match error {
-            StartError::Listen { .. } => problem.with_hint(ANOTHER_PORT),
-            _ => problem,
-        })
-    })
+    IngestServer::start(options, backend).map_err(|error| Failure::start(&error, ANOTHER_PORT))
 }
 
 /// Describes the credentials that the server asks for.
