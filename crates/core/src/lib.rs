@@ -15,6 +15,8 @@ compile_error!(
 pub mod arrival;
 pub mod calendar;
 pub mod characters;
+pub mod error_counts;
+pub mod error_row;
 pub mod escape;
 pub mod figure;
 pub mod nanos;
@@ -28,8 +30,10 @@ pub mod text;
 
 pub use arrival::{Arrival, Shard};
 pub use characters::disguises;
+pub use error_counts::ErrorCounts;
+pub use error_row::{ErrorRow, UnreadableName};
 pub use nanos::Nanos;
-pub use outcome::{ErrorClass, ErrorCounts, Outcome};
+pub use outcome::{ErrorClass, Outcome};
 pub use random::Random;
 pub use rate::{Rate, gcd};
 pub use sequence::SequenceAllocator;

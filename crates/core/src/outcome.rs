@@ -1,7 +1,8 @@
 //! Outcomes of requests.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+
+use crate::ErrorRow;
 
 /// Outcome of a started request. Every started request ends in exactly one of these, or is still in flight
 /// when the run stops.
@@ -26,15 +27,35 @@ macro_rules! error_classes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
         /// Reason why a request or a connection failed, by cause. The names are part of the result contract.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum ErrorClass { $($(#[$doc])* $variant,)+ }
+        pub enum ErrorClass {
+            $($(#[$doc])* $variant,)+
+            /// A class that an extension has, or that another program had whose results were read.
+            Other(&'static ErrorRow),
+        }
+
+        /// Places of the core's classes in arrays.
+        #[derive(Clone, Copy)]
+        enum Slot { $($variant,)+ }
 
         impl ErrorClass {
-            /// Every class, in the order of their discriminants.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            /// The classes of the core, in the order of their [indexes](Self::index).
+            pub const CORE: &'static [Self] = &[$(Self::$variant,)+];
 
             /// The name in results, in snake case.
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
+                match self {
+                    $(Self::$variant => $name,)+
+                    Self::Other(row) => row.name,
+                }
+            }
+
+            /// Returns the place of a class of the core in arrays as long as [`CORE`](Self::CORE).
+            #[inline]
+            pub const fn index(self) -> Option<usize> {
+                match self {
+                    $(Self::$variant => Some(Slot::$variant as usize),)+
+                    Self::Other(_) => None,
+                }
             }
         }
     };
@@ -151,8 +172,10 @@ error_classes! {
 }
 
 impl ErrorClass {
-    /// The number of classes, for arrays indexed by `class as usize`.
-    pub const COUNT: usize = Self::ALL.len();
+    /// Returns the class of the core that has this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::CORE.iter().copied().find(|class| class.name() == name)
+    }
 
     /// The classes of the gRPC status codes from 1 on.
     pub const GRPC: [Self; 16] = [
@@ -192,55 +215,52 @@ impl ErrorClass {
     /// the protocol, or a refused connection. A generator that stands still cannot cause such a failure. It
     /// can cause a timeout, or a connection that the peer closes because nothing arrived on it.
     pub const fn is_answer(self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Status4xx
-                | Self::Status5xx
-                | Self::ConnectRefused
-                | Self::Protocol
-                | Self::HeadTooLarge
-                | Self::UnsolicitedData
-                | Self::WrongProtocol
-                | Self::WebSocketHandshake
-                | Self::Redirect
-                | Self::Extraction
-                | Self::Check
-                | Self::Rejected
-        ) || (self as usize >= Self::GrpcCancelled as usize
-            && self as usize <= Self::GrpcUnauthenticated as usize)
+            | Self::Status5xx
+            | Self::ConnectRefused
+            | Self::Protocol
+            | Self::HeadTooLarge
+            | Self::UnsolicitedData
+            | Self::WrongProtocol
+            | Self::WebSocketHandshake
+            | Self::Redirect
+            | Self::Extraction
+            | Self::Check
+            | Self::Rejected
+            | Self::GrpcCancelled
+            | Self::GrpcUnknown
+            | Self::GrpcInvalidArgument
+            | Self::GrpcDeadlineExceeded
+            | Self::GrpcNotFound
+            | Self::GrpcAlreadyExists
+            | Self::GrpcPermissionDenied
+            | Self::GrpcResourceExhausted
+            | Self::GrpcFailedPrecondition
+            | Self::GrpcAborted
+            | Self::GrpcOutOfRange
+            | Self::GrpcUnimplemented
+            | Self::GrpcInternal
+            | Self::GrpcUnavailable
+            | Self::GrpcDataLoss
+            | Self::GrpcUnauthenticated => true,
+            Self::Other(row) => row.is_answer,
+            _ => false,
+        }
     }
-}
 
-/// Counts by class: `counts[class as usize]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrorCounts([u64; ErrorClass::COUNT]);
-
-impl Default for ErrorCounts {
-    fn default() -> Self {
-        Self([0; ErrorClass::COUNT])
-    }
-}
-
-impl IntoIterator for ErrorCounts {
-    type Item = u64;
-    type IntoIter = std::array::IntoIter<u64, { ErrorClass::COUNT }>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
-impl Deref for ErrorCounts {
-    type Target = [u64; ErrorClass::COUNT];
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl DerefMut for ErrorCounts {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
+    /// Returns `true` if the target says by this failure that the fault is its own.
+    pub const fn is_of_server(self) -> bool {
+        match self {
+            Self::Status5xx
+            | Self::GrpcUnknown
+            | Self::GrpcUnimplemented
+            | Self::GrpcInternal
+            | Self::GrpcUnavailable
+            | Self::GrpcDataLoss => true,
+            Self::Other(row) => row.is_of_server,
+            _ => false,
+        }
     }
 }
 
@@ -255,13 +275,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn discriminants_index_the_table_and_names_are_unique() {
-        for (index, class) in ErrorClass::ALL.iter().enumerate() {
-            assert_eq!(*class as usize, index);
+    fn classes_of_the_core_have_their_indexes_and_names_of_their_own() {
+        for (index, class) in ErrorClass::CORE.iter().enumerate() {
+            assert_eq!(class.index(), Some(index));
+            assert_eq!(ErrorClass::from_name(class.name()), Some(*class));
         }
-        let mut names: Vec<_> = ErrorClass::ALL.iter().map(|c| c.name()).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), ErrorClass::COUNT);
     }
 }

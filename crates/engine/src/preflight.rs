@@ -256,7 +256,7 @@ impl Contact<'_> {
                 ErrorClass::TlsTruncated,
                 ErrorClass::Reset,
             ];
-            let closed = closed.iter().any(|class| record.total.errors[*class as usize] > 0);
+            let closed = closed.iter().any(|class| record.total.errors[*class] > 0);
             if record.total.statuses.is_empty() && !timed_out && (last || !closed) {
                 return Err(no_contact(plan, target, addresses, &record));
             }
@@ -384,8 +384,7 @@ fn no_contact(
     target_addresses: &[TargetAddress],
     record: &RunRecord,
 ) -> RunError {
-    let connecting = |class: &&ErrorClass| record.connections.failed[**class as usize] > 0;
-    let class = ErrorClass::ALL.iter().find(connecting).map(|class| class.name());
+    let class = record.connections.failed.iter().next().map(|(class, _)| class.name());
     let class =
         class.or_else(|| record.total.error_examples.keys().next().and_then(|class| static_name(class)));
     let class = class.unwrap_or(plimsoll_metrics::TIMED_OUT);
@@ -516,5 +515,5 @@ fn handshake_hint(reason: &str) -> &'static str {
 }
 
 fn static_name(class: &str) -> Option<&'static str> {
-    ErrorClass::ALL.iter().map(|known| known.name()).find(|name| *name == class)
+    ErrorClass::read(class).ok().map(ErrorClass::name)
 }

@@ -1,7 +1,5 @@
 //! The figures of a run as families of metrics, in no format yet.
 
-use plimsoll_core::ErrorClass;
-
 use crate::times::Times;
 use crate::totals::{ServerTotals, StepTotals, Totals};
 
@@ -92,8 +90,7 @@ fn requests(totals: &Totals) -> Vec<Family<'_>> {
         for (status, count) in STATUSES.into_iter().zip(step.statuses).filter(|(_, count)| *count > 0) {
             statuses.push((with(&labels, "status", status), count));
         }
-        let classes = ErrorClass::ALL.iter().zip(step.errors).filter(|(_, count)| *count > 0);
-        errors.extend(classes.map(|(class, count)| (with(&labels, "class", class.name()), count)));
+        errors.extend(step.errors.iter().map(|(class, count)| (with(&labels, "class", class.name()), count)));
         response.push((labels.clone(), &step.response_time));
         // Steps without streams of events have neither.
         if step.content_events > 0 || step.ttft.count > 0 {

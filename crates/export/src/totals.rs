@@ -115,9 +115,7 @@ impl StepTotals {
         for (mine, theirs) in self.statuses[1..].iter_mut().zip(&tally.statuses) {
             *mine += theirs;
         }
-        for (mine, theirs) in self.errors.iter_mut().zip(tally.errors.iter()) {
-            *mine += theirs;
-        }
+        self.errors.merge(&tally.errors);
         self.bytes_sent += tally.bytes_sent;
         self.bytes_received += tally.bytes_received;
         self.response_time.add(&tally.response_time, Some(tally.response_time_sum));

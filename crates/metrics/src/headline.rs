@@ -191,8 +191,8 @@ pub struct Headline {
 
 /// Returns the number of errors that the target itself answered.
 pub(crate) fn answered(errors: &ErrorCounts) -> u64 {
-    let answers = ErrorClass::ALL.iter().filter(|class| class.is_answer());
-    answers.map(|class| errors[*class as usize]).fold(0, u64::saturating_add)
+    let answers = errors.iter().filter(|(class, _)| class.is_answer());
+    answers.map(|(_, count)| count).fold(0, u64::saturating_add)
 }
 
 impl RunFacts {
@@ -208,7 +208,7 @@ impl RunFacts {
             started: record.accounting.started.max(record.held_up()),
             ok: record.total.ok,
             failed: record.total.failed,
-            errors: record.total.errors,
+            errors: record.total.errors.clone(),
             timed_out: record.total.timed_out,
             unanswered: unanswered(
                 record,
@@ -239,10 +239,7 @@ impl RunFacts {
         self.started = self.started.saturating_add(*started);
         self.ok = self.ok.saturating_add(*ok);
         self.failed = self.failed.saturating_add(*failed);
-        for class in ErrorClass::ALL {
-            let class = *class as usize;
-            self.errors[class] = self.errors[class].saturating_add(errors[class]);
-        }
+        self.errors.merge_saturating(errors);
         self.timed_out = self.timed_out.saturating_add(*timed_out);
         self.unanswered = self.unanswered.saturating_add(*unanswered);
         self.script_errors = self.script_errors.saturating_add(*script_errors);
@@ -262,7 +259,7 @@ impl RunFacts {
             started: started.max(held_up),
             ok: part.ok,
             failed: part.failed,
-            errors: part.errors,
+            errors: part.errors.clone(),
             timed_out: part.timed_out,
             unanswered: unanswered(record, &part, started.saturating_sub(ended), held_up),
             stopped: None,
@@ -442,7 +439,7 @@ impl RunFacts {
 
     /// Requests without an answer at the end.
     fn waiting(&self) -> u64 {
-        let aborted = self.errors[ErrorClass::AbortedByUs as usize];
+        let aborted = self.errors[ErrorClass::AbortedByUs];
         let ended = self.ok.saturating_add(self.bad()).saturating_add(aborted);
         if self.is_over { self.started.saturating_sub(ended) } else { 0 }
     }
@@ -456,7 +453,7 @@ impl RunFacts {
 
     /// As the threshold `error_rate` has it: of what ended, and of what has no answer at the end.
     fn error_share(&self) -> String {
-        let aborted = self.errors[ErrorClass::AbortedByUs as usize];
+        let aborted = self.errors[ErrorClass::AbortedByUs];
         let ended = self.ok.saturating_add(self.bad()).saturating_add(aborted);
         let whole = ended.saturating_add(self.waiting());
         figure::share(self.bad() as f64 / whole.max(1) as f64)
@@ -465,8 +462,8 @@ impl RunFacts {
     /// The most frequent kind of failure: `, most of them status_5xx`.
     fn mostly(&self) -> String {
         let own = ErrorClass::AbortedByUs;
-        let classes = ErrorClass::ALL.iter().filter(|class| **class != own);
-        let classes = classes.map(|class| (self.errors[*class as usize], class.name()));
+        let classes = self.errors.iter().filter(|(class, _)| *class != own);
+        let classes = classes.map(|(class, count)| (count, class.name()));
         let Some((most, name)) =
             classes.chain([(self.timed_out, "timed out")]).max_by_key(|(count, _)| *count)
         else {

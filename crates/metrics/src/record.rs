@@ -111,7 +111,7 @@ pub struct StepRecord {
     pub service_in_stall: Histogram,
     /// Responses by status code.
     pub statuses: BTreeMap<u16, u64>,
-    /// Failed requests by class, indexed by `ErrorClass as usize`.
+    /// Failed requests by class.
     #[serde(with = "crate::written::errors")]
     pub errors: ErrorCounts,
     /// Bytes of requests on the wire, without TLS framing.
@@ -180,12 +180,12 @@ const WHOLE_RESPONSES: [ErrorClass; 5] = [
 impl StepRecord {
     /// Requests that ended with a whole response, whatever its status: see [`Sample::is_complete`].
     pub fn completed(&self) -> u64 {
-        self.ok + WHOLE_RESPONSES.iter().map(|class| self.errors[*class as usize]).sum::<u64>()
+        self.ok + WHOLE_RESPONSES.iter().map(|class| self.errors[*class]).sum::<u64>()
     }
 
     /// Requests that we aborted on purpose: no failures.
     pub fn aborted(&self) -> u64 {
-        self.errors[ErrorClass::AbortedByUs as usize]
+        self.errors[ErrorClass::AbortedByUs]
     }
 
     /// Adds the outcomes of requests in a further time. A tally lacks single statuses, first bytes and failed
@@ -196,9 +196,7 @@ impl StepRecord {
         self.timed_out += tally.timed_out;
         self.bytes_sent += tally.bytes_sent;
         self.bytes_received += tally.bytes_received;
-        for (mine, theirs) in self.errors.iter_mut().zip(tally.errors.iter()) {
-            *mine += theirs;
-        }
+        self.errors.merge(&tally.errors);
         self.response_time.add_with_sum(&tally.response_time, tally.response_time_sum);
         self.service_time.add_with_sum(&tally.service_time, tally.service_time_sum);
         self.censored_response.merge(tally.censored);
@@ -237,9 +235,7 @@ impl StepRecord {
         self.response_in_stall.merge(&other.response_in_stall);
         self.service_in_stall.merge(&other.service_in_stall);
         self.merge_statuses(&other.statuses);
-        for (mine, theirs) in self.errors.iter_mut().zip(other.errors.iter()) {
-            *mine += theirs;
-        }
+        self.errors.merge(&other.errors);
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.censored_response.merge(other.censored_response);
@@ -890,7 +886,7 @@ impl RunRecord {
     /// Failures of scripts, with and without a request.
     pub fn script_errors(&self) -> u64 {
         let without: u64 = self.workers.iter().map(|worker| worker.script_errors).sum();
-        without.max(self.total.errors[ErrorClass::Script as usize])
+        without.max(self.total.errors[ErrorClass::Script])
     }
 
     /// Arrivals that the plan asked for within the measured time: starts of iterations, or requests. With
@@ -970,6 +966,6 @@ impl Sample {
 
     /// Returns `true` if the request ended well.
     pub fn is_ok(&self) -> bool {
-        self.outcome == Outcome::Ok
+        matches!(self.outcome, Outcome::Ok)
     }
 }

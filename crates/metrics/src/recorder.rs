@@ -291,10 +291,10 @@ impl StepRecorder {
         match sample.outcome {
             Outcome::Ok => {}
             // A class of its own: our own aborts say nothing about the target.
-            Outcome::Failed(class @ ErrorClass::AbortedByUs) => record.errors[class as usize] += 1,
+            Outcome::Failed(class @ ErrorClass::AbortedByUs) => record.errors[class] += 1,
             Outcome::Failed(class) => {
                 record.failed += 1;
-                record.errors[class as usize] += 1;
+                record.errors[class] += 1;
                 record.failed_response_time.record(response.0);
             }
             Outcome::TimedOut => {
@@ -374,7 +374,7 @@ impl StepRecorder {
             completed: record.completed(),
             carried: self.carried,
             statuses: [among(300), among(400), among(500)],
-            errors: record.errors,
+            errors: record.errors.clone(),
             bytes_sent: record.bytes_sent,
             bytes_received: record.bytes_received,
             response_time: Delta::default(),
@@ -509,8 +509,8 @@ mod tests {
         assert!(
             step.response_time.is_empty() && step.service_time.is_empty() && step.first_byte_time.is_empty()
         );
-        assert_eq!(step.errors[ErrorClass::Status5xx as usize], 2);
-        assert_eq!(step.errors[ErrorClass::Reset as usize], 1);
+        assert_eq!(step.errors[ErrorClass::Status5xx], 2);
+        assert_eq!(step.errors[ErrorClass::Reset], 1);
         assert_eq!(step.statuses, [(503, 1), (1_234, 1)].into());
     }
 
@@ -575,7 +575,7 @@ mod tests {
         let second = recorder.snapshot(Gauges { at: Nanos::from_secs(2), ..Gauges::default() }).total();
         assert_eq!((second.ok, second.failed, second.timed_out, second.completed), (1, 2, 0, 2));
         assert_eq!((second.statuses, second.started), ([1, 1, 0], 0));
-        assert_eq!(second.errors[ErrorClass::Io as usize], 1);
+        assert_eq!(second.errors[ErrorClass::Io], 1);
         assert_eq!(second.response_time.values().collect::<Vec<_>>(), [(1_000, 1)]);
         assert_eq!(second.censored, plimsoll_histogram::Censored::default());
     }

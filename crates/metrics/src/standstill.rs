@@ -109,7 +109,7 @@ pub(crate) fn gone(record: &RunRecord) -> Option<String> {
     let failed =
         |cells: &[&Interval]| cells.iter().filter(|cell| !cell.warmup).map(|cell| cell.failed).sum::<u64>();
     let refused = failed(&cells[last + 1..]);
-    let of = |class: ErrorClass| record.total.errors[class as usize];
+    let of = |class: ErrorClass| record.total.errors[class];
     let all: u64 = GONE.iter().map(|(class, _)| of(*class)).sum();
     let length = cells.last()?.at.since(cells[last].at);
     // Intervals do not tell classes apart: all failures after that instant, and no more than those before it

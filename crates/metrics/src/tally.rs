@@ -40,7 +40,7 @@ pub struct Tally {
     /// Responses with a status from 300 to 399, from 400 to 499 and from 500 to 599, however they were
     /// judged: without redirects that are followed, one from 300 on is ok.
     pub statuses: [u64; 3],
-    /// Failed requests by class, indexed by `ErrorClass as usize`.
+    /// Failed requests by class.
     #[serde(with = "crate::written::errors")]
     pub errors: ErrorCounts,
     /// Bytes of requests on the wire, without TLS framing.
@@ -87,7 +87,7 @@ fn both(mine: Option<(u64, u64)>, theirs: Option<(u64, u64)>) -> Option<(u64, u6
 impl Tally {
     /// Requests that we aborted on purpose: no failures.
     pub fn aborted(&self) -> u64 {
-        self.errors[ErrorClass::AbortedByUs as usize]
+        self.errors[ErrorClass::AbortedByUs]
     }
 
     /// Whole responses that came in it, whoever started their requests: the throughput.
@@ -148,9 +148,7 @@ impl Tally {
         for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
             *mine += theirs;
         }
-        for (mine, theirs) in self.errors.iter_mut().zip(other.errors.iter()) {
-            *mine += theirs;
-        }
+        self.errors.merge(&other.errors);
         self.failed_time_sum += other.failed_time_sum;
         self.limits = both(self.limits, other.limits);
         self.failed_limits = both(self.failed_limits, other.failed_limits);
@@ -177,9 +175,7 @@ impl Tally {
         for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
             *mine -= theirs;
         }
-        for (mine, theirs) in self.errors.iter_mut().zip(other.errors.iter()) {
-            *mine -= theirs;
-        }
+        self.errors.subtract(&other.errors);
     }
 
     /// The percentile `p` of the response time by nearest rank; never larger than the largest value.

@@ -562,8 +562,8 @@ impl Judge<'_> {
 
     /// Local ports or descriptors ran out.
     fn exhausted(&mut self, class: ErrorClass) {
-        let attempts = self.record.connections.failed[class as usize];
-        let requests = self.record.total.errors[class as usize];
+        let attempts = self.record.connections.failed[class];
+        let requests = self.record.total.errors[class];
         if attempts == 0 && requests == 0 {
             return;
         }

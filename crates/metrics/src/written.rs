@@ -54,18 +54,14 @@ pub(crate) mod errors {
     use super::{BTreeMap, Deserialize, Deserializer, ErrorClass, ErrorCounts, Serialize, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(counts: &ErrorCounts, serializer: S) -> Result<S::Ok, S::Error> {
-        let counts = ErrorClass::ALL.iter().zip(counts.iter()).filter(|(_, count)| **count > 0);
-        counts.map(|(class, count)| (class.name(), *count)).collect::<BTreeMap<_, _>>().serialize(serializer)
+        let counts = counts.iter().map(|(class, count)| (class.name(), count));
+        counts.collect::<BTreeMap<_, _>>().serialize(serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ErrorCounts, D::Error> {
         let mut errors = ErrorCounts::default();
         for (name, count) in BTreeMap::<String, u64>::deserialize(deserializer)? {
-            let Some(class) = ErrorClass::ALL.iter().find(|class| class.name() == name) else {
-                let why = format!("`{name}` is not a class of errors that this version knows");
-                return Err(serde::de::Error::custom(why));
-            };
-            errors[*class as usize] = count;
+            errors[ErrorClass::read(&name).map_err(serde::de::Error::custom)?] = count;
         }
         Ok(errors)
     }

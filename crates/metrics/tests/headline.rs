@@ -7,6 +7,8 @@ use plimsoll_metrics::{
     StepRecord, ThreadUse, ThresholdFacts, WorkerRecord,
 };
 
+use crate::error_rows::all_classes;
+
 fn facts() -> RunFacts {
     RunFacts {
         started: 1_000,
@@ -99,7 +101,7 @@ fn made(requests: Requests, limits: Limits) -> RunFacts {
         Requests::NoneEnded => (1_000, 0, 0, 0),
     };
     (facts.started, facts.ok, facts.failed, facts.timed_out) = (started, ok, failed, timed_out);
-    facts.errors[ErrorClass::Status5xx as usize] = failed;
+    facts.errors[ErrorClass::Status5xx] = failed;
     facts.thresholds = match limits {
         Limits::None => Vec::new(),
         Limits::Hold => vec![threshold(true, false)],
@@ -252,9 +254,9 @@ fn the_first_line_says_what_happened() {
 /// Failures that a generator which stands still may have brought about prove nothing while it is invalid.
 #[test]
 fn an_invalid_measurement_is_outweighed_by_answers_only() {
-    for class in ErrorClass::ALL.iter().copied().filter(|class| *class != ErrorClass::AbortedByUs) {
+    for class in all_classes().into_iter().filter(|class| *class != ErrorClass::AbortedByUs) {
         let mut facts = RunFacts { ok: 0, failed: 1_000, valid: false, ..facts() };
-        facts.errors[class as usize] = 1_000;
+        facts.errors[class] = 1_000;
         let expected = if class.is_answer() { RunOutcome::Fail } else { RunOutcome::NoVerdict };
         assert_eq!(Headline::of(&facts).outcome, expected, "{class}");
         facts.valid = true;
@@ -264,7 +266,7 @@ fn an_invalid_measurement_is_outweighed_by_answers_only() {
     for (answered, expected) in [(499, RunOutcome::NoVerdict), (501, RunOutcome::Fail)] {
         let timed_out = 1_000 - answered;
         let mut facts = RunFacts { ok: 0, failed: answered, timed_out, valid: false, ..facts() };
-        facts.errors[ErrorClass::Status4xx as usize] = answered;
+        facts.errors[ErrorClass::Status4xx] = answered;
         assert_eq!(Headline::of(&facts).outcome, expected, "{answered}");
     }
 }
@@ -320,7 +322,7 @@ fn steps_of_one_server_have_an_outcome_of_their_own() {
     record.accounting.started = 900;
     let step = |ok, failed, timed_out| {
         let mut step = StepRecord { ok, failed, timed_out, ..StepRecord::default() };
-        step.errors[ErrorClass::Status5xx as usize] = failed;
+        step.errors[ErrorClass::Status5xx] = failed;
         step
     };
     record.steps = vec![step(300, 0, 0), step(0, 200, 0), step(0, 60, 40), step(0, 0, 0)];
@@ -363,7 +365,7 @@ fn a_target_that_is_gone_has_stopped_answering() {
             })
             .collect();
         (record.total.ok, record.total.failed) = (ok.iter().sum(), failed.iter().sum());
-        errors.iter().for_each(|(class, count)| record.total.errors[*class as usize] = *count);
+        errors.iter().for_each(|(class, count)| record.total.errors[*class] = *count);
         record.accounting.started = record.total.ok + record.total.failed;
         record.verdict.valid = true;
         let headline = Headline::of(&RunFacts::of(&record));

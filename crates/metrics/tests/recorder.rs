@@ -5,6 +5,8 @@ use plimsoll_histogram::{Delta, Histogram};
 use plimsoll_metrics::{Gauges, Recorder, Sample, StepRecord};
 use proptest::prelude::*;
 
+use crate::error_rows::all_classes;
+
 /// Records the samples one value at a time, as the documentation of [`StepRecord`] defines it.
 fn defined(samples: &[Sample]) -> StepRecord {
     let mut record = StepRecord { name: "step".to_owned(), ..StepRecord::default() };
@@ -24,10 +26,10 @@ fn defined(samples: &[Sample]) -> StepRecord {
                 record.service_time.record((sample.done - sample.sent).0);
                 record.first_byte_time.record((sample.first_byte.min(sample.done) - sample.sent).0);
             }
-            Outcome::Failed(class @ ErrorClass::AbortedByUs) => record.errors[class as usize] += 1,
+            Outcome::Failed(class @ ErrorClass::AbortedByUs) => record.errors[class] += 1,
             Outcome::Failed(class) => {
                 record.failed += 1;
-                record.errors[class as usize] += 1;
+                record.errors[class] += 1;
                 record.failed_response_time.record(response.0);
             }
             Outcome::TimedOut => {
@@ -54,7 +56,7 @@ fn span() -> impl Strategy<Value = u64> {
 }
 
 fn outcome() -> impl Strategy<Value = Outcome> {
-    let class = prop::sample::select(ErrorClass::ALL);
+    let class = prop::sample::select(all_classes());
     prop_oneof![6 => Just(Outcome::Ok), 1 => class.prop_map(Outcome::Failed), 1 => Just(Outcome::TimedOut)]
 }
 

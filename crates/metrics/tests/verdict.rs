@@ -981,8 +981,8 @@ fn nothing_to_measure() {
 #[test]
 fn ports_and_descriptors() {
     fn lack(record: &mut RunRecord, class: ErrorClass, attempts: u64, requests: u64) {
-        record.connections.failed[class as usize] = attempts;
-        record.total.errors[class as usize] = requests;
+        record.connections.failed[class] = attempts;
+        record.total.errors[class] = requests;
     }
     check(
         Model::Closed,

@@ -8,7 +8,7 @@ use plimsoll_schedule::parse_duration;
 use crate::compile::unescaped;
 use crate::document::{self, Field, Text};
 use crate::resolve::Resolver;
-use crate::{Load, Place, Plan, PlanPatch, Problem};
+use crate::{Load, Place, Plan, PlanParts, PlanPatch, Problem};
 
 /// Length of an interval, unless a flag asks for a shorter one: longer ones are put together from these.
 pub(crate) const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -35,7 +35,7 @@ impl Resolver<'_> {
         }
         let mut all = Vec::new();
         for given in &patch.thresholds {
-            let threshold = self.threshold(&given.text, &given.by, given.place);
+            let threshold = self.threshold(&given.text, &given.by, given.place, patch.parts);
             let abort_on_fail = patch.abort_on_fail.is_on();
             all.push(threshold.map(|threshold| Judged {
                 spec: ThresholdSpec { abort_on_fail, ..ThresholdSpec::new(threshold) },
@@ -44,7 +44,8 @@ impl Resolver<'_> {
             }));
         }
         for field in in_document() {
-            let judged = field.get().and_then(|spec| self.document_threshold(spec, field.place()));
+            let judged =
+                field.get().and_then(|spec| self.document_threshold(spec, field.place(), patch.parts));
             all.push(judged.map(|mut judged| {
                 judged.spec.abort_on_fail |= patch.abort_on_fail.is_on();
                 judged
@@ -55,10 +56,16 @@ impl Resolver<'_> {
     }
 
     /// A threshold of the plan file.
-    fn document_threshold(&mut self, spec: &document::ThresholdSpec, place: Option<Place>) -> Option<Judged> {
+    fn document_threshold(
+        &mut self,
+        spec: &document::ThresholdSpec,
+        place: Option<Place>,
+        parts: PlanParts,
+    ) -> Option<Judged> {
         let by = "thresholds";
         // Without one, the form of the plan is wrong, which was reported.
-        let threshold = spec.that.get().and_then(|text| self.threshold(text.as_str(), by, spec.that.place()));
+        let text = spec.that.get();
+        let threshold = text.and_then(|text| self.threshold(text.as_str(), by, spec.that.place(), parts));
         let window = self.document_duration(&spec.window);
         let delay = self.document_duration(&spec.delay);
         // The names are shown as those of the plan are.
@@ -88,8 +95,14 @@ impl Resolver<'_> {
         }
     }
 
-    fn threshold(&mut self, text: &str, by: &str, place: Option<Place>) -> Option<Threshold> {
-        match Threshold::parse(text.trim()) {
+    fn threshold(
+        &mut self,
+        text: &str,
+        by: &str,
+        place: Option<Place>,
+        parts: PlanParts,
+    ) -> Option<Threshold> {
+        match Threshold::parse_with(text.trim(), parts.errors) {
             Ok(threshold) => Some(threshold),
             Err(error) => {
                 let problem = threshold_problem(by, &error).at(place);

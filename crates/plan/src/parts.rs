@@ -11,7 +11,7 @@ use std::fmt::{self, Display};
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{ErrorRow, Nanos};
 use plimsoll_scenario::{Body, BodySupply, EventStream, Framing, Judge, JudgeSpec, Template};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, DeserializeSeed};
@@ -199,7 +199,7 @@ impl PartKind for dyn StepPart {
     }
 }
 
-/// Keys and protocols that a program adds to plan files.
+/// Keys and protocols that a program adds to plan files, and words of thresholds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanParts {
     /// Keys of bodies, in the order in which they are written and described.
@@ -208,6 +208,9 @@ pub struct PlanParts {
     pub steps: &'static [&'static StepKey],
     /// Protocols that URLs may name.
     pub protocols: &'static [&'static InTurnProtocol],
+    /// Classes of errors that the judges of these bodies have beside those of the core. The program
+    /// [installs](plimsoll_core::error_row::install) them, too, for results that it reads.
+    pub errors: &'static [&'static ErrorRow],
 }
 
 thread_local! {
@@ -218,7 +221,7 @@ thread_local! {
 
 impl PlanParts {
     /// No keys beside those of this crate.
-    pub const NONE: Self = Self { bodies: &[], steps: &[], protocols: &[] };
+    pub const NONE: Self = Self { bodies: &[], steps: &[], protocols: &[], errors: &[] };
 
     /// Calls `work` with these as the [current](Self::current) ones.
     pub(crate) fn within<T>(self, work: impl FnOnce() -> T) -> T {

@@ -35,7 +35,7 @@ fn r07_every_class_is_what_the_target_did() {
         };
         let (record, truth) = simulate(&plan(&format!("{load}, timeout: 200ms")), near(behaviour));
         let did = |action: Action| truth.count(|done| done == action) as u64;
-        let class = |class: ErrorClass| record.total.errors[class as usize];
+        let class = |class: ErrorClass| record.total.errors[class];
         let of = &record.accounting;
         assert_eq!(of.scheduled, 6_000);
         assert_eq!(of.scheduled, of.started + of.dropped + of.never_started);

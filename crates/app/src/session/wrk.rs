@@ -46,7 +46,7 @@ fn failure(error: &ScriptError) -> Failure {
 /// response: the service time.
 fn summary(record: &RunRecord) -> WrkSummary {
     let total = &record.total;
-    let of = |classes: &[ErrorClass]| classes.iter().map(|class| total.errors[*class as usize]).sum();
+    let of = |classes: &[ErrorClass]| classes.iter().map(|class| total.errors[*class]).sum();
     let seconds = record.duration.as_secs_f64().max(1e-9);
     let per_worker = record.total.completed() as f64 / record.workers.len().max(1) as f64;
     let values = total.service_time.buckets().map(|bucket| (bucket.highest / 1_000, bucket.count));

@@ -146,7 +146,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn connect_failed(&mut self, class: ErrorClass, reason: &str) {
-        self.records.measured.connections.failed[class as usize] += 1;
+        self.records.measured.connections.failed[class] += 1;
         self.note_error(class, reason);
     }
 
@@ -360,7 +360,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             Err(error) => {
                 self.note_error(ErrorClass::Tls, &error.to_string());
-                self.records.measured.connections.failed[ErrorClass::Tls as usize] += 1;
+                self.records.measured.connections.failed[ErrorClass::Tls] += 1;
                 self.break_off(slot, ErrorClass::Tls, Some(Close::Now), at);
             }
         }

@@ -2,27 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::{ErrorClass, Outcome};
+use plimsoll_core::{ErrorClass, ErrorRow, Outcome};
 use plimsoll_metrics::{ErrorExample, TIMED_OUT};
 
 use crate::request::InFlight;
 
 /// The bit of requests without a response in time, behind those of the classes.
-const TIMED_OUT_BIT: u32 = ErrorClass::COUNT as u32;
-const _: () = assert!(TIMED_OUT_BIT < u64::BITS, "each class has a bit");
+const TIMED_OUT_BIT: usize = ErrorClass::CORE.len();
+const _: () = assert!(TIMED_OUT_BIT < u64::BITS as usize, "each class of the core has a bit");
 
 /// The examples of one step.
 #[derive(Debug, Default)]
 struct Examples {
-    /// A bit for each class that has one.
+    /// A bit for each class of the core that has one.
     known: u64,
+    /// Rows that have one.
+    rows: Vec<&'static ErrorRow>,
     /// By class.
     all: BTreeMap<String, ErrorExample>,
 }
 
 impl Examples {
-    const fn lacks(&self, class: ErrorClass) -> bool {
-        self.known & (1 << class as u32) == 0
+    fn lacks(&self, class: ErrorClass) -> bool {
+        match class {
+            ErrorClass::Other(row) => !self.rows.contains(&row),
+            class => class.index().is_some_and(|bit| self.lacks_bit(bit)),
+        }
+    }
+
+    const fn lacks_bit(&self, bit: usize) -> bool {
+        self.known & (1 << bit) == 0
     }
 }
 
@@ -89,16 +98,20 @@ impl Failures {
     /// Claims the place of an example for a request of the measured part that has ended badly, if it is the
     /// first one of its class and step: the name of the class.
     pub(super) fn claim(&mut self, request: &InFlight, outcome: Outcome) -> Option<&'static str> {
-        let (bit, name) = match outcome {
-            Outcome::Ok | Outcome::Failed(ErrorClass::AbortedByUs) => return None,
-            Outcome::Failed(class) => (class as u32, class.name()),
-            Outcome::TimedOut => (TIMED_OUT_BIT, TIMED_OUT),
-        };
         let examples = &mut self.examples[request.step as usize];
-        if examples.known & (1 << bit) != 0 || !request.measured {
+        let (is_first, name) = match outcome {
+            Outcome::Ok | Outcome::Failed(ErrorClass::AbortedByUs) => return None,
+            Outcome::Failed(class) => (examples.lacks(class), class.name()),
+            Outcome::TimedOut => (examples.lacks_bit(TIMED_OUT_BIT), TIMED_OUT),
+        };
+        if !is_first || !request.measured {
             return None;
         }
-        examples.known |= 1 << bit;
+        match outcome {
+            Outcome::Failed(ErrorClass::Other(row)) => examples.rows.push(row),
+            Outcome::Failed(class) => examples.known |= class.index().map_or(0, |bit| 1 << bit),
+            _ => examples.known |= 1 << TIMED_OUT_BIT,
+        }
         Some(name)
     }
 

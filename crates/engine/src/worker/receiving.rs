@@ -112,7 +112,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.on_fault(slot, at, &fault);
             } else {
                 self.note_fault(&fault);
-                self.records.measured.connections.failed[fault.class as usize] += 1;
+                self.records.measured.connections.failed[fault.class] += 1;
             }
         } else if over && self.lives(id) {
             self.on_closed(slot, at, Ending::Announced);
@@ -369,7 +369,7 @@ impl<B: Backend> Worker<'_, B> {
         let early = state.is_early();
         self.note_fault(fault);
         if early || idle {
-            self.records.measured.connections.failed[fault.class as usize] += 1;
+            self.records.measured.connections.failed[fault.class] += 1;
         }
         // Sends the peer the reason, as an alert or a GOAWAY.
         let tells = state == State::Handshaking || fault.code.is_some();

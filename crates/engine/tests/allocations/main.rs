@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use allocation_counter::measure;
 use canned::Canned;
-use plimsoll_core::Shard;
+use plimsoll_core::{ErrorClass, ErrorRow, Shard};
 use plimsoll_driver::{Backend as _, Endpoint};
 use plimsoll_engine::worker::{Resources, Worker};
 use plimsoll_engine::{Control, TargetAddress};
+use plimsoll_metrics::Accounting;
 use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, RawValue, Switch};
-use plimsoll_scenario::Feeds;
+use plimsoll_scenario::{Feeds, Judge, JudgeSpec, Judgement, ReactionSpec, Received, ResponseHandler, Scope};
 
 /// Enough for every buffer to have its size, and so short that no second begins: snapshots may allocate.
 const ITERATIONS: u64 = 3_000;
@@ -107,6 +108,13 @@ fn plan(text: &str, http2: bool, load: Load, iterations: u64) -> Plan {
 
 /// Carries out `plan`; how often the worker allocated, and how many requests were answered well.
 fn carry_out(plan: &Plan) -> (u64, u64) {
+    let (allocations, accounting) = count_allocations(plan);
+    assert_eq!((accounting.failed, accounting.timed_out), (0, 0));
+    (allocations, accounting.ok)
+}
+
+/// Carries out `plan`; how often the worker allocated, and the accounts of its requests.
+fn count_allocations(plan: &Plan) -> (u64, Accounting) {
     let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
     let addresses: Vec<Arc<[TargetAddress]>> = vec![vec![server.into()].into()];
     let feeds = Feeds::open_all(&plan.feeds, &[Shard::WHOLE], plan.seed).expect("the data can be opened");
@@ -121,9 +129,7 @@ fn carry_out(plan: &Plan) -> (u64, u64) {
     let mut report = None;
     let allocations = measure(|| report = Some(worker.run(start, drop)));
     let report = report.expect("the worker reports");
-    let accounting = &report.accounting;
-    assert_eq!((accounting.failed, accounting.timed_out), (0, 0), "{:?}", report.error_examples);
-    (allocations.count_total, accounting.ok)
+    (allocations.count_total, report.accounting)
 }
 
 /// Twice the iterations are twice the requests and no more allocations.
@@ -160,6 +166,45 @@ fn three_steps_with_variables_extraction_and_check() {
 #[test]
 fn data_conditions_cookies_and_every_extraction() {
     assert_steady("rich", RICH, 3);
+}
+
+/// A judge that no answer is good for.
+#[derive(Debug)]
+struct AlwaysBusy;
+
+impl Judge for AlwaysBusy {
+    fn judge(&self, _: &Received<'_>) -> Judgement {
+        static BUSY: ErrorRow = ErrorRow { name: "sample_busy", is_answer: true, is_of_server: true };
+        Judgement::Failed(ErrorClass::Other(&BUSY))
+    }
+
+    fn needs_id(&self) -> bool {
+        false
+    }
+
+    fn needs_body(&self) -> bool {
+        false
+    }
+
+    fn describe(&self, _: &Received<'_>) -> String {
+        "busy".to_owned()
+    }
+}
+
+/// The first failure of a class that an extension has takes memory, and no other.
+#[test]
+fn failures_of_an_extension() {
+    let failing = |iterations: u64| {
+        let mut plan = plan(STATIC, false, closed, iterations);
+        let judge = JudgeSpec { of: "busy".into(), judge: Arc::new(AlwaysBusy), pending: None };
+        let spec = ReactionSpec { judge: Some(judge), ..ReactionSpec::default() };
+        plan.steps[0].handler = ResponseHandler::compile(&spec, &Scope::new(&[])).expect("a handler");
+        let (allocations, accounting) = count_allocations(&plan);
+        assert_eq!((accounting.failed, accounting.ok), (iterations, 0));
+        allocations
+    };
+    let [some, twice] = [ITERATIONS, 2 * ITERATIONS].map(failing);
+    assert!(twice <= some + TOLERANCE, "{some} and {twice}");
 }
 
 /// Bytes that a worker with so many connections has in use at most, all of which were used.

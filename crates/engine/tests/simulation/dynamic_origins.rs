@@ -40,7 +40,7 @@ fn asked(truth: &TruthLog, host: &str) -> Vec<String> {
 }
 
 fn errors(record: &RunRecord, class: ErrorClass) -> u64 {
-    record.total.errors[class as usize]
+    record.total.errors[class]
 }
 
 const PROTOCOLS: [&str; 2] = ["", ", http2: true, max_concurrent_streams: 3"];

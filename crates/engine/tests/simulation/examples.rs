@@ -1,6 +1,10 @@
 //! The first failed request of each class and step, in words.
 
+use std::sync::Arc;
+
+use plimsoll_core::{ErrorClass, ErrorRow};
 use plimsoll_metrics::{ErrorExample, RunRecord, TIMED_OUT};
+use plimsoll_scenario::{Judge, JudgeSpec, Judgement, ReactionSpec, Received, ResponseHandler, Scope};
 use plimsoll_testkit::{Answer, Behaviour, Faults, Framing, SimOptions};
 
 use super::plans::{answering, plan};
@@ -15,6 +19,49 @@ fn refusing(framing: Framing) -> Behaviour {
 fn example<'r>(record: &'r RunRecord, step: usize, class: &str) -> &'r ErrorExample {
     let all = &record.steps[step].error_examples;
     all.get(class).unwrap_or_else(|| panic!("step {step} has no example of {class}: {all:?}"))
+}
+
+/// A judge that fails every answer with a class of an extension.
+#[derive(Debug)]
+struct AlwaysFailing(&'static ErrorRow);
+
+impl Judge for AlwaysFailing {
+    fn judge(&self, _: &Received<'_>) -> Judgement {
+        Judgement::Failed(ErrorClass::Other(self.0))
+    }
+
+    fn needs_id(&self) -> bool {
+        false
+    }
+
+    fn describe(&self, _: &Received<'_>) -> String {
+        format!("said {}", self.0.name)
+    }
+}
+
+#[test]
+fn classes_of_an_extension_are_counted_and_told_by_step() {
+    static BUSY: ErrorRow = ErrorRow { name: "sample_busy", is_answer: true, is_of_server: true };
+    static LOST: ErrorRow = ErrorRow { name: "sample_lost", is_answer: false, is_of_server: false };
+    let mut plan = plan(
+        "connections: 4, iterations: 30",
+        "scenarios: [{steps: [{get: /a, on_failure: continue}, {get: /b, on_failure: continue}, {get: /c}]}]",
+    );
+    for (step, row) in [(0, &BUSY), (1, &LOST)] {
+        let judge = JudgeSpec { of: row.name.into(), judge: Arc::new(AlwaysFailing(row)), pending: None };
+        let spec = ReactionSpec { judge: Some(judge), ..ReactionSpec::default() };
+        plan.steps[step].handler = ResponseHandler::compile(&spec, &Scope::new(&[])).expect("a handler");
+    }
+    let (record, _) = simulate(&plan, world(answering(Answer::with_body("hello"))));
+    for (step, row) in [(0, &BUSY), (1, &LOST)] {
+        assert_eq!((record.steps[step].failed, record.steps[step].errors[ErrorClass::Other(row)]), (30, 30));
+        let first = example(&record, step, row.name);
+        assert_eq!(first.reason, format!("said {}", row.name));
+        assert_eq!(record.steps[step].error_examples.len(), 1);
+    }
+    assert_eq!((record.steps[2].ok, record.steps[2].failed), (30, 0));
+    let all = record.total.errors.iter().map(|(class, count)| (class.name(), count));
+    assert!(all.eq([("sample_busy", 30), ("sample_lost", 30)]), "{:?}", record.total.errors);
 }
 
 #[test]

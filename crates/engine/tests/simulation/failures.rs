@@ -46,7 +46,7 @@ fn an_unexpected_status_ends_the_iteration_unless_its_step_goes_on() {
             let started = record.iterations.started as usize;
             let last = started - asked(&truth)["DELETE /items/7"];
             assert!(last <= 1, "{settings}: {:?}", asked(&truth));
-            assert_eq!(asked(&truth)["PATCH /items/7"], record.steps[1].errors.iter().sum::<u64>() as usize);
+            assert_eq!(asked(&truth)["PATCH /items/7"], record.steps[1].errors.total() as usize);
             // An iteration with a failed request has failed, however far it went.
             assert_eq!(record.iterations.completed, 0);
             assert_eq!(iterations(&record)[2] + iterations(&record)[3], started as u64);

@@ -107,7 +107,7 @@ fn two_dead_families_are_refused_connections() {
     let (record, _) = carry_out_at(&plan(&flags), both(refusing(), refusing()), &all, &Control::default());
     let a = &record.accounting;
     assert_eq!((a.ok, a.failed), (0, 200), "{a:?}");
-    assert_eq!(record.total.errors[ErrorClass::ConnectRefused as usize], 200);
+    assert_eq!(record.total.errors[ErrorClass::ConnectRefused], 200);
 }
 
 fn contact(

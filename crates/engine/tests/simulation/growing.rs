@@ -24,7 +24,7 @@ pub(crate) fn assert_same(growing: &GrowingRecord, whole: &RunRecord) {
     for (grown, truth) in so_far.steps.iter().zip(&whole.steps) {
         assert_eq!((&grown.name, &grown.scenario), (&truth.name, &truth.scenario));
         assert_eq!(buckets(&grown.response_time), buckets(&truth.response_time));
-        assert_eq!((grown.ok, grown.errors), (truth.ok, truth.errors));
+        assert_eq!((grown.ok, &grown.errors), (truth.ok, &truth.errors));
     }
     let Some(verdict) = growing.verdict() else { return };
     let mut growing = growing.clone();

@@ -214,7 +214,7 @@ fn a_silent_connection_is_given_up_after_the_inactivity_limit() {
         let flags =
             [flags.as_slice(), &[("-c", "2"), ("-d", "1s"), ("--connection-inactivity", "200ms")]].concat();
         let (record, _) = simulate(&plan(&flags), world(behaviour.clone()));
-        let inactive = record.total.errors[ErrorClass::Inactive as usize];
+        let inactive = record.total.errors[ErrorClass::Inactive];
         assert!(inactive >= 8 && inactive == record.accounting.failed, "{:?}", record.accounting);
     }
 }

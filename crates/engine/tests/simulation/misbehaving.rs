@@ -28,7 +28,7 @@ fn server() -> Behaviour {
 }
 
 fn aborted(record: &RunRecord) -> u64 {
-    record.total.errors[ErrorClass::AbortedByUs as usize]
+    record.total.errors[ErrorClass::AbortedByUs]
 }
 
 /// Carries out a load; every request is in its account, and the servers have seen those that were sent whole.

@@ -94,7 +94,7 @@ fn what_a_server_has_not_processed_is_sent_again() {
                 let a = record.accounting;
                 // A server that has closed its connection in silence may have processed a request before.
                 let repeats = !post || shape.classes.len() == 1;
-                let lost: u64 = shape.classes.iter().map(|class| record.total.errors[*class as usize]).sum();
+                let lost: u64 = shape.classes.iter().map(|class| record.total.errors[*class]).sum();
                 let lost_in_sight = if repeats { a.resent } else { lost };
                 let counted = a.resent_closed == if shape.closed { a.resent } else { 0 };
                 // Every answer is that of one request: nothing is recorded twice.
@@ -116,7 +116,7 @@ fn what_a_server_has_not_processed_is_sent_again() {
                 flags.push(("--no-resend", ""));
                 let (record, _) = carry_out(&plan(&flags), world(losing((shape.faults)())));
                 let a = record.accounting;
-                let lost: u64 = shape.classes.iter().map(|class| record.total.errors[*class as usize]).sum();
+                let lost: u64 = shape.classes.iter().map(|class| record.total.errors[*class]).sum();
                 if a.resent + a.resent_closed > 0 || lost == 0 || lost != a.failed {
                     wrong.push(format!("{name}, not sent again: {a:?}"));
                 }
@@ -134,7 +134,7 @@ fn a_request_is_sent_again_once() {
     let (record, truth) = simulate(&plan(&flags), world(refusing));
     let a = record.accounting;
     assert_eq!((a.ok, a.failed, a.resent, a.resent_closed), (0, 100, 100, 0), "{a:?}");
-    assert_eq!(record.total.errors[ErrorClass::StreamRefused as usize], 100);
+    assert_eq!(record.total.errors[ErrorClass::StreamRefused], 100);
     assert_eq!(truth.count(|action| action == Action::Refuse), 200);
 }
 

@@ -61,7 +61,7 @@ fn an_iteration_without_its_resource_has_failed() {
             let plan = plan(&[protocol.as_slice(), &[("-c", "2"), ("-n", "50")]].concat());
             let (record, truth) = simulate(&plan, world(creator(location)));
             assert_eq!((record.accounting.failed, truth.len()), (50, 50));
-            assert_eq!(record.total.errors[ErrorClass::Extraction as usize], 50);
+            assert_eq!(record.total.errors[ErrorClass::Extraction], 50);
             assert_eq!((record.iterations.failed, record.iterations.completed), (50, 0));
         }
     }

@@ -108,8 +108,9 @@ impl ConnectionRecord {
             ..Http2Record::default()
         };
         let (connect_time, tls_time, request_rates) = Default::default();
-        let (address_changes, tls_hint) = (Vec::new(), self.tls_hint.clone());
-        Self { address_changes, connect_time, tls_time, request_rates, tls_hint, http2: counted, ..*self }
+        let (address_changes, tls_hint, failed) = (Vec::new(), self.tls_hint.clone(), self.failed.clone());
+        let http2 = counted;
+        Self { address_changes, failed, connect_time, tls_time, request_rates, tls_hint, http2, ..*self }
     }
 
     /// Adds another worker's connections; limits and peaks add up too.
@@ -117,9 +118,7 @@ impl ConnectionRecord {
         self.opened += other.opened;
         self.kept += other.kept;
         self.family_switches += other.family_switches;
-        for (mine, theirs) in self.failed.iter_mut().zip(other.failed.iter()) {
-            *mine += theirs;
-        }
+        self.failed.merge(&other.failed);
         self.closed_idle += other.closed_idle;
         self.lost_on_kept += other.lost_on_kept;
         self.unsolicited += other.unsolicited;

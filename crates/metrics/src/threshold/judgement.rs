@@ -326,7 +326,7 @@ impl<'a> View<'a> {
 
     fn ended(&self) -> u64 {
         // Requests that we aborted have ended, too, and are not failures.
-        self.ok + self.failed + self.timed_out + self.errors[ErrorClass::AbortedByUs as usize]
+        self.ok + self.failed + self.timed_out + self.errors[ErrorClass::AbortedByUs]
     }
 
     /// The number, and its base; `None` if there is nothing to count.
@@ -334,7 +334,7 @@ impl<'a> View<'a> {
         let ended = Some(self.ended()).filter(|ended| *ended > 0);
         let due = self.scheduled.unwrap_or(self.started);
         let due = Some(due).filter(|due| *due > 0);
-        let errors = |class: ErrorClass| self.errors[class as usize];
+        let errors = |class: ErrorClass| self.errors[class];
         match counted {
             Counted::Errors(class) => Some((errors(class), ended?)),
             Counted::Total(total) => match total {
@@ -344,10 +344,7 @@ impl<'a> View<'a> {
                 Total::Failed => Some((self.failed, ended?)),
                 Total::TimedOut => Some((self.timed_out, ended?)),
                 Total::Errors => Some((self.failed + self.timed_out, ended?)),
-                Total::Checks => {
-                    let class = ErrorClass::ALL.iter().find(|class| class.name() == "check")?;
-                    Some((errors(*class), ended?))
-                }
+                Total::Checks => Some((errors(ErrorClass::Check), ended?)),
                 Total::Goodput => (self.judged > 0).then_some((self.good, self.judged)),
                 Total::BytesSent => Some((self.bytes_sent, ended?)),
                 Total::BytesReceived => Some((self.bytes_received, ended?)),
@@ -407,10 +404,9 @@ fn fails_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
         },
         _ => return false,
     };
-    let mut errors = *view.errors;
-    let others = ErrorClass::ALL.iter().filter(|class| !class.is_answer());
-    others.filter(|class| **class != ErrorClass::AbortedByUs).for_each(|class| errors[*class as usize] = 0);
-    let answered: u64 = errors.iter().sum::<u64>() - errors[ErrorClass::AbortedByUs as usize];
+    let is_certain = |class: ErrorClass| class.is_answer() || class == ErrorClass::AbortedByUs;
+    let errors: ErrorCounts = view.errors.iter().filter(|(class, _)| is_certain(*class)).collect();
+    let answered = errors.total() - errors[ErrorClass::AbortedByUs];
     let favourable = View {
         ok: view.ok + (view.failed + view.timed_out).saturating_sub(answered),
         failed: answered,

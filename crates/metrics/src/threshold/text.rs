@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, ErrorRow, Nanos};
 
 use super::decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -318,12 +318,61 @@ impl fmt::Display for ThresholdError {
 
 impl std::error::Error for ThresholdError {}
 
+/// Classes of errors that a threshold may name beside those of the core.
+#[derive(Clone, Copy)]
+enum Rows<'r> {
+    /// The rows of a program.
+    Known(&'r [&'static ErrorRow]),
+    /// Any name that [can be read](ErrorClass::read).
+    Any,
+}
+
+impl Rows<'_> {
+    fn class(self, name: &str) -> Option<ErrorClass> {
+        let row = || match self {
+            Self::Known(rows) => rows.iter().find(|row| row.name == name).map(|row| ErrorClass::Other(row)),
+            Self::Any => ErrorClass::read(name).ok(),
+        };
+        ErrorClass::from_name(name).or_else(row)
+    }
+
+    fn names(self) -> impl Iterator<Item = &'static str> {
+        let rows = match self {
+            Self::Known(rows) => rows,
+            Self::Any => &[],
+        };
+        rows.iter().map(|row| row.name)
+    }
+}
+
 impl Threshold {
-    /// Parses `METRIC OP VALUE`, with spaces between them or without.
+    /// Parses `METRIC OP VALUE`, with spaces between them or without. Classes of errors are those of the
+    /// core.
     ///
     /// # Errors
     /// The problem, its place, and what to write instead.
     pub fn parse(text: &str) -> Result<Self, ThresholdError> {
+        Self::parse_with(text, &[])
+    }
+
+    /// Parses `METRIC OP VALUE` with these classes of errors beside those of the core.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_with(text: &str, rows: &[&'static ErrorRow]) -> Result<Self, ThresholdError> {
+        Self::parse_among(text, Rows::Known(rows))
+    }
+
+    /// Parses the threshold of a run that was saved: a word that is not known here is a class of errors that
+    /// an extension of the program had that made the run.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn of_saved(text: &str) -> Result<Self, ThresholdError> {
+        Self::parse_among(text, Rows::Any)
+    }
+
+    fn parse_among(text: &str, rows: Rows<'_>) -> Result<Self, ThresholdError> {
         // A query has comparisons of its own, and a limit no bracket.
         let from = match is_query(text) {
             true => text.rfind(')').map_or(0, |end| end + 1),
@@ -343,7 +392,7 @@ impl Threshold {
         let length = text[start..].find(|c| !"<>=!".contains(c)).unwrap_or(text.len() - start);
         let behind = start + length;
         let operator = operator(&text[start..behind], start..behind)?;
-        let metric = metric(&trimmed(text, 0..start))?;
+        let metric = metric(&trimmed(text, 0..start), rows)?;
         let limit = limit(&metric, &trimmed(text, behind..text.len()))?;
         // Each figure has one name, however it was written.
         let metric = match (&metric, limit) {
@@ -423,7 +472,7 @@ fn query(part: &Part<'_>) -> Result<Metric, ThresholdError> {
     }
 }
 
-fn metric(part: &Part<'_>) -> Result<Metric, ThresholdError> {
+fn metric(part: &Part<'_>, rows: Rows<'_>) -> Result<Metric, ThresholdError> {
     if is_query(part.text) {
         return query(part);
     }
@@ -473,8 +522,8 @@ fn metric(part: &Part<'_>) -> Result<Metric, ThresholdError> {
         _ => {}
     }
     let total = Total::ALL.iter().find(|total| total.name() == part.text).map(|t| Counted::Total(*t));
-    let class = ErrorClass::ALL.iter().find(|class| class.name() == part.text).map(|c| Counted::Errors(*c));
-    total.or(class).map(Metric::Count).ok_or_else(|| unknown(part))
+    let class = || rows.class(part.text).map(Counted::Errors);
+    total.or_else(class).map(Metric::Count).ok_or_else(|| unknown(part, rows))
 }
 
 /// The requests that a word in braces means, whose opening brace is gone.
@@ -522,14 +571,15 @@ fn time_among(
 }
 
 /// Names of figures that have no prefix.
-fn names() -> impl Iterator<Item = &'static str> {
+fn names(rows: Rows<'_>) -> impl Iterator<Item = &'static str> {
     ["p50", "p99", "min", "mean", "max", "stdev", "error_rate", "timeout_rate", "rate"]
         .into_iter()
         .chain(Total::ALL.iter().map(|total| total.name()))
-        .chain(ErrorClass::ALL.iter().map(|class| class.name()))
+        .chain(ErrorClass::CORE.iter().map(|class| class.name()))
+        .chain(rows.names())
 }
 
-fn unknown(part: &Part<'_>) -> ThresholdError {
+fn unknown(part: &Part<'_>, rows: Rows<'_>) -> ThresholdError {
     let habit = match part.text {
         "med" | "median" => Some("p50"),
         "avg" | "average" => Some("mean"),
@@ -541,7 +591,7 @@ fn unknown(part: &Part<'_>) -> ThresholdError {
     // Of a word of three letters, two others make another word.
     let most = (part.text.len() / 2).min(2);
     let is_near = |name: &&str| distance(name, part.text) <= most;
-    let near = names().filter(is_near).min_by_key(|n| distance(n, part.text));
+    let near = names(rows).filter(is_near).min_by_key(|n| distance(n, part.text));
     let hint = match habit.or(near) {
         Some(name) => format!("write {name}"),
         None => "write p99 (any percentile), min, mean, max, stdev, error_rate, timeout_rate, rate, failed, \
@@ -689,7 +739,7 @@ impl TryFrom<String> for Threshold {
     type Error = ThresholdError;
 
     fn try_from(text: String) -> Result<Self, ThresholdError> {
-        Self::parse(&text)
+        Self::of_saved(&text)
     }
 }
 

@@ -114,7 +114,7 @@ impl Judge<'_> {
     /// A script that throws, or data that cannot be read: the state of the processors then says nothing.
     fn plan_fails(&self) -> Option<Limitation> {
         let classes = [(ErrorClass::Script, "script"), (ErrorClass::Scenario, "scenario")];
-        let errors = |class: ErrorClass| self.record.total.errors[class as usize];
+        let errors = |class: ErrorClass| self.record.total.errors[class];
         let &(class, name) = classes.iter().max_by_key(|(class, _)| errors(*class))?;
         let share = ratio(errors(class), self.record.accounting.started)?;
         if share <= PLAN_FAILS_SHARE {
@@ -176,7 +176,7 @@ impl Judge<'_> {
     fn accept_queue(&self) -> Option<Limitation> {
         let queue = self.machine.as_ref()?.target_queue?;
         let connections = &self.record.connections;
-        let gave_up = connections.failed[ErrorClass::ConnectTimeout as usize];
+        let gave_up = connections.failed[ErrorClass::ConnectTimeout];
         let asked_twice = connections.connect_time.count_above(ASKED_TWICE.0) + gave_up;
         if asked_twice + self.never_connected() == 0 || queue.drops < LOSS_COUNT {
             return None;
@@ -262,10 +262,9 @@ impl Judge<'_> {
     /// it may do so all the time.
     fn fail_at_any_load(&self, share: f64, backlog: &Backlog) -> bool {
         let total = &self.record.total;
-        let is_answer = |class: &ErrorClass| class.is_answer() && *class != ErrorClass::ConnectRefused;
-        let classes = ErrorClass::ALL.iter().filter(|class| is_targets(**class));
-        let is_answered =
-            total.timed_out == 0 && classes.filter(|class| total.errors[**class as usize] > 0).all(is_answer);
+        let is_answer = |class: ErrorClass| class.is_answer() && class != ErrorClass::ConnectRefused;
+        let mut classes = total.errors.iter().map(|(class, _)| class).filter(|class| is_targets(*class));
+        let is_answered = total.timed_out == 0 && classes.all(is_answer);
         let is_delivered = *backlog == Backlog::Level && !self.fell_short(backlog);
         self.record.model == Model::Open
             && is_delivered
@@ -300,28 +299,25 @@ impl Judge<'_> {
     /// Requests that the target did not serve.
     fn failures(&self, backlog: &Backlog) -> Option<Limitation> {
         let (record, total) = (self.record, &self.record.total);
-        let classes = ErrorClass::ALL.iter().filter(|class| is_targets(**class));
-        let failed: u64 = classes.clone().map(|class| total.errors[*class as usize]).sum();
+        let classes = total.errors.iter().filter(|(class, _)| is_targets(*class));
+        let failed: u64 = classes.clone().map(|(_, count)| count).sum();
         let share = ratio(failed + total.timed_out, record.accounting.started)?;
         if share <= FAILED_SHARE || self.fail_at_any_load(share, backlog) {
             return self.refused();
         }
-        let most = classes.max_by_key(|class| total.errors[**class as usize])?;
+        // None if most of them timed out.
+        let most = classes.max_by_key(|(_, count)| *count).filter(|(_, count)| *count >= total.timed_out);
         if let Some(refused) = self.refused() {
             return Some(refused);
         }
-        let timed_out = total.timed_out > total.errors[*most as usize];
         // Its queue is why connections were not made in time.
-        if *most == ErrorClass::ConnectTimeout
-            && !timed_out
+        if matches!(most, Some((ErrorClass::ConnectTimeout, _)))
             && let Some(queue) = self.accept_queue()
         {
             return Some(queue);
         }
-        let (name, count) = match timed_out {
-            true => ("timed out", total.timed_out),
-            false => (most.name(), total.errors[*most as usize]),
-        };
+        let (name, count) =
+            most.map_or(("timed out", total.timed_out), |(class, count)| (class.name(), count));
         let of_them = match failed + total.timed_out {
             1 => String::new(),
             all => format!("{} ", of_them(count, all)),
@@ -332,12 +328,12 @@ impl Judge<'_> {
             self.since_when(),
         );
         // The next request and the end of the connection then cross on their way.
-        let closes = matches!(most, ErrorClass::ClosedBeforeResponse | ErrorClass::Reset);
-        let closes_kept = closes && record.connections.lost_on_kept > total.errors[*most as usize] / 2;
+        let closes = matches!(most, Some((ErrorClass::ClosedBeforeResponse | ErrorClass::Reset, _)));
+        let closes_kept = closes && record.connections.lost_on_kept > count / 2;
         let silent = record.error_examples.get(ErrorClass::ConnectTimeout.name());
-        let no_handshake = *most == ErrorClass::ConnectTimeout
+        let no_handshake = matches!(most, Some((ErrorClass::ConnectTimeout, _)))
             && silent.is_some_and(|example| example.contains("TLS handshake"));
-        let hint = match (closes_kept && !timed_out, no_handshake && !timed_out) {
+        let hint = match (closes_kept, no_handshake) {
             (true, _) => {
                 "the target closes connections between requests and does not say so in its responses, and \
                  these requests are not sent again: --disable-keepalive gives each a connection of its own"
@@ -393,7 +389,7 @@ impl Judge<'_> {
     fn refused(&self) -> Option<Limitation> {
         let total = &self.record.total;
         let of = |status: u16, class: ErrorClass| {
-            total.statuses.get(&status).copied().unwrap_or(0).min(total.errors[class as usize])
+            total.statuses.get(&status).copied().unwrap_or(0).min(total.errors[class])
         };
         let (many, unavailable) = (of(429, ErrorClass::Status4xx), of(503, ErrorClass::Status5xx));
         let refused = many + unavailable;

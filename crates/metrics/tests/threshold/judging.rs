@@ -43,7 +43,7 @@ fn step(good: std::ops::RangeInclusive<u64>, timed_out: u64, failed: u64) -> Ste
     }
     for _ in 0..failed {
         step.failed += 1;
-        step.errors[ErrorClass::Status5xx as usize] += 1;
+        step.errors[ErrorClass::Status5xx] += 1;
         step.failed_response_time.record(MS);
         step.start_lag.record(0);
     }
@@ -172,7 +172,7 @@ fn answers_alone_may_break_a_limit_of_errors() {
     assert!(!nothing.passed && !nothing.failed_by_answers, "{nothing:?}");
     // A reset is not an answer: a generator that stood still may have met a peer that gave up.
     let mut reset = step(1..=970, 0, 0);
-    (reset.failed, reset.errors[ErrorClass::Reset as usize]) = (30, 30);
+    (reset.failed, reset.errors[ErrorClass::Reset]) = (30, 30);
     assert!(!judged(&self::record(vec![reset]), spec("error_rate<1%")).failed_by_answers);
 }
 

@@ -6,6 +6,7 @@ use plimsoll_metrics::{
     ProcessUse, RunRecord, Stall, TargetProcess, Throttling, judge,
 };
 
+use crate::error_rows::BUSY;
 use crate::verdict::{filled, good, limited, ms, us};
 
 /// A change to a good run, the limit then, and words of the evidence.
@@ -115,7 +116,7 @@ fn a_load_that_was_delivered_acquits_neither_errors_nor_slow_answers() {
                  that rate (1.0 on average)";
     assert_eq!(said(|_| {}), level);
     let failed = said(|r| {
-        r.total.errors[ErrorClass::Status4xx as usize] = 3_000;
+        r.total.errors[ErrorClass::Status4xx] = 3_000;
         r.total.failed = 3_000;
     });
     assert_eq!(failed, format!("{level}; 30.0 % of the requests failed"));
@@ -139,13 +140,13 @@ fn few_errors_limit_a_load_only_if_they_depend_on_it() {
             (cell.ok, cell.failed) = (1_000 - failed, failed);
         }
         let all = failed.iter().sum();
-        (r.total.failed, r.total.errors[class as usize]) = (all, all);
+        (r.total.failed, r.total.errors[class]) = (all, all);
     }
     const EVEN: [u64; 10] = [22, 17, 25, 19, 20, 14, 23, 18, 26, 16];
     type Change = fn(&mut RunRecord);
     let cases: [(&str, Change, Claim); 9] = [
         ("at any time", |r| fail(r, ErrorClass::Status5xx, EVEN), Claim::Delivered),
-        ("in a gRPC status", |r| fail(r, ErrorClass::GrpcInternal, EVEN), Claim::Delivered),
+        ("in a class of an extension", |r| fail(r, ErrorClass::Other(&BUSY), EVEN), Claim::Delivered),
         ("more", |r| fail(r, ErrorClass::Status5xx, EVEN.map(|few| 3 * few)), Claim::NotServed),
         (
             "from some time on",
@@ -219,8 +220,8 @@ fn failures_of_one_kind_are_all_of_them() {
     let said = |refused: u64, broken: u64| {
         let mut record = good(Model::Open);
         watched(&mut record);
-        record.total.errors[ErrorClass::ConnectRefused as usize] = refused;
-        record.total.errors[ErrorClass::Protocol as usize] = broken;
+        record.total.errors[ErrorClass::ConnectRefused] = refused;
+        record.total.errors[ErrorClass::Protocol] = broken;
         judge(&record).limited_by.evidence
     };
     assert_eq!(said(500, 0), "5.0 % of the requests were not served, all of them connect_refused");
@@ -283,8 +284,8 @@ fn what_is_wrong_with_the_generator_comes_first() {
             (
                 "no ports",
                 |r| {
-                    r.connections.failed[ErrorClass::PortsExhausted as usize] = 500;
-                    r.total.errors[ErrorClass::PortsExhausted as usize] = 500;
+                    r.connections.failed[ErrorClass::PortsExhausted] = 500;
+                    r.total.errors[ErrorClass::PortsExhausted] = 500;
                 },
                 LimitedBy::Generator,
                 "local port",
@@ -590,7 +591,7 @@ fn a_target_that_falls_behind_is_the_limit() {
             (
                 "2 % of errors",
                 |r| {
-                    r.total.errors[ErrorClass::Status5xx as usize] = 100;
+                    r.total.errors[ErrorClass::Status5xx] = 100;
                     r.total.timed_out = 101;
                 },
                 LimitedBy::Target,
@@ -598,7 +599,7 @@ fn a_target_that_falls_behind_is_the_limit() {
             ),
             (
                 "wrong requests are not a limit",
-                |r| r.total.errors[ErrorClass::Status4xx as usize] = 900,
+                |r| r.total.errors[ErrorClass::Status4xx] = 900,
                 LimitedBy::None,
                 "",
             ),
@@ -611,7 +612,7 @@ fn a_target_that_closes_connections_without_a_word_has_a_hint_of_its_own() {
     let with_lost = |class, lost_on_kept| {
         let mut record = good(Model::Closed);
         watched(&mut record);
-        record.total.errors[class as usize] = 900;
+        record.total.errors[class] = 900;
         record.connections.lost_on_kept = lost_on_kept;
         judge(&record).limited_by.hint
     };
@@ -627,7 +628,7 @@ fn what_nothing_shows_is_unknown() {
     // Whoever throws needs a whole core for it, and the generator is not to blame.
     let throws: fn(&mut RunRecord) = |r| {
         r.workers[0].cpu_user = ms(7_900);
-        r.total.errors[ErrorClass::Script as usize] = 9_000;
+        r.total.errors[ErrorClass::Script] = 9_000;
         r.total.ok = 0;
     };
     check(
@@ -687,7 +688,7 @@ fn failures_are_placed_in_time() {
             .collect();
         record.total.failed = failed.iter().sum();
         record.total.ok = 1_000 - record.total.failed;
-        record.total.errors[ErrorClass::ConnectRefused as usize] = record.total.failed;
+        record.total.errors[ErrorClass::ConnectRefused] = record.total.failed;
         record.accounting.started = 1_000;
         let evidence = judge(&record).limited_by.evidence;
         assert!(evidence.ends_with(words), "{failed:?}: {evidence}");

@@ -125,7 +125,8 @@ impl<'n> Reader<'n> {
 /// Hint for a limit that was written as a mapping, where a threshold has keys of its own.
 fn as_threshold(entry: &Entry, known: &[&str]) -> Option<String> {
     let Kind::Scalar { text, .. } = &entry.value.kind else { return None };
-    let is_condition = |text: &String| Threshold::parse(text).is_ok();
+    let errors = PlanParts::current().errors;
+    let is_condition = |text: &String| Threshold::parse_with(text, errors).is_ok();
     let name = &entry.name;
     // A limit is an upper one, but for rates.
     let guesses = [format!("{name}{text}"), format!("{name}<{text}"), format!("{name}>{text}")];

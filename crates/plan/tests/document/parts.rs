@@ -1,10 +1,10 @@
 //! Keys that other crates add to plan files.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{ErrorRow, Nanos};
 use plimsoll_plan::document::{Document, Field, RequestStep, Source, StepSpec, Text};
 use plimsoll_plan::{
     BodyContent, BodyContext, BodyKey, BodyPart, Command, Disk, Place, Plan, PlanParts, PlanPatch,
-    PlanSource, Problem, Problems,
+    PlanSource, Problem, Problems, RawValue,
 };
 use plimsoll_scenario::Body;
 use schemars::JsonSchema;
@@ -32,8 +32,11 @@ pub(crate) struct GreetingSpec {
 
 static GREETING: BodyKey = BodyKey::of::<GreetingSpec>("greeting", "Body that greets.");
 
-/// Parts with a key of a body, and one of a request of another protocol.
-pub(crate) const PARTS: PlanParts = PlanParts { bodies: &[&GREETING], steps: &[&LINE], protocols: &[&LINES] };
+static RUDE: ErrorRow = ErrorRow { name: "greeting_rude", is_answer: true, is_of_server: false };
+
+/// Parts with a key of a body, one of a request of another protocol, and a class of errors.
+pub(crate) const PARTS: PlanParts =
+    PlanParts { bodies: &[&GREETING], steps: &[&LINE], protocols: &[&LINES], errors: &[&RUDE] };
 
 impl BodyPart for GreetingSpec {
     fn compile(
@@ -106,6 +109,25 @@ fn a_body_of_an_added_key_is_sent() {
     // The method is that of a request with a body.
     let plan = resolve("{request: /, greeting: {words: hello}}", PARTS).unwrap();
     assert_eq!(plan.steps[0].name, "POST /");
+}
+
+#[test]
+fn an_added_class_of_errors_is_a_word_of_thresholds() {
+    let resolve = |parts: PlanParts, in_plan: &str, by_flag: &str| {
+        let text = plan("{get: /}").replacen('{', &format!("{{thresholds: ['{in_plan}'], "), 1);
+        let source = PlanSource::Text(Source { name: "plan.yaml".to_owned(), text: text.clone() });
+        let thresholds = vec![RawValue::new("--threshold", by_flag)];
+        let flags = PlanPatch { parts, thresholds, ..PlanPatch::default() };
+        let resolved = Command { plan: Some(source), environment: Vec::new(), flags }.resolve(&Disk);
+        resolved.map(|resolved| resolved.plan).map_err(|refused| messages(&text, &refused.problems))
+    };
+    let plan = resolve(PARTS, "greeting_rude<1%", "greeting_rude<=3").unwrap();
+    let thresholds: Vec<String> = plan.thresholds.iter().map(ToString::to_string).collect();
+    assert_eq!(thresholds, ["greeting_rude<=3", "greeting_rude<1%"]);
+    let said = resolve(PlanParts::NONE, "greeting_rude<1%", "greeting_rude<=3").unwrap_err();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said.iter().all(|message| message.contains("`greeting_rude` is not a figure")), "{said:?}");
+    assert!(resolve(PARTS, "greeting_rud<1%", "p99<1s").unwrap_err()[0].contains("`greeting_rud`"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use plimsoll_core::{ErrorClass, ErrorCounts, Nanos, figure};
+use plimsoll_core::{ErrorCounts, Nanos, figure};
 use plimsoll_histogram::{Censored, Delta, Histogram};
 use plimsoll_metrics::course::{self, Steadiness};
 use plimsoll_metrics::interval::PERCENTILES;
@@ -704,8 +704,7 @@ pub(crate) fn statuses(record: &StepRecord) -> BTreeMap<String, u64> {
 
 /// The classes that occurred, by name.
 pub(crate) fn by_class(counts: &ErrorCounts) -> BTreeMap<String, u64> {
-    let classes = ErrorClass::ALL.iter().zip(counts.iter());
-    classes.filter(|(_, count)| **count > 0).map(|(class, count)| (class.name().to_owned(), *count)).collect()
+    counts.iter().map(|(class, count)| (class.name().to_owned(), count)).collect()
 }
 
 /// Events per second; `None` over no time.

@@ -533,7 +533,7 @@ mod tests {
         };
         let total = &mut record.total;
         (total.ok, total.failed, total.timed_out) = (ok, failed, timed_out);
-        total.errors[ErrorClass::Status4xx as usize] = failed;
+        total.errors[ErrorClass::Status4xx] = failed;
         total.statuses = [(200, ok), (404, failed)].into_iter().filter(|(_, count)| *count > 0).collect();
         let slice = SliceCount {
             count: each,
@@ -579,7 +579,7 @@ mod tests {
                 record.duration = Nanos(next.length as u64 * 2_000_000_000);
                 record.accounting.started = count;
                 (record.total.ok, record.total.failed) = (count - marked, marked);
-                record.total.errors[ErrorClass::Status5xx as usize] = marked;
+                record.total.errors[ErrorClass::Status5xx] = marked;
                 let ends = (1..=slices).map(|end| Nanos(end * 250_000_000)).collect();
                 let counts = TrialCounts { ends, portions: vec![portions] };
                 search.note(&next, at, &TrialRun::of_record(record), &counts);

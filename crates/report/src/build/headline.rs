@@ -106,10 +106,8 @@ impl RunResult {
     /// requests waited, so `unanswered` is 0: silence proves nothing where the measurement is invalid.
     fn facts(&self) -> RunFacts {
         let accounting = &self.accounting;
-        let mut errors = ErrorCounts::default();
-        for class in ErrorClass::ALL {
-            errors[*class as usize] = self.errors.get(class.name()).copied().unwrap_or(0);
-        }
+        let known = |(name, count): (&String, &u64)| Some((ErrorClass::read(name).ok()?, *count));
+        let errors: ErrorCounts = self.errors.iter().filter_map(known).collect();
         // A valid measurement proves everything else. Results of earlier versions mark nothing as proven, and
         // have no summary either.
         let knows = self.verdict.valid && !self.verdict.summary.is_empty();
@@ -118,10 +116,10 @@ impl RunResult {
             started: accounting.started,
             ok: accounting.ok,
             failed: accounting.failed,
+            script_errors: errors[ErrorClass::Script],
             errors,
             timed_out: accounting.timed_out,
             unanswered: 0,
-            script_errors: errors[ErrorClass::Script as usize],
             stuck: None,
             thresholds: self.thresholds.iter().map(|one| one.facts(own_lag(one))).collect(),
             valid: self.verdict.valid,
@@ -235,7 +233,7 @@ fn worst_of<'a>(runs: &[&'a RunResult]) -> Option<&'a RunResult> {
         if *heading.get_or_insert_with(|| threshold.heading()) != threshold.heading() {
             return None;
         }
-        let is_upper = match Threshold::parse(&threshold.text).ok()?.operator {
+        let is_upper = match Threshold::of_saved(&threshold.text).ok()?.operator {
             Operator::Less | Operator::AtMost => true,
             Operator::Greater | Operator::AtLeast => false,
             Operator::Equal | Operator::Unequal => return None,

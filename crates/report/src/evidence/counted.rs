@@ -62,7 +62,7 @@ fn tally(step: &StepRecord) -> Tally {
         timed_out: step.timed_out,
         judged: streams.map_or(0, |streams| streams.judged),
         good: streams.map_or(0, |streams| streams.good),
-        errors: step.errors,
+        errors: step.errors.clone(),
         response_time: Delta::of_all(&step.response_time),
         failed_time: Delta::of_all(&step.failed_response_time),
         censored: step.censored_response,

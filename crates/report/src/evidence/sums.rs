@@ -90,8 +90,7 @@ impl Sums {
         }
         for step in record.steps.iter().chain([total]) {
             let name = format!("`{}`", step.name);
-            let by_class: u64 =
-                step.errors.iter().sum::<u64>() - step.errors[ErrorClass::AbortedByUs as usize];
+            let by_class: u64 = step.errors.total() - step.errors[ErrorClass::AbortedByUs];
             self.same(
                 "errors",
                 (&format!("failed of {name}"), step.failed),
@@ -177,7 +176,7 @@ impl Sums {
         );
         let bytes = [step.bytes_sent, step.bytes_received];
         self.same(rule, (&of("bytes"), bytes), (&parts, [sum.bytes_sent, sum.bytes_received]));
-        self.same(rule, (&of("errors"), step.errors), (&parts, sum.errors));
+        self.same(rule, (&of("errors"), &step.errors), (&parts, &sum.errors));
         self.same(rule, (&of("whole responses"), step.completed()), (&parts, sum.completed));
         let times = step.response_time.exact().sum;
         self.same(rule, (&of("the sum of response times"), times), (&parts, sum.response_time_sum));

@@ -130,7 +130,7 @@ fn users_max(result: &RunResult) -> u64 {
 /// about nothing that k6 measures stand with its requests.
 fn thresholds(metrics: &mut Map<String, Value>, result: &RunResult) {
     for outcome in &result.thresholds {
-        let name = Threshold::parse(&outcome.text).map_or(REQUESTS, |threshold| metric(threshold.metric));
+        let name = Threshold::of_saved(&outcome.text).map_or(REQUESTS, |threshold| metric(threshold.metric));
         let name = if name == SERVICE && !metrics.contains_key(SERVICE) { EXPECTED } else { name };
         let name = if metrics.contains_key(name) { name } else { REQUESTS };
         let Some(metric) = metrics.get_mut(name).and_then(Value::as_object_mut) else { continue };

@@ -37,7 +37,7 @@ pub(crate) fn possible(counts: impl IntoIterator<Item = u64>) -> Result<(), Stri
 /// Refuses a step with counts that no run can have.
 pub(crate) fn check_step(step: &StepRecord) -> Result<(), String> {
     possible([step.ok, step.failed, step.timed_out, step.bytes_sent, step.bytes_received])?;
-    possible(step.statuses.values().copied().chain(step.errors))?;
+    possible(step.statuses.values().copied().chain(step.errors.iter().map(|(_, count)| count)))?;
     possible([step.censored_response.count, step.censored_service.count])
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn check_step(step: &StepRecord) -> Result<(), String> {
 pub(crate) fn check_tally(tally: &Tally) -> Result<(), String> {
     possible([tally.started, tally.ok, tally.failed, tally.timed_out, tally.completed, tally.carried])?;
     possible([tally.bytes_sent, tally.bytes_received, tally.censored.count])?;
-    possible(tally.statuses.into_iter().chain(tally.errors))?;
+    possible(tally.statuses.into_iter().chain(tally.errors.iter().map(|(_, count)| count)))?;
     let limits = [tally.limits, tally.failed_limits];
     if limits.into_iter().flatten().any(|(low, high)| low > high) {
         return Err("the extremes of a time are out of order".to_owned());

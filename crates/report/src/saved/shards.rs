@@ -56,7 +56,7 @@ impl SavedRun {
             if outcome.window_s.is_some() || outcome.phase.is_some() {
                 continue;
             }
-            let Ok(threshold) = Threshold::parse(&outcome.text) else { continue };
+            let Ok(threshold) = Threshold::of_saved(&outcome.text) else { continue };
             // Each shard has asked the server at its own end.
             if matches!(threshold.metric, Metric::Query(_)) {
                 continue;

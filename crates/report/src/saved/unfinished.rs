@@ -287,7 +287,7 @@ fn step_record(tally: &Tally) -> StepRecord {
         timed_out: tally.timed_out,
         response_time: Histogram::of_delta(&tally.response_time, sum, tally.limits),
         service_time: Histogram::of_delta(&tally.service_time, service_sum, None),
-        errors: tally.errors,
+        errors: tally.errors.clone(),
         bytes_sent: tally.bytes_sent,
         bytes_received: tally.bytes_received,
         censored_response: tally.censored,

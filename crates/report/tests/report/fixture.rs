@@ -296,7 +296,7 @@ pub(crate) fn all_failed() -> RunResult {
     record.accounting.undelivered = 2_000;
     record.connections = Default::default();
     record.connections.limit = 64;
-    record.connections.failed[ErrorClass::ConnectRefused as usize] = 2_000;
+    record.connections.failed[ErrorClass::ConnectRefused] = 2_000;
     record.peers.clear();
     record.protocols.clear();
     record.error_examples =

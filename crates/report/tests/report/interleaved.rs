@@ -183,7 +183,7 @@ fn compared_failing(a: bool, b: bool, measures: &[&str], doubt: Option<&str>) ->
             let mut step = StepRecord { ok: if fails { 0 } else { 6_000 }, ..StepRecord::default() };
             if fails {
                 step.failed = 6_000;
-                step.errors[ErrorClass::Status5xx as usize] = 6_000;
+                step.errors[ErrorClass::Status5xx] = 6_000;
             }
             step
         })

@@ -2,6 +2,7 @@
 
 mod comparison;
 mod contract;
+mod error_rows;
 mod fixture;
 mod fleet;
 mod formats;

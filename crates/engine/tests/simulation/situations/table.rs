@@ -945,7 +945,7 @@ pub(super) const SITUATIONS: &[Situation] = &[
         words: &["of the requests failed in the plan's own scenario"],
         hint: "fix the scenario",
         beside: Some(|record| {
-            record.total.errors[ErrorClass::Scenario as usize] = record.accounting.started;
+            record.total.errors[ErrorClass::Scenario] = record.accounting.started;
         }),
         ..BASE
     },

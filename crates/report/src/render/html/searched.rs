@@ -183,7 +183,7 @@ fn timed(slo: &str) -> Option<(TimeOf, f64)> {
         (99.0, ("p99", |figures| figures.p99)),
         (99.9, ("p99.9", |figures| figures.p99_9)),
     ];
-    let threshold = Threshold::parse(slo).ok()?;
+    let threshold = Threshold::of_saved(slo).ok()?;
     let (Metric::Time(_, Figure::Percentile(p), _), Limit::Time(limit)) = (threshold.metric, threshold.limit)
     else {
         return None;
@@ -255,7 +255,7 @@ fn of_objective<'a>(result: &CapacityResult, number: usize, slo: &'a str) -> Opt
     }
     // Answers that an overload never gave are beyond every limit of a time; they are no errors.
     let is_of_times =
-        Threshold::parse(slo).is_ok_and(|threshold| matches!(threshold.metric, Metric::Time(..)));
+        Threshold::of_saved(slo).is_ok_and(|threshold| matches!(threshold.metric, Metric::Time(..)));
     let value = |level: &LevelResult, share: Option<f64>| match is_of_times && level.is_overloaded() {
         true => {
             let has_answers = result.longest_at(level).is_some_and(|trial| trial.figures.has_answers());

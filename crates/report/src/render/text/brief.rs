@@ -262,15 +262,7 @@ const CLASSES: usize = 5;
 
 /// Returns `true` for an error of the server by its own account.
 fn is_of_server(class: &str) -> bool {
-    let classes = [
-        ErrorClass::Status5xx,
-        ErrorClass::GrpcUnknown,
-        ErrorClass::GrpcUnimplemented,
-        ErrorClass::GrpcInternal,
-        ErrorClass::GrpcUnavailable,
-        ErrorClass::GrpcDataLoss,
-    ];
-    classes.iter().any(|server| server.name() == class)
+    ErrorClass::read(class).is_ok_and(ErrorClass::is_of_server)
 }
 
 /// Each class of errors with its first example: those of the server first, then the most frequent.

@@ -108,8 +108,7 @@ pub(super) fn requests(figures: &Figures, area: Rect, buffer: &mut Buffer) {
         counted("5xx", fifth, BAD),
     ];
     let mut classes: Vec<(u64, ErrorClass)> =
-        ErrorClass::ALL.iter().map(|class| (total.errors[*class as usize], *class)).collect();
-    classes.retain(|(count, _)| *count > 0);
+        total.errors.iter().map(|(class, count)| (count, class)).collect();
     classes.sort_unstable_by(|one, other| other.cmp(one));
     let named = |(count, class): &(u64, ErrorClass)| format!("{class} {}", figure::count(*count));
     let errors: Vec<String> = classes.iter().map(named).collect();
