@@ -129,38 +129,6 @@ error_classes! {
     Check = "check",
     /// A whole response with a good status came whose content says that the request was rejected.
     Rejected = "rejected",
-    /// gRPC status 1 in a whole response: the call was cancelled.
-    GrpcCancelled = "grpc_cancelled",
-    /// gRPC status 2 in a whole response: the status is unknown to the client, or there is none.
-    GrpcUnknown = "grpc_unknown",
-    /// gRPC status 3 in a whole response: the client gave a wrong argument.
-    GrpcInvalidArgument = "grpc_invalid_argument",
-    /// gRPC status 4 in a whole response: the deadline passed at the server.
-    GrpcDeadlineExceeded = "grpc_deadline_exceeded",
-    /// gRPC status 5 in a whole response: something that was asked for does not exist.
-    GrpcNotFound = "grpc_not_found",
-    /// gRPC status 6 in a whole response: something that was to be created exists.
-    GrpcAlreadyExists = "grpc_already_exists",
-    /// gRPC status 7 in a whole response: the caller may not do this.
-    GrpcPermissionDenied = "grpc_permission_denied",
-    /// gRPC status 8 in a whole response: a quota or some other resource is used up.
-    GrpcResourceExhausted = "grpc_resource_exhausted",
-    /// gRPC status 9 in a whole response: the system is not in the state that the call needs.
-    GrpcFailedPrecondition = "grpc_failed_precondition",
-    /// gRPC status 10 in a whole response: the call was aborted, as after a conflict of transactions.
-    GrpcAborted = "grpc_aborted",
-    /// gRPC status 11 in a whole response: the call went past the valid range.
-    GrpcOutOfRange = "grpc_out_of_range",
-    /// gRPC status 12 in a whole response: the server has no such method.
-    GrpcUnimplemented = "grpc_unimplemented",
-    /// gRPC status 13 in a whole response: an invariant of the server is broken.
-    GrpcInternal = "grpc_internal",
-    /// gRPC status 14 in a whole response: the service is unavailable at the moment.
-    GrpcUnavailable = "grpc_unavailable",
-    /// gRPC status 15 in a whole response: data is lost or damaged.
-    GrpcDataLoss = "grpc_data_loss",
-    /// gRPC status 16 in a whole response: the caller has no valid credentials.
-    GrpcUnauthenticated = "grpc_unauthenticated",
     /// A script failed, or could not make the request.
     Script = "script",
     /// A scenario could not go on: its data has ended or could not be read, or it never sends anything.
@@ -176,26 +144,6 @@ impl ErrorClass {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::CORE.iter().copied().find(|class| class.name() == name)
     }
-
-    /// The classes of the gRPC status codes from 1 on.
-    pub const GRPC: [Self; 16] = [
-        Self::GrpcCancelled,
-        Self::GrpcUnknown,
-        Self::GrpcInvalidArgument,
-        Self::GrpcDeadlineExceeded,
-        Self::GrpcNotFound,
-        Self::GrpcAlreadyExists,
-        Self::GrpcPermissionDenied,
-        Self::GrpcResourceExhausted,
-        Self::GrpcFailedPrecondition,
-        Self::GrpcAborted,
-        Self::GrpcOutOfRange,
-        Self::GrpcUnimplemented,
-        Self::GrpcInternal,
-        Self::GrpcUnavailable,
-        Self::GrpcDataLoss,
-        Self::GrpcUnauthenticated,
-    ];
 
     /// Returns `true` if the request was certainly not handed to the target: it failed before a byte of it
     /// was written.
@@ -227,23 +175,7 @@ impl ErrorClass {
             | Self::Redirect
             | Self::Extraction
             | Self::Check
-            | Self::Rejected
-            | Self::GrpcCancelled
-            | Self::GrpcUnknown
-            | Self::GrpcInvalidArgument
-            | Self::GrpcDeadlineExceeded
-            | Self::GrpcNotFound
-            | Self::GrpcAlreadyExists
-            | Self::GrpcPermissionDenied
-            | Self::GrpcResourceExhausted
-            | Self::GrpcFailedPrecondition
-            | Self::GrpcAborted
-            | Self::GrpcOutOfRange
-            | Self::GrpcUnimplemented
-            | Self::GrpcInternal
-            | Self::GrpcUnavailable
-            | Self::GrpcDataLoss
-            | Self::GrpcUnauthenticated => true,
+            | Self::Rejected => true,
             Self::Other(row) => row.is_answer,
             _ => false,
         }
@@ -252,12 +184,7 @@ impl ErrorClass {
     /// Returns `true` if the target says by this failure that the fault is its own.
     pub const fn is_of_server(self) -> bool {
         match self {
-            Self::Status5xx
-            | Self::GrpcUnknown
-            | Self::GrpcUnimplemented
-            | Self::GrpcInternal
-            | Self::GrpcUnavailable
-            | Self::GrpcDataLoss => true,
+            Self::Status5xx => true,
             Self::Other(row) => row.is_of_server,
             _ => false,
         }

@@ -8,6 +8,7 @@ use plimsoll_scenario::{Judge, Judgement, MessageStream, Received};
 use plimsoll_wire::grpc::{CODES, UNKNOWN, read_status, read_status_message};
 use prost_reflect::MethodDescriptor;
 
+use super::error::class_of;
 use super::schema::{decode, unframed};
 use super::{Schema, SchemaError};
 
@@ -77,8 +78,8 @@ pub fn judge(schema: &Schema, path: &str) -> Result<Arc<dyn Judge>, SchemaError>
 
 impl Judge for CallJudge {
     fn judge(&self, received: &Received<'_>) -> Judgement {
-        match self.code_of(received).checked_sub(1) {
-            Some(failed) => Judgement::Failed(ErrorClass::GRPC[failed]),
+        match class_of(self.code_of(received)) {
+            Some(class) => Judgement::Failed(class),
             None if self.stream.is_some() => Judgement::Good,
             // An answer has exactly one message.
             None => match self.message(received.body) {
@@ -167,15 +168,23 @@ mod tests {
         (judge.judge(&received), judge.describe(&received))
     }
 
+    /// Status 5.
+    const NOT_FOUND: usize = 5;
+    /// Status 13.
+    const INTERNAL: usize = 13;
+
+    fn failed(code: usize) -> Judgement {
+        Judgement::Failed(class_of(code).expect("a failure"))
+    }
+
     #[test]
     fn every_code_has_its_class() {
         assert_eq!(judged(&[(STATUS, "0")], b"\0\0\0\0\0"), (Judgement::Good, String::new()));
-        for (code, (name, class)) in CODES.iter().skip(1).zip(ErrorClass::GRPC).enumerate() {
-            let status = (code + 1).to_string();
+        for (code, name) in CODES.iter().enumerate().skip(1) {
+            let status = code.to_string();
             let (judgement, words) = judged(&[(STATUS, &status), (MESSAGE, "no%20%E2%82%AC")], b"");
-            assert_eq!(judgement, Judgement::Failed(class));
+            assert_eq!(judgement, failed(code));
             assert_eq!(words, format!("status {name}: no €"));
-            assert_eq!(class.name(), format!("grpc_{}", name.to_ascii_lowercase()));
         }
     }
 
@@ -197,24 +206,20 @@ mod tests {
                 list.push(STATUS.as_bytes(), status.as_bytes());
                 let received = Received::new(200, &list, b"\0\0\0\0\0");
                 let expected = match (status, is_good) {
-                    ("5", _) => Judgement::Failed(ErrorClass::GrpcNotFound),
+                    ("5", _) => failed(NOT_FOUND),
                     (_, true) => Judgement::Good,
-                    (_, false) => Judgement::Failed(ErrorClass::GrpcUnknown),
+                    (_, false) => failed(UNKNOWN),
                 };
                 assert_eq!(judge.judge(&received), expected, "{content_type}, {status}");
                 let said = judge.describe(&received);
-                assert_eq!(
-                    said.contains("is not application/grpc"),
-                    expected == Judgement::Failed(ErrorClass::GrpcUnknown),
-                    "{said}"
-                );
+                assert_eq!(said.contains("is not application/grpc"), expected == failed(UNKNOWN), "{said}");
             }
         }
     }
 
     #[test]
     fn answers_that_are_none_are_told() {
-        let unknown = Judgement::Failed(ErrorClass::GrpcUnknown);
+        let unknown = failed(UNKNOWN);
         let check = Judgement::Failed(ErrorClass::Check);
         for (fields, body, judgement, words) in [
             (&[][..], &b"\0\0\0\0\0"[..], unknown, "the answer has no grpc-status"),
@@ -225,12 +230,7 @@ mod tests {
             (&[(STATUS, "0")], b"\0\0\0\0\0\0\0\0\0\0", check, "more than one message in the answer"),
             (&[(STATUS, "0")], b"<html>", check, "the body is no sequence of length-prefixed messages"),
             // The trailers' counts.
-            (
-                &[(STATUS, "0"), (STATUS, "13")],
-                b"",
-                Judgement::Failed(ErrorClass::GrpcInternal),
-                "status INTERNAL",
-            ),
+            (&[(STATUS, "0"), (STATUS, "13")], b"", failed(INTERNAL), "status INTERNAL"),
         ] {
             assert_eq!(judged(fields, body), (judgement, words.to_owned()), "{fields:?}");
         }

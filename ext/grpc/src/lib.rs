@@ -7,6 +7,7 @@
 
 mod args;
 mod calls;
+mod error;
 mod import;
 mod judge;
 mod load;
@@ -27,8 +28,8 @@ pub use reflection::Reflection;
 pub use schema::{FileDescription, MethodDescription, Schema, SchemaError};
 pub use spec::GrpcSpec;
 
-/// Keys of plan files that this crate reads.
-pub const PARTS: PlanParts = PlanParts { bodies: &[&CALL], ..PlanParts::NONE };
+/// Keys of plan files that this crate reads, and its classes of errors.
+pub const PARTS: PlanParts = PlanParts { bodies: &[&CALL], errors: &error::ROWS, ..PlanParts::NONE };
 
 /// The extension.
 pub const EXTENSION: Extension = Extension {
@@ -77,6 +78,20 @@ mod tests {
         assert!(formats.find_subcommand("proto").is_some() && formats.find_subcommand("ghz").is_some());
         let both = words("sink --grpc --websocket");
         assert!(inspect::sink(&both).unwrap_err().contains("cannot be used with"));
+    }
+
+    #[test]
+    fn thresholds_and_results_have_the_classes_of_statuses() {
+        install();
+        let line = "run http://127.0.0.1:1/ -n 1 --threshold grpc_unavailable<1%";
+        let printed = inspect::printed(&words(line)).unwrap().unwrap().expect("a plan");
+        assert_eq!(printed.plan.thresholds[0].to_string(), "grpc_unavailable<1%");
+        let misspelt = line.replace("unavailable", "unavailabel");
+        let refused = inspect::printed(&words(&misspelt)).unwrap().unwrap_err().to_string();
+        assert!(refused.contains("`grpc_unavailabel` is not a figure"), "{refused}");
+        // The name in a file has what is known about it.
+        let read = plimsoll_core::ErrorClass::read("grpc_unavailable").unwrap();
+        assert!(read.is_answer() && read.is_of_server());
     }
 
     #[test]

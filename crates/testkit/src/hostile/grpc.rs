@@ -1,7 +1,7 @@
 //! Servers of gRPC that break its rules on an HTTP/2 that is right: statuses, messages and their lengths,
 //! ends of calls.
 
-use plimsoll_core::ErrorClass;
+use plimsoll_core::{ErrorClass, ErrorRow};
 
 use super::http2::{aside, ending, here, literal};
 use super::{Act, CHECK, CLOSED_WITHIN, Case, Ends, Load, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT};
@@ -16,8 +16,19 @@ const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../targets/src/sink/se
 /// A message whose field 1 is a text.
 const MESSAGE: &[u8] = b"\0\0\0\0\x03\x0a\x01a";
 
-const UNKNOWN: &[Ends] = &[Ends::Failed(ErrorClass::GrpcUnknown)];
-const INVALID: &[Ends] = &[Ends::Failed(ErrorClass::GrpcInvalidArgument)];
+/// The class of a status: here its name counts.
+const fn row(name: &'static str) -> ErrorRow {
+    ErrorRow { name, is_answer: true, is_of_server: false }
+}
+
+static UNKNOWN_STATUS: ErrorRow = row("grpc_unknown");
+static INVALID_ARGUMENT: ErrorRow = row("grpc_invalid_argument");
+static NOT_FOUND: ErrorRow = row("grpc_not_found");
+static INTERNAL: ErrorRow = row("grpc_internal");
+static UNAVAILABLE: ErrorRow = row("grpc_unavailable");
+
+const UNKNOWN: &[Ends] = &[Ends::Failed(ErrorClass::Other(&UNKNOWN_STATUS))];
+const INVALID: &[Ends] = &[Ends::Failed(ErrorClass::Other(&INVALID_ARGUMENT))];
 const INCOMPLETE: &[Ends] = &[Ends::Failed(ErrorClass::StreamIncomplete)];
 const STREAM_RESET: &[Ends] = &[Ends::Failed(ErrorClass::StreamReset)];
 
@@ -166,8 +177,8 @@ fn statuses() -> Vec<Case> {
         ],
     );
     for (name, class, acts) in [
-        ("trailers only", ErrorClass::GrpcNotFound, alone(&[("grpc-status", "5")])),
-        ("a message and a failure", ErrorClass::GrpcInternal, status("13")),
+        ("trailers only", ErrorClass::Other(&NOT_FOUND), alone(&[("grpc-status", "5")])),
+        ("a message and a failure", ErrorClass::Other(&INTERNAL), status("13")),
         ("trailers only that are good, and no message", ErrorClass::Check, alone(&[("grpc-status", "0")])),
     ] {
         list.extend(cases(&[Ends::Failed(class)], vec![(name, acts)]));
@@ -177,7 +188,7 @@ fn statuses() -> Vec<Case> {
     let block = [head_of("application/grpc"), literal("grpc-status", "0")].concat();
     let early = vec![here(HEADERS, END_HEADERS, block), here(DATA, END, MESSAGE)];
     list.extend(cases(
-        &[Ends::Ok, Ends::Failed(ErrorClass::GrpcUnknown)],
+        &[Ends::Ok, Ends::Failed(ErrorClass::Other(&UNKNOWN_STATUS))],
         vec![("a status in the head, and a message", early)],
     ));
     list
@@ -376,9 +387,9 @@ fn responses() -> Vec<Case> {
         ("503", ErrorClass::Status5xx),
         ("404", ErrorClass::Status4xx),
         ("415", ErrorClass::Status4xx),
-        ("302", ErrorClass::GrpcUnknown),
+        ("302", ErrorClass::Other(&UNKNOWN_STATUS)),
         ("204", ErrorClass::Protocol),
-        ("200", ErrorClass::GrpcUnknown),
+        ("200", ErrorClass::Other(&UNKNOWN_STATUS)),
     ] {
         list.push(Case::new(format!("{status} and HTML"), &[Ends::Failed(class)], served(of(status))));
     }
@@ -427,7 +438,7 @@ fn streams() -> Vec<Case> {
         ],
     ));
     list.extend(cases(
-        &[Ends::Failed(ErrorClass::GrpcUnavailable)],
+        &[Ends::Failed(ErrorClass::Other(&UNAVAILABLE))],
         vec![("a status behind messages", { answer(&three(), &[("grpc-status", "14")]) })],
     ));
     let html = [&[0x88][..], &literal("content-type", "text/html")].concat();
