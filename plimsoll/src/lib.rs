@@ -4,4 +4,5 @@
 use plimsoll_app::Extension;
 
 /// The extensions, in the order of their commands in help.
-pub const EXTENSIONS: &[Extension] = &[plimsoll_cache::EXTENSION, plimsoll_grpc::EXTENSION];
+pub const EXTENSIONS: &[Extension] =
+    &[plimsoll_cache::EXTENSION, plimsoll_grpc::EXTENSION, plimsoll_redis::EXTENSION];

@@ -20,8 +20,8 @@ use plimsoll_plan::{Disk, Problem};
 use plimsoll_system::inherited;
 
 pub use crate::args::extension::{
-    Alternative, Amend, Extension, ImportSource, Importer, ImporterArgs, LoadArgs, LoadCommand, LoadGroup, Note,
-    RunningServer, SERVICE_GROUP, ServerSpec, SinkService, SinkServiceArgs, StartServer, TargetServer,
+    Alternative, Amend, Extension, ImportSource, Importer, ImporterArgs, LoadArgs, LoadCommand, LoadGroup,
+    Note, RunningServer, SERVICE_GROUP, ServerSpec, SinkService, SinkServiceArgs, StartServer, TargetServer,
     TargetServerArgs, install,
 };
 pub use crate::args::imported_file::NamingFileArgs;

@@ -87,7 +87,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
 
 /// Crates that an extension (layer 5) may import. It imports no other extension.
 const OF_AN_EXTENSION: &[&[&str]] =
-    &[PURE, &["app", "http", "import", "report", "system", "targets", "workloads"]];
+    &[PURE, &["app", "driver", "http", "import", "report", "system", "targets", "workloads"]];
 
 /// Crates that any crate may import for its tests, but never for itself.
 const DEVELOPMENT: &[&str] = &["simulation", "testkit"];

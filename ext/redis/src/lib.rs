@@ -1,0 +1,40 @@
+//! Redis: its protocol as one of targets (`redis://HOST:PORT`), the key `redis` of plans, the command
+//! `plimsoll redis`, and a server to try them on.
+//!
+//! A step is one command of any kind. Replies come in the order of the commands, and commands may be sent
+//! ahead of them (`--pipeline`).
+#![forbid(unsafe_code)]
+
+mod args;
+mod frame;
+mod load;
+mod protocol;
+mod reply;
+mod server;
+mod spec;
+mod words;
+
+use plimsoll_app::{Extension, LoadCommand};
+use plimsoll_plan::{PlanParts, StepKey};
+pub use protocol::PROTOCOL;
+pub use spec::CommandSpec;
+
+/// The key of a command.
+pub static COMMAND: StepKey = StepKey::of::<CommandSpec>(
+    "redis",
+    "Send a command to Redis, which is a target with a URL like `redis://127.0.0.1:6379`: `GET key`, or a list of \
+     words. A reply without a value has the status 404, an error 500, 401, 403 or 503; several replies in one are \
+     lines of the body.",
+);
+
+/// The key and the protocol of plan files.
+pub const PARTS: PlanParts = PlanParts { steps: &[&COMMAND], protocols: &[&PROTOCOL], ..PlanParts::NONE };
+
+/// The extension.
+pub const EXTENSION: Extension = Extension {
+    name: "redis",
+    plan: PARTS,
+    loads: &[LoadCommand::of::<args::RedisArgs>("redis", args::SUMMARY, args::DETAILS)],
+    servers: &[server::SERVER],
+    ..Extension::NONE
+};
