@@ -228,12 +228,30 @@ fn next_answer(
 ) -> Result<Option<Completed>, Fault> {
     let index = request.step as usize;
     let keep = keeping.needs[index].body;
-    if keep && request.capture == NO_CAPTURE && !request.is_given_up() {
-        request.capture = keeping.captures.begin();
-    }
-    let kind = plan.steps[index].request.frame_kind();
-    let body = &mut keeping.captures.get_mut(request.capture).body;
-    match client.next(Owed { kind, keep }, input, body) {
+    let owed = Owed { kind: plan.steps[index].request.frame_kind(), keep };
+    let begins = request.capture == NO_CAPTURE && !request.is_given_up();
+    let answer = match keeping.is_good.as_mut().filter(|_| keep && begins) {
+        Some(is_good) => {
+            keeping.content.clear();
+            let answer = client.next(owed, input, keeping.content);
+            if let Ok(Some(Answer { status, wire_bytes, refusal: None })) = answer
+                && is_good(index, status, keeping.content)
+            {
+                let reply = Reply { status, wire_bytes, keep_alive: true, is_good: true };
+                return Ok(Some(Completed::of(reply)));
+            }
+            request.capture = keeping.captures.begin();
+            keeping.captures.get_mut(request.capture).body.extend_from_slice(keeping.content);
+            answer
+        }
+        None => {
+            if keep && begins {
+                request.capture = keeping.captures.begin();
+            }
+            client.next(owed, input, &mut keeping.captures.get_mut(request.capture).body)
+        }
+    };
+    match answer {
         Ok(None) => Ok(None),
         Ok(Some(Answer { status, wire_bytes, refusal })) => {
             let reply = Reply { status, wire_bytes, keep_alive: true, is_good: false };
@@ -356,6 +374,8 @@ pub(crate) struct Keeping<'k> {
     /// Set if exchanges are kept only because they may fail, or to be judged. Reports whether a whole
     /// response to this step with this status and body is good, and need not be kept.
     pub(crate) is_good: Option<IsGood<'k>>,
+    /// Room for the content of an answer that is judged as it comes.
+    pub(crate) content: &'k mut Vec<u8>,
 }
 
 impl Keeping<'_> {

@@ -430,7 +430,25 @@ fn contact_hint(
     record: &RunRecord,
 ) -> String {
     let plain_http2 = server.protocol == Protocol::Http2 && server.tls.is_none();
+    let in_turn = match server.protocol {
+        Protocol::InTurn(_) => server.protocol.row(),
+        _ => None,
+    };
     match (class, address) {
+        ("rejected", _) if in_turn.is_some() => "are user, password and path of the URL right?".to_owned(),
+        ("wrong_protocol" | "protocol" | "reset" | "closed_before_response", _)
+            if let Some(row) = in_turn =>
+        {
+            format!("does this port speak {}? the server's log may say more", row.title)
+        }
+        ("connect_refused", Some(Endpoint::Tcp(address)))
+            if let Some(row) = in_turn.filter(|_| address.ip().is_loopback() && server.proxy.is_none()) =>
+        {
+            let (port, command) = (address.port(), row.server_command);
+            format!(
+                "is the server running, and is {port} its port? `{command} --listen 127.0.0.1:{port}` is one to try"
+            )
+        }
         ("proxy", _) if ["407", "credentials", "password"].iter().any(|word| reason.contains(word)) => {
             "give the proxy's user and password: --proxy http://USER:PASSWORD@HOST:PORT".to_owned()
         }

@@ -59,7 +59,7 @@ pub struct Suite {
 }
 
 /// The way in which a server finds the end of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Speaks {
     /// A head that ends with an empty line, and as many bytes as its content-length says.
     Http1,
@@ -69,6 +69,8 @@ pub enum Speaks {
     Cache,
     /// A record of TLS: a handshake that is not carried out.
     Records,
+    /// A function that returns the length of the request that bytes begin with, if it is known yet.
+    By(fn(&[u8]) -> Option<usize>),
 }
 
 /// The requests that the command of a suite has to send, and their target.
@@ -101,7 +103,7 @@ pub struct Case {
 
 impl Case {
     /// A server without a handshake.
-    pub(crate) fn new(name: impl Into<String>, ends: &[Ends], acts: Vec<Act>) -> Self {
+    pub fn new(name: impl Into<String>, ends: &[Ends], acts: Vec<Act>) -> Self {
         Self { name: name.into(), acts, handshake: None, ends: ends.to_vec(), args: "" }
     }
 
@@ -139,14 +141,19 @@ impl Ends {
     }
 }
 
-/// The ends that tables name most, as lists of one.
-pub(crate) const OK: &[Ends] = &[Ends::Ok];
-pub(crate) const TIMED_OUT: &[Ends] = &[Ends::TimedOut];
-pub(crate) const PROTOCOL: &[Ends] = &[Ends::Failed(ErrorClass::Protocol)];
+/// A good answer, as a list of ends.
+pub const OK: &[Ends] = &[Ends::Ok];
+/// No answer in time, as a list of ends.
+pub const TIMED_OUT: &[Ends] = &[Ends::TimedOut];
+/// An answer that breaks the protocol, as a list of ends.
+pub const PROTOCOL: &[Ends] = &[Ends::Failed(ErrorClass::Protocol)];
 pub(crate) const TOO_LARGE: &[Ends] = &[Ends::Failed(ErrorClass::HeadTooLarge)];
-pub(crate) const CLOSED_BEFORE: &[Ends] = &[Ends::Failed(ErrorClass::ClosedBeforeResponse)];
-pub(crate) const CLOSED_WITHIN: &[Ends] = &[Ends::Failed(ErrorClass::ClosedInResponse)];
-pub(crate) const RESET: &[Ends] = &[Ends::Failed(ErrorClass::Reset)];
+/// The end of the connection before an answer, as a list of ends.
+pub const CLOSED_BEFORE: &[Ends] = &[Ends::Failed(ErrorClass::ClosedBeforeResponse)];
+/// The end of the connection within an answer, as a list of ends.
+pub const CLOSED_WITHIN: &[Ends] = &[Ends::Failed(ErrorClass::ClosedInResponse)];
+/// A reset of the connection, as a list of ends.
+pub const RESET: &[Ends] = &[Ends::Failed(ErrorClass::Reset)];
 pub(crate) const CHECK: &[Ends] = &[Ends::Failed(ErrorClass::Check)];
 
 /// One act of a server on a connection.
@@ -231,23 +238,23 @@ pub fn suites() -> Vec<Suite> {
     suites
 }
 
-/// A server that answers each request with these bytes and closes.
-pub(crate) fn once(answer: impl Into<Vec<u8>>) -> Vec<Act> {
+/// Returns the acts of a server that answers each request with these bytes and closes.
+pub fn once(answer: impl Into<Vec<u8>>) -> Vec<Act> {
     vec![Act::Await, Act::Send(answer.into()), Act::Close]
 }
 
-/// A server that answers each request with these bytes and keeps the connection.
-pub(crate) fn kept(answer: impl Into<Vec<u8>>) -> Vec<Act> {
+/// Returns the acts of a server that answers each request with these bytes and keeps the connection.
+pub fn kept(answer: impl Into<Vec<u8>>) -> Vec<Act> {
     vec![Act::Await, Act::Send(answer.into()), Act::Again]
 }
 
-/// Sends bytes this many times.
-pub(crate) fn flooded(bytes: &[u8], times: u32) -> Act {
+/// Returns the act that sends bytes this many times.
+pub fn flooded(bytes: &[u8], times: u32) -> Act {
     Act::Repeat(times, Box::new(Act::Send(bytes.to_vec())))
 }
 
-/// A server that answers each request with these bytes, and then says nothing more.
-pub(crate) fn held(answer: impl Into<Vec<u8>>) -> Vec<Act> {
+/// Returns the acts of a server that answers each request with these bytes, and then says nothing more.
+pub fn held(answer: impl Into<Vec<u8>>) -> Vec<Act> {
     vec![Act::Await, Act::Send(answer.into()), Act::Hold]
 }
 

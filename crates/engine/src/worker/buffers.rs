@@ -21,6 +21,8 @@ pub(super) struct Buffers {
     pub(super) enough: Vec<(u32, u16)>,
     /// Decrypted bytes of the present event.
     pub(super) plain: Vec<u8>,
+    /// Content of an answer that is judged as it comes.
+    pub(super) content: Vec<u8>,
     /// Bytes that a protocol wants to send by itself.
     pub(super) control: Vec<u8>,
     /// WebSocket: room for messages.

@@ -163,6 +163,7 @@ impl<B: Backend> Worker<'_, B> {
             behind: self.batch.behind,
             recorders: Recorders { measured: &mut self.records.measured, warmup: &mut self.records.warmup },
             is_good: if keeps && !self.exchanges.keeps_good { Some(&mut is_good) } else { None },
+            content: &mut self.buffers.content,
         };
         let decoded = conn.decode_in_turn(self.plan, &mut keeping, bytes, at, &mut completed);
         if decoded.is_err() {

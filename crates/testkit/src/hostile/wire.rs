@@ -142,7 +142,7 @@ impl Wire {
 
     /// Takes a whole request out of the received bytes.
     fn take_request(&mut self) -> bool {
-        if self.speaks == Speaks::Http2 && !self.greeted {
+        if matches!(self.speaks, Speaks::Http2) && !self.greeted {
             if !self.inbox.starts_with(PREFACE) {
                 return false;
             }
@@ -154,7 +154,7 @@ impl Wire {
                 return false;
             }
             let frame: Vec<u8> = self.inbox.drain(..length).collect();
-            if self.speaks != Speaks::Http2 {
+            if !matches!(self.speaks, Speaks::Http2) {
                 return true;
             }
             if frame[3] == HEADERS {
@@ -255,6 +255,7 @@ fn message_length(speaks: Speaks, bytes: &[u8]) -> Option<usize> {
         Speaks::Http2 => Some(9 + number(0, 3)?).filter(|_| bytes.len() >= 9),
         Speaks::Cache => Some(4 + number(0, 4)?),
         Speaks::Records => Some(5 + number(3, 5)?),
+        Speaks::By(length) => length(bytes),
     }
 }
 
