@@ -139,7 +139,7 @@ mod tests {
             (&["SET", "key", ""], true),
             (&["SET", "key-${sequence}", "${uuid}"], false),
             (&["GET", "k${random_int(1,99999)}"], false),
-            (&["MSET", "a", "${fill(9-120,\"x\")}", "b", "${fill(1000,\"y\")}"], false),
+            (&["MSET", "a", "${fill(9-120,\"x${sequence}-\")}", "b", "${fill(1000,\"y\")}"], false),
         ] {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             let spec = RequestSpec {

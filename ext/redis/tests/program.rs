@@ -1,0 +1,157 @@
+//! The program with this extension alone: its command against its own server.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use plimsoll_testkit::machine;
+use serde_json::Value;
+
+/// The program.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_plimsoll-redis");
+
+/// A server that is killed when this is dropped.
+pub(crate) struct Running {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+}
+
+impl Running {
+    /// Starts a command.
+    pub(crate) fn start(command: &mut Command) -> std::io::Result<Self> {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        Ok(Self { child, stderr })
+    }
+
+    /// Starts `plimsoll target redis` with these flags; gives its address, too.
+    fn target(flags: &[&str]) -> (Self, String) {
+        let mut command = Command::new(PROGRAM);
+        command.args(["target", "redis", "--listen", "127.0.0.1:0"]).args(flags);
+        let mut server = Self::start(&mut command).expect("the program was built");
+        let mut line = String::new();
+        server.stderr.read_line(&mut line).expect("it says where it listens");
+        let address = line.trim_end().rsplit(' ').next().expect("an address").to_owned();
+        (server, address)
+    }
+
+    /// Ends it; returns what it said.
+    fn stop(mut self) -> String {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("sh").args(["-c", &format!("kill -s TERM {pid}")]).status();
+        assert!(sent.expect("there is a shell").success());
+        let lines = self.stderr.by_ref().lines().map_while(Result::ok).collect::<Vec<_>>().join("\n");
+        self.child.wait().expect("it ends");
+        lines
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs `plimsoll redis` with these words.
+pub(crate) fn redis(words: &[&str]) -> Output {
+    machine::beside(PROGRAM).arg("redis").args(words).output().expect("the program was built")
+}
+
+/// The result of a load in JSON.
+pub(crate) fn result(words: &[&str]) -> Value {
+    let output = redis(&[words, &["-o", "json", "--quiet"]].concat());
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The requests of a result that are ok, failed, and timed out.
+pub(crate) fn ends(result: &Value) -> [u64; 3] {
+    ["ok", "failed", "timed_out"].map(|end| result["accounting"][end].as_u64().expect("a number"))
+}
+
+#[test]
+fn a_load_counts_what_its_server_counts() {
+    let _turn = machine::load();
+    let (server, address) = Running::target(&[]);
+    let alone = result(&[&address, "-n", "3000", "-c", "8"]);
+    assert_eq!(ends(&alone), [6_000, 0, 0]);
+    assert_eq!(alone["protocols"]["redis"], 6_000);
+    let ahead =
+        result(&[&address, "-n", "5000", "-c", "4", "--pipeline", "16", "--mix", "set=2,get=2,incr=1"]);
+    assert_eq!(ends(&ahead), [5_000, 0, 0]);
+    let one = result(&[&address, "-n", "7", "-c", "1", "INCR", "counted"]);
+    assert_eq!(ends(&one), [7, 0, 0]);
+    let counted = result(&[&address, "-n", "1", "-c", "1", "INCR counted"]);
+    assert_eq!(ends(&counted), [1, 0, 0]);
+    // Each run asks its server once before the load.
+    let said = server.stop();
+    assert!(said.contains("commands on") && said.contains(" 0 answered with an error"), "{said}");
+}
+
+#[test]
+fn wrong_values_are_found() {
+    let _turn = machine::load();
+    for (lie, class) in [("wrong:20%", "check"), ("missing:20%", "status_4xx")] {
+        let (server, address) = Running::target(&["--lie", lie, "--seed", "3"]);
+        let found = result(&[&address, "-n", "1000", "-c", "4"]);
+        let [ok, failed, _] = ends(&found);
+        assert_eq!(ok + failed, 2_000, "{lie}");
+        assert_eq!(found["errors"][class], failed, "{lie}: {}", found["errors"]);
+        let said = server.stop();
+        let told =
+            said.lines().find_map(|line| line.split_once(" answered wrongly")).expect("it counts them");
+        let told: u64 =
+            told.0.rsplit(' ').next().unwrap_or_default().replace(',', "").parse().expect("a number");
+        // The question before the load is a GET, too.
+        assert!((failed..failed + 2).contains(&told) && failed > 100, "{lie}: {failed} of {told}");
+    }
+}
+
+#[test]
+fn passwords_are_given_and_refused() {
+    let _turn = machine::load();
+    let (_server, address) = Running::target(&["--password", "pw"]);
+    let known = format!("redis://:pw@{address}");
+    assert_eq!(ends(&result(&[&known, "-n", "100", "-c", "2"])), [200, 0, 0]);
+    for url in [format!("redis://:no@{address}"), format!("redis://{address}")] {
+        let output = redis(&[&url, "-n", "100", "-c", "2"]);
+        let said =
+            String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert_ne!(output.status.code(), Some(0), "{url}: {said}");
+        assert!(said.contains("WRONGPASS") || said.contains("NOAUTH"), "{url}: {said}");
+        assert!(!said.contains(":no@"), "{url}: {said}");
+    }
+}
+
+#[test]
+fn mistakes_of_the_command_line_are_told() {
+    for (words, expected) in [
+        (&["127.0.0.1:1", "MULTI"][..], "a step cannot be the command MULTI"),
+        (&["--mix", "put"], "--mix: `put` is not understood"),
+        (&["--key", "fixed"], "there are sequential, random and zipf"),
+        (&["127.0.0.1:1", "SET 'a"], "a quote is not closed"),
+        (&["http://127.0.0.1:1", "-n", "10", "-c", "1"], "is not a Redis server"),
+        (&["127.0.0.1:1/x", "-n", "10", "-c", "1"], "`x` is not a database"),
+        (
+            &["127.0.0.1:1", "-n", "10", "-c", "1"],
+            "`plimsoll target redis --listen 127.0.0.1:1` is one to try",
+        ),
+    ] {
+        let output = redis(words);
+        let said =
+            String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert_ne!(output.status.code(), Some(0), "{words:?}");
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_printed_plan_is_the_load() {
+    let output = redis(&["127.0.0.1:1", "--print-plan", "--mix", "set=1,get=9", "--key", "zipf", "-d", "3s"]);
+    let plan = String::from_utf8(output.stdout).expect("it is text");
+    for line in
+        ["redis: redis://127.0.0.1:1", "weight: 9", "- GET", "- key:${zipf(10000,0.99)}", "duration: 3s"]
+    {
+        assert!(plan.contains(line), "{line}: {plan}");
+    }
+}
