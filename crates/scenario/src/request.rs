@@ -49,6 +49,7 @@ pub struct RequestTemplate {
     pub(crate) block: FieldBlock,
     head_request: bool,
     is_static: bool,
+    needs_clock: bool,
     /// Random numbers that the head takes.
     head_draws: u32,
     /// Random numbers that remain to be drawn once a header block is rendered: for fields that HTTP/2 does
@@ -161,6 +162,7 @@ impl RequestTemplate {
         Ok(Self {
             inserted,
             is_static: front.is_static() && !matches!(content, Content::Measured(_) | Content::Supplied(_)),
+            needs_clock: front.needs_clock() || content.measured().is_some_and(Template::needs_clock),
             front,
             head_draws,
             draws_after_block,
@@ -223,6 +225,7 @@ impl RequestTemplate {
         Ok(Self {
             inserted: Inserted::of([Some(&text), content.template()], &[]),
             is_static,
+            needs_clock: front.needs_clock(),
             head_draws: front.draws(),
             draws_after_block: 0,
             front,
@@ -273,6 +276,7 @@ impl RequestTemplate {
         Ok(Self {
             inserted: Inserted::of([Some(&message), None], &[]),
             is_static: message.is_static(),
+            needs_clock: message.needs_clock(),
             head_draws: 0,
             draws_after_block: message.draws(),
             front: message.clone(),
@@ -517,8 +521,9 @@ impl RequestTemplate {
     }
 
     /// Returns `true` if a rendering reads the time of the [`Context`].
+    #[inline]
     pub fn needs_clock(&self) -> bool {
-        self.front.needs_clock() || self.measured().is_some_and(Template::needs_clock)
+        self.needs_clock
     }
 
     /// Returns `true` if the request names itself in the traces of its server: by `${traceparent}` in its
@@ -588,10 +593,7 @@ impl RequestTemplate {
     }
 
     fn measured(&self) -> Option<&Template> {
-        match &self.content {
-            Content::Measured(body) => Some(body),
-            _ => None,
-        }
+        self.content.measured()
     }
 }
 
@@ -662,6 +664,14 @@ impl Content {
             }
             Some(_) => Self::Inlined(template),
         })
+    }
+
+    /// Returns the template of a body whose length differs.
+    fn measured(&self) -> Option<&Template> {
+        match self {
+            Self::Measured(body) => Some(body),
+            _ => None,
+        }
     }
 
     /// Returns the template of the body; `None` if there is no body, or it is shared or supplied.

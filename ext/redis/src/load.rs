@@ -131,7 +131,7 @@ impl RedisLoad {
                 let steps = json!([
                     { "set": { "key": key } },
                     { "name": "SET", "redis": ["SET", "${key}", value("${key}=${sequence}")],
-                      "expect": { "body": "OK" } },
+                      "expect": { "body": { "equals": "OK" } } },
                     { "name": "GET", "redis": ["GET", "${key}"],
                       "expect": { "body": { "starts": "${key}=" } } },
                 ]);
@@ -143,7 +143,7 @@ impl RedisLoad {
                     let step = match *name {
                         "set" => {
                             let command = json!(["SET", key, value("${sequence}")]);
-                            json!({ "redis": command, "expect": { "body": "OK" } })
+                            json!({ "redis": command, "expect": { "body": { "equals": "OK" } } })
                         }
                         // A key that is not there is an answer, too.
                         "get" => json!({ "redis": ["GET", key], "expect": { "status": [200, 404] } }),
