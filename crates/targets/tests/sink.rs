@@ -1,27 +1,6 @@
 //! The sink, the cache server and the ingest server on real sockets, on both backends of the driver.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-/// Makes of each function one test per backend. Where the system forbids io_uring its tests have nothing to
-/// test.
-macro_rules! on_every_backend {
-    ($($name:ident,)+) => {$(
-        mod $name {
-            use plimsoll_driver::{BackendOptions, KernelBackend, uring_available};
-            #[test]
-            fn epoll() {
-                super::$name(KernelBackend::Epoll(BackendOptions::default()));
-            }
-            #[test]
-            fn uring() {
-                match uring_available() {
-                    Ok(()) => super::$name(KernelBackend::Uring(BackendOptions::default())),
-                    Err(reason) => eprintln!("io_uring is not available: {reason}"),
-                }
-            }
-        }
-    )+};
-}
-
 mod cache;
 mod cache_http;
 mod canister;

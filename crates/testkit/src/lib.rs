@@ -16,7 +16,8 @@
 //!
 //! It must not use the crates that it tests: requests are recognised by parsers of its own
 //! ([`mod@request`]), and the oracles are closed formulas. It touches no socket and no clock, except for
-//! [`mod@hostile`]: servers that attack the program as a whole. Of the environment it reads which [`seeds`]
+//! [`mod@hostile`], servers that attack the program as a whole, and [`mod@client`], a client for tests of
+//! built-in servers. Of the environment it reads which [`seeds`]
 //! are asked for, if a test may be [skipped](mod@skip), and where the lock of the [`machine`] is. Of the
 //! repository it reads the [commands](mod@printed_commands) that the documents print.
 //!
@@ -27,6 +28,7 @@
 pub mod answer;
 pub mod backend;
 pub mod behaviour;
+pub mod client;
 pub mod hostile;
 pub mod law;
 pub mod machine;

@@ -3,6 +3,7 @@
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::{CacheOptions, CacheReport, CacheServer, Lie, LieKind, StartError};
+use plimsoll_testkit::on_every_backend;
 use plimsoll_wire::cache::{Answer, LONGEST_FRAME, Operation, PendingRequest, ReplyClient, write_request};
 
 use crate::sink::client::Client;

@@ -2,6 +2,7 @@
 
 use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::{CacheOptions, CacheServer};
+use plimsoll_testkit::on_every_backend;
 
 use crate::sink::cache::{options, start};
 use crate::sink::client::{Client, End, Response};

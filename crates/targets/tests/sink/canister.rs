@@ -8,6 +8,7 @@ use plimsoll_ic::{
 use plimsoll_system::clock;
 use plimsoll_targets::sink::service::Canister;
 use plimsoll_targets::{Action, FaultModel, Faults, Intent, Service, SinkOptions};
+use plimsoll_testkit::on_every_backend;
 use plimsoll_wire::http2::ClientOptions;
 
 use crate::sink::client::{Client, Response};

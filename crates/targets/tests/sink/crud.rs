@@ -2,6 +2,7 @@
 
 use plimsoll_driver::KernelBackend;
 use plimsoll_targets::{Crud, FaultModel, Faults, Intent, Location, Service, SinkOptions};
+use plimsoll_testkit::on_every_backend;
 use plimsoll_wire::http2::ClientOptions;
 
 use crate::sink::client::Client;

@@ -8,9 +8,10 @@ use plimsoll_targets::{
     Action, Body, Delay, FaultModel, Faults, Freeze, Intent, Reply, RequestId, SingleServer, SinkOptions,
     SinkReport, SlowData, TokenServer, Truth,
 };
+use plimsoll_testkit::on_every_backend;
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, ServerConfig};
 
-use crate::sink::client::{Client, End};
+use crate::sink::client::{Client, End, connect_tls};
 use crate::sink::{assert_identity, plain, replying, start};
 
 pub(crate) const GET: &[u8] = b"GET /any?x=1 HTTP/1.1\r\nhost: sink\r\n\r\n";
@@ -268,7 +269,7 @@ fn speaks_tls(backend: KernelBackend) {
         let reply = Reply { body: body.clone(), ..Reply::default() };
         let sink = start(SinkOptions { tls: Some(server.clone()), delay, ..replying(reply) }, backend);
         let mut client = Client::new();
-        let conn = client.connect_tls(sink.endpoint(), &config);
+        let conn = connect_tls(&mut client, sink.endpoint(), &config);
         client.send(conn, &GET.repeat(10));
         for number in 0..10 {
             let response = client.response(conn);

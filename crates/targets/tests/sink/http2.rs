@@ -8,10 +8,11 @@ use plimsoll_targets::{
     Action, Body, Delay, FaultModel, Faults, Intent, Reply, RequestId, SingleServer, Sink, SinkOptions,
     SlowData,
 };
+use plimsoll_testkit::on_every_backend;
 use plimsoll_wire::http2::{ClientOptions, ErrorCode, PREFACE, StreamFailure};
 use plimsoll_wire::tls::{ClientConfig, ClientOptions as TlsOptions, ServerConfig};
 
-use crate::sink::client::{Client, End};
+use crate::sink::client::{Client, End, connect_tls};
 use crate::sink::http1::GET;
 use crate::sink::streams::{Extra, Streams};
 use crate::sink::{assert_identity, plain, replying, start};
@@ -178,7 +179,7 @@ fn negotiates_by_alpn(backend: KernelBackend) {
             }
         }
         for offer in [&[&b"http/1.1"[..]][..], &[]] {
-            let conn = client.connect_tls(sink.endpoint(), &config(offer));
+            let conn = connect_tls(&mut client, sink.endpoint(), &config(offer));
             assert_eq!(client.alpn(conn), offer.first().copied());
             client.send(conn, GET);
             assert_eq!(client.response(conn).status, 200);

@@ -4,6 +4,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
 use plimsoll_targets::ingest::{IngestOptions, IngestServer, Lie, LieKind};
 use plimsoll_targets::{Delay, StartError};
+use plimsoll_testkit::on_every_backend;
 
 use crate::sink::client::{Client, End, Response};
 

@@ -12,6 +12,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, ConnId, Endpoint, KernelBackend};
 use plimsoll_targets::StartError;
 use plimsoll_targets::server::{Fate, Handler, LoopCounts, Outgoing, Protocol, Server, ServerOptions, Table};
+use plimsoll_testkit::on_every_backend;
 
 use crate::sink::client::{Client, End};
 

@@ -8,7 +8,7 @@ use plimsoll_wire::http2::{ClientOptions, ErrorCode, Event, Payload, StreamFailu
 use plimsoll_wire::tls::ClientConfig;
 use plimsoll_wire::{http2, http2::PREFACE};
 
-use crate::sink::client::Client;
+use crate::sink::client::{Client, connect_tls};
 
 /// One HTTP/2 connection. Requests are named by their order, from 0.
 pub(crate) struct Streams {
@@ -72,7 +72,7 @@ impl Streams {
 
     /// Opens a connection with TLS.
     pub(crate) fn connect_tls(client: &mut Client, to: &Endpoint, config: &ClientConfig) -> Self {
-        let index = client.connect_tls(to, config);
+        let index = connect_tls(client, to, config);
         Self::begin(client, index, &ClientOptions::default())
     }
 
