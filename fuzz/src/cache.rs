@@ -1,7 +1,7 @@
 //! However the bytes of either side of the cache protocol are cut, the requests and the replies are the same.
 
 use crate::Cutting;
-use plimsoll_wire::cache::{
+use plimsoll_cache::wire::{
     Answer, FrameTooLong, Operation, PendingRequest, ProtocolError, ReplyClient, RequestServer, ServerReply,
     write_reply,
 };

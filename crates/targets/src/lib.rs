@@ -17,7 +17,6 @@
 //!                 SinkReport ◄── stop ◄── replies, rows of truth ◄── due times ◄┘ queue, freeze
 //! ```
 //!
-//! [`cache`] is a server of a cache's binary protocol and of its HTTP API, which can be made to lie.
 //! [`ingest`] is a store for metrics, logs, traces and events with the HTTP API of Arc, which counts the rows
 //! that it acknowledges, and loses some of them on request.
 //!
@@ -27,7 +26,6 @@
 //! socket or reads a clock by itself: that is the driver's.
 #![forbid(unsafe_code)]
 
-pub mod cache;
 pub mod http_reply;
 pub mod ingest;
 pub mod llm;
@@ -40,7 +38,6 @@ mod server_threads;
 mod start_error;
 mod table;
 
-pub use cache::{CacheOptions, CacheReport, CacheServer, Lie, LieKind};
 pub use ingest::{IngestOptions, IngestReport, IngestServer};
 pub use lies::Lies;
 pub use llm::{LlmOptions, LlmReport, LlmServer};

@@ -1,8 +1,6 @@
-//! The sink, the cache server and the ingest server on real sockets, on both backends of the driver.
+//! The sink and the ingest server on real sockets, on both backends of the driver.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod cache;
-mod cache_http;
 mod canister;
 mod client;
 mod crud;

@@ -6,8 +6,7 @@
 //!                    (only https)   │  http1::RequestServer  ──▶ Request  { method, target, id, … }
 //!                                   ├▶ http2::Client         ──▶ Event    { ticket, response or failure, … }
 //!                                   │  http2::Server         ──▶ Request  { stream, method, path, … }
-//!                                   └▶ cache::ReplyClient    ──▶ Reply    { answer, bytes }
-//!                                      cache::RequestServer  ──▶ Request  { operation, cache, key, value }
+//!                                   └▶ in_turn::InTurnClient ──▶ Answer   { status, bytes, refusal }
 //! ```
 //!
 //! [`events::EventReader`] reads streams of events in the bodies of responses, [`length_prefixed::Messages`]
@@ -19,11 +18,10 @@
 //! dropped. Every decoder can be stopped after any byte and gives the same answer however its input was cut;
 //! its memory for a peer is bounded by [`http1::Limits`], and by [`http2::FieldLimits`] and the options of
 //! either side. The types to know first are [`http1::ResponseClient`], [`http1::RequestServer`],
-//! [`http2::Client`], [`http2::Server`], [`http2::HeaderBlockCache`], [`cache::ReplyClient`] and
-//! [`tls::Session`].
+//! [`http2::Client`], [`http2::Server`], [`http2::HeaderBlockCache`], [`in_turn::InTurnClient`]
+//! and [`tls::Session`].
 #![forbid(unsafe_code)]
 
-pub mod cache;
 pub mod events;
 pub mod grpc;
 pub mod http1;

@@ -1,6 +1,5 @@
 //! Tests of the crate by its public interface, as one program.
 
-mod cache;
 mod hpack;
 mod http1;
 mod http2_client;

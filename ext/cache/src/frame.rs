@@ -6,7 +6,8 @@ use plimsoll_core::Random;
 use plimsoll_scenario::{
     Context, Fingerprint, Frame, FrameContent, Framed, Framing, RequestSpec, Scope, Template, TemplateError,
 };
-use plimsoll_wire::cache::{FrameHead, LONGEST_FRAME, Operation};
+
+use crate::wire::{FrameHead, LONGEST_FRAME, Operation};
 
 /// The protocol with the name of a cache.
 #[derive(Clone, Debug)]
@@ -103,8 +104,8 @@ fn operation(method: &str) -> Result<Operation, TemplateError> {
 
 #[cfg(test)]
 mod tests {
+    use crate::wire::write_request;
     use plimsoll_scenario::{Body, Dialect, RequestTemplate, SentRequest};
-    use plimsoll_wire::cache::write_request;
 
     use super::*;
 

@@ -1,5 +1,5 @@
 //! The Carbon cache: its protocol as one of targets (`carbon://HOST:PORT/NAME`), the key `cache` of plans,
-//! and the command `plimsoll cache`.
+//! the command `plimsoll cache`, and a server, `plimsoll target cache`.
 //!
 //! A request is one frame, and answers come in the order of the requests.
 #![forbid(unsafe_code)]
@@ -11,6 +11,9 @@ mod load;
 mod protocol;
 mod reach;
 mod spec;
+
+pub mod server;
+pub mod wire;
 
 use plimsoll_app::{Extension, LoadCommand, LoadGroup};
 use plimsoll_plan::{PlanParts, StepKey};
@@ -32,5 +35,6 @@ pub const EXTENSION: Extension = Extension {
     plan: PARTS,
     loads: &[LoadCommand::of::<args::CacheArgs>("cache", args::SUMMARY, args::DETAILS)
         .within(LoadGroup::ReadyMade)],
+    servers: &[server::SERVER],
     ..Extension::NONE
 };

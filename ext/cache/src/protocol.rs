@@ -1,7 +1,8 @@
 //! The protocol as one of targets.
 
 use plimsoll_plan::{InTurnProtocol, Problem, Protocol, ProtocolRow, ServerUrl};
-use plimsoll_wire::cache::ReplyClient;
+
+use crate::wire::ReplyClient;
 
 /// The protocol of the cache.
 pub static PROTOCOL: InTurnProtocol = InTurnProtocol {

@@ -1,8 +1,8 @@
 //! A server of the Carbon cache's protocol, and of the part of its HTTP API that loads of it use.
 //!
 //! ```text
-//!   binary port ──► wire::cache::RequestServer ──► Desk ──┬► Finder ──► Store (quick_cache)
-//!   HTTP port ────► wire::http1::RequestServer ──► Api ───┘    └ Liar: wrong on purpose
+//!   binary port ──► wire::RequestServer ─────────► Desk ──┬► Finder ──► Store (quick_cache)
+//!   HTTP port ────► http1::RequestServer ────────► Api ───┘    └ Liar: wrong on purpose
 //! ```
 //!
 //! It behaves as observed of the real server: the texts of errors, misses as errors by default, a
@@ -11,20 +11,22 @@
 
 mod accounts;
 mod api;
+mod args;
 mod catalogue;
 mod connections;
 mod fault_injector;
 mod http;
 mod options;
 mod request_handler;
+mod running;
 mod setup;
 mod store;
 
 use plimsoll_driver::{Endpoint, KernelBackend};
+use plimsoll_targets::server::Server;
+use plimsoll_targets::{StartError, Stopper};
 
-use crate::server::Server;
-use crate::server_threads::Stopper;
-use crate::start_error::StartError;
+pub(crate) use args::SERVER;
 pub use options::{CacheOptions, Lie, LieKind};
 pub use setup::CacheReport;
 

@@ -65,7 +65,7 @@ impl Operation {
         }
     }
 
-    /// Returns the number by which a request is told from others ([`Owed`](crate::in_turn::Owed)).
+    /// Returns the number by which a request is told from others ([`Owed`](plimsoll_wire::in_turn::Owed)).
     pub const fn kind(self) -> u16 {
         self.code() as u16
     }

@@ -1,5 +1,7 @@
-//! The cache of plans, from its keys to the bytes of its servers.
+//! The cache of plans, from its keys to the bytes of its servers, and the built-in server on real sockets.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod document;
 mod server;
 mod simulation;
+mod wire;

@@ -1,12 +1,14 @@
 //! The cache server on real sockets: its binary port.
 
+mod http;
+
+use plimsoll_cache::server::{CacheOptions, CacheReport, CacheServer, Lie, LieKind};
+use plimsoll_cache::wire::{Answer, LONGEST_FRAME, Operation, PendingRequest, ReplyClient, write_request};
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
-use plimsoll_targets::{CacheOptions, CacheReport, CacheServer, Lie, LieKind, StartError};
+use plimsoll_targets::StartError;
+use plimsoll_testkit::client::Client;
 use plimsoll_testkit::on_every_backend;
-use plimsoll_wire::cache::{Answer, LONGEST_FRAME, Operation, PendingRequest, ReplyClient, write_request};
-
-use crate::sink::client::Client;
 
 on_every_backend! {
     the_bytes_are_those_of_the_real_server,

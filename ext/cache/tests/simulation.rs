@@ -1,9 +1,11 @@
 //! Loads on a cache in a simulated world, against the servers' own log.
 
+mod server;
+
 use plimsoll_cache::PARTS;
 use plimsoll_simulation::{CELLS, Shape, agreement, times};
 
-use super::server::Cache;
+use server::Cache;
 
 const SHAPES: [Shape; 2] = [
     Shape {

@@ -1,6 +1,5 @@
 //! Flags of the built-in servers.
 
-pub(crate) mod cache;
 pub(crate) mod ingest;
 pub(crate) mod llm;
 pub(crate) mod replica;

@@ -4,6 +4,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_targets::http_reply::{HttpReply, decoded};
 use plimsoll_wire::http1::Request;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,6 @@ use super::catalogue::Finder;
 use super::options::{SMALLEST_CACHE, is_name};
 use super::setup::Setup;
 use super::store::Store;
-use crate::http_reply::{HttpReply, decoded};
 
 /// The ways to make room, as errors name them.
 const EVICTIONS: &str = "'ttl', 'size', or 'storage'";

@@ -1,18 +1,16 @@
 //! `plimsoll target cache`: the flags, and the server that they ask for.
 
-mod running;
-
 use clap::Args;
+use plimsoll_app::{
+    PlaceArgs, Reader, ServerSpec, TargetServer, TargetServerArgs, parse_endpoint, parse_positive, parse_seed,
+};
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::{BackendChoice, Problems, parse_backend, parse_size};
-use plimsoll_targets::{CacheOptions, Lie, LieKind};
 
-use crate::args::extension::{ServerSpec, TargetServer, TargetServerArgs};
-use crate::args::server::sink::{PlaceArgs, parse_seed};
-use crate::args::server::sink_values::{self, Reader, parse_endpoint, parse_positive};
+use super::{CacheOptions, Lie, LieKind, running};
 
 /// The server as a subcommand of `plimsoll target`.
-pub(crate) const SERVER: TargetServer = TargetServer::of::<CacheArgs>("cache", SUMMARY, DETAILS);
+pub(crate) const SERVER: TargetServer = TargetServer::of::<CacheServerArgs>("cache", SUMMARY, DETAILS);
 
 const SUMMARY: &str =
     "A cache that speaks the Carbon cache's binary protocol, and its HTTP API on a second port";
@@ -26,7 +24,7 @@ Values are kept in memory.";
 #[derive(Debug, Args)]
 #[command(mut_arg("listen", |listen| listen.default_value("127.0.0.1:5500").help(LISTEN_HELP)))]
 #[command(mut_arg("threads", |threads| threads.help("Threads, which share the ports")))]
-pub(crate) struct CacheArgs {
+pub(crate) struct CacheServerArgs {
     #[command(flatten)]
     place: PlaceArgs,
     /// Address of the HTTP API, or `off`
@@ -83,23 +81,23 @@ struct TruthArgs {
 
 /// Settings of a cache server.
 #[derive(Debug)]
-struct CacheSpec {
+struct CacheServerSpec {
     options: CacheOptions,
     backend: BackendChoice,
     quiet: bool,
 }
 
-impl TargetServerArgs for CacheArgs {
+impl TargetServerArgs for CacheServerArgs {
     fn server(&self) -> Result<ServerSpec, Problems> {
-        let CacheSpec { options, backend, quiet } = self.to_spec()?;
+        let CacheServerSpec { options, backend, quiet } = self.to_spec()?;
         let start = Box::new(|backend| running::start(options, backend));
         Ok(ServerSpec { backend, quiet, start })
     }
 }
 
-impl CacheArgs {
+impl CacheServerArgs {
     /// Parses and checks everything; all problems at once.
-    fn to_spec(&self) -> Result<CacheSpec, Problems> {
+    fn to_spec(&self) -> Result<CacheServerSpec, Problems> {
         let mut reader = Reader::default();
         let place = self.place.read(&mut reader);
         let mut options = CacheOptions::new(place.listen);
@@ -122,7 +120,7 @@ impl CacheArgs {
         options.seed = reader.read("--seed", &self.truth.seed, parse_seed).unwrap_or(0);
         let backend = reader.read("--backend", &self.backend, parse_backend);
         let backend = reader.conclude(backend, || options.problems())?;
-        Ok(CacheSpec { options, backend, quiet: self.quiet })
+        Ok(CacheServerSpec { options, backend, quiet: self.quiet })
     }
 }
 
@@ -141,7 +139,7 @@ fn parse_user(text: &str) -> Result<(String, String), String> {
 /// `wrong`, `stale:2%`.
 fn parse_lie(text: &str) -> Result<Lie, String> {
     let kinds = [("wrong", LieKind::Wrong), ("stale", LieKind::Stale), ("swapped", LieKind::Swapped)];
-    sink_values::parse_lie(text, &kinds, "stale:2%")
+    plimsoll_app::parse_lie(text, &kinds, "stale:2%")
 }
 
 #[cfg(test)]
@@ -151,10 +149,10 @@ mod tests {
 
     use super::*;
 
-    fn spec(args: &[&str]) -> Result<CacheSpec, Problems> {
-        let command = CacheArgs::augment_args(clap::Command::new("cache")).no_binary_name(true);
+    fn spec(args: &[&str]) -> Result<CacheServerSpec, Problems> {
+        let command = CacheServerArgs::augment_args(clap::Command::new("cache")).no_binary_name(true);
         let found = command.try_get_matches_from(args).unwrap();
-        CacheArgs::from_arg_matches(&found).unwrap().to_spec()
+        CacheServerArgs::from_arg_matches(&found).unwrap().to_spec()
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::ConnId;
-use plimsoll_wire::cache::RequestServer;
+use plimsoll_targets::server::{Fate, Handler, LoopCounts, Outgoing, Protocol, Table};
 
 use super::http::{Caller, HttpDesk};
 use super::request_handler::RequestHandler;
 use super::setup::{CacheReport, Setup};
-use crate::server::{Fate, Handler, LoopCounts, Outgoing, Protocol, Table};
+use crate::wire::RequestServer;
 
 /// Listeners by their index: the binary port, and the HTTP port if there is one.
 const FRAMES: usize = 0;

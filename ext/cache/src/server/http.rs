@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_targets::http_reply::HttpReply;
 use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
 
 use super::api::Api;
 use super::setup::{CacheReport, Setup};
-use crate::http_reply::HttpReply;
 
 /// The most bytes of a body: the limit of the real server.
 const LONGEST_BODY: u64 = 2 << 20;

@@ -2,11 +2,12 @@
 
 use std::iter;
 
-use crate::lies::Lies;
-use crate::server::ServerOptions;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
-use plimsoll_wire::cache::LONGEST_FRAME;
+use plimsoll_targets::Lies;
+use plimsoll_targets::server::ServerOptions;
+
+use crate::wire::LONGEST_FRAME;
 
 /// Least memory for incomplete requests: two of the longest.
 const LEAST_MEMORY: u64 = 2 * (LONGEST_FRAME as u64 + 4);

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_wire::cache::{
-    FrameTooLong, MISSING_TEXT, Operation, Request, RequestServer, ServerReply, write_reply, write_value_head,
-};
+use plimsoll_targets::server::Outgoing;
 
 use super::catalogue::Finder;
 use super::fault_injector::FaultInjector;
 use super::setup::{CacheReport, Setup};
-use crate::server::Outgoing;
+use crate::wire::{
+    FrameTooLong, MISSING_TEXT, Operation, Request, RequestServer, ServerReply, write_reply, write_value_head,
+};
 
 /// Values above this many bytes are not copied into the replies. Below it a copy costs less than a system
 /// call with one piece more.

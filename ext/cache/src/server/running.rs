@@ -1,12 +1,11 @@
 //! The server of `plimsoll target cache`, and its messages.
 
+use plimsoll_app::{Failure, RunningServer, percent, url};
 use plimsoll_core::figure;
 use plimsoll_driver::KernelBackend;
-use plimsoll_targets::{CacheOptions, CacheReport, CacheServer, LieKind, Stopper};
+use plimsoll_targets::Stopper;
 
-use crate::args::extension::RunningServer;
-use crate::base::failure::Failure;
-use crate::base::wording::{percent, url};
+use super::{CacheOptions, CacheReport, CacheServer, LieKind};
 
 const ELSEWHERE: &str = "take another address: --listen, or --http for the API; port 0 takes a free one";
 

@@ -1,8 +1,9 @@
 //! The client of the cache protocol as one of the protocols whose answers come in turn.
 
+use plimsoll_wire::http1;
+use plimsoll_wire::in_turn::{self, InTurnClient, Owed, Violation};
+
 use super::{Answer, Operation, PendingRequest, ReplyClient};
-use crate::http1;
-use crate::in_turn::{self, InTurnClient, Owed, Violation};
 
 impl InTurnClient for ReplyClient {
     #[inline]

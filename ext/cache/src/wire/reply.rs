@@ -1,7 +1,8 @@
 //! The client's half: replies, one after the other, out of a byte stream.
 
+use plimsoll_wire::http1::LONGEST_KEPT_BODY;
+
 use super::{Kind, LENGTH_BYTES, LONGEST_FRAME, MISSING_TEXT, Operation, ProtocolError, Truncated, number};
-use crate::http1::LONGEST_KEPT_BODY;
 
 /// Bytes of an error's text that a client remembers, to name the failure by.
 pub const LONGEST_ERROR_TEXT: usize = 256;

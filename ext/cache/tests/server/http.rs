@@ -1,11 +1,11 @@
 //! The cache server's HTTP port.
 
+use plimsoll_cache::server::{CacheOptions, CacheServer};
 use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
-use plimsoll_targets::{CacheOptions, CacheServer};
+use plimsoll_testkit::client::{Client, End, Response};
 use plimsoll_testkit::on_every_backend;
 
-use crate::sink::cache::{options, start};
-use crate::sink::client::{Client, End, Response};
+use super::{options, start};
 
 on_every_backend! {
     values_are_put_and_got,

@@ -1,12 +1,12 @@
 //! Properties over generated exchanges and arbitrary bytes.
 
-use plimsoll_wire::cache::{
+use plimsoll_cache::wire::{
     Answer, MISSING_TEXT, Operation, PendingRequest, RequestServer, ServerReply, write_reply, write_request,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use crate::cache::reading::{frame, read_replies, read_requests};
+use crate::wire::reading::{frame, read_replies, read_requests};
 
 fn cut<'b>(bytes: &'b [u8], places: &[Index]) -> Vec<&'b [u8]> {
     let mut places: Vec<usize> = places.iter().map(|place| place.index(bytes.len() + 1)).collect();

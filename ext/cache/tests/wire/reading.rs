@@ -1,6 +1,6 @@
 //! Reads whole byte streams, cut in any way, into replies and requests.
 
-use plimsoll_wire::cache::{
+use plimsoll_cache::wire::{
     Answer, FrameTooLong, Operation, PendingRequest, ProtocolError, Refusal, Reply, ReplyClient,
     RequestServer,
 };

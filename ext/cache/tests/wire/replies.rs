@@ -1,12 +1,12 @@
 //! Replies, byte by byte.
 
-use plimsoll_core::ErrorClass;
-use plimsoll_wire::cache::{
+use plimsoll_cache::wire::{
     Answer, LONGEST_ERROR_TEXT, LONGEST_FRAME, MISSING_TEXT, Operation, PendingRequest, ProtocolError, Reply,
     ReplyClient, ServerReply, Truncated, write_reply,
 };
+use plimsoll_core::ErrorClass;
 
-use crate::cache::reading::{DELETE, GET, PING, PUT, Told, frame, read_replies};
+use crate::wire::reading::{DELETE, GET, PING, PUT, Told, frame, read_replies};
 
 /// The one reply in `bytes`; whole, and byte by byte.
 fn only(owed: PendingRequest, bytes: &[u8]) -> Told {

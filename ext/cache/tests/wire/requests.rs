@@ -1,11 +1,11 @@
 //! Requests, byte by byte.
 
-use plimsoll_wire::cache::{
+use plimsoll_cache::wire::{
     FrameHead, FrameTooLong, FrameWriter, LONGEST_FRAME, MISSING_TEXT, Operation, Refusal, RequestServer,
     ServerReply, TooLong, write_reply, write_request,
 };
 
-use crate::cache::reading::{Asked, frame, read_requests};
+use crate::wire::reading::{Asked, frame, read_requests};
 
 fn written(operation: Operation, cache: &str, key: &[u8], value: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();

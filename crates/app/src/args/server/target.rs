@@ -4,8 +4,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use plimsoll_plan::{Files, Problem, Problems};
 use plimsoll_targets::{Crud, Location, Service};
 
-use crate::args::extension::{self, ServerSpec, TargetServer, TargetServerArgs, subcommands};
-use crate::args::server::cache;
+use crate::args::extension::{self, ServerSpec, TargetServerArgs, subcommands};
 use crate::args::server::ingest::{IngestArgs, IngestSpec};
 use crate::args::server::llm::{LlmTargetArgs, LlmTargetSpec};
 use crate::args::server::replica::{CrudClusterArgs, CrudClusterSpec, CrudNodeArgs, CrudNodeSpec};
@@ -66,17 +65,11 @@ enum Target {
     CrudCluster(Box<CrudClusterArgs>),
 }
 
-/// Servers that are values: those of the program, then those of extensions.
-fn servers() -> impl Iterator<Item = &'static TargetServer> {
-    const OWN: &[TargetServer] = &[cache::SERVER];
-    OWN.iter().chain(extension::servers())
-}
-
 /// A server that is a value, with the name of its subcommand.
 #[derive(Debug)]
 struct AddedServer(&'static str, Box<dyn TargetServerArgs>);
 
-subcommands!(AddedServer: servers(), Self);
+subcommands!(AddedServer: extension::servers(), Self);
 
 /// Settings of a built-in target.
 #[derive(Debug)]
@@ -135,7 +128,8 @@ impl TargetArgs {
             Some(Target::CrudNode(args)) => args.to_spec().map(TargetSpec::CrudNode),
             Some(Target::CrudCluster(args)) => args.to_spec().map(TargetSpec::CrudCluster),
             None => {
-                let added: String = servers().map(|server| format!("`{}`, ", server.name)).collect();
+                let added: String =
+                    extension::servers().map(|server| format!("`{}`, ", server.name)).collect();
                 let others = "`ingest`, `llm`, `crud-node` or `crud-cluster`";
                 let hint = format!("write `plimsoll target crud`, {added}{others}");
                 Err(Problem::new("no target is given").with_hint(hint).into())
