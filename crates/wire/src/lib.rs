@@ -10,9 +10,10 @@
 //! ```
 //!
 //! [`events::EventReader`] reads streams of events in the bodies of responses, [`length_prefixed::Messages`]
-//! messages behind their lengths. [`websocket::MessageReader`] reads the messages of a connection that was
-//! upgraded to WebSocket. [`tunnel::TunnelClient`] asks a proxy for a way to the peer, before anything else
-//! is spoken. [`in_turn::InTurnClient`] is for protocols of other crates.
+//! messages behind their lengths, and [`protobuf::fields`] the fields of a message.
+//! [`websocket::MessageReader`] reads the messages of a connection that was upgraded to WebSocket.
+//! [`tunnel::TunnelClient`] asks a proxy for a way to the peer, before anything else is spoken.
+//! [`in_turn::InTurnClient`] is for protocols of other crates.
 //!
 //! Nothing here opens a socket, reads a clock, starts a thread or keeps a body: bodies are counted and
 //! dropped. Every decoder can be stopped after any byte and gives the same answer however its input was cut;
@@ -28,6 +29,7 @@ pub mod http1;
 pub mod http2;
 pub mod in_turn;
 pub mod length_prefixed;
+pub mod protobuf;
 pub mod tls;
 pub mod tunnel;
 pub mod websocket;
