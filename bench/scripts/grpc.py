@@ -19,7 +19,7 @@ import tempfile
 
 from child import cpu_seconds
 
-PROTO = pathlib.Path(__file__).resolve().parents[2] / "crates/targets/src/sink/service/grpc/sink.proto"
+PROTO = pathlib.Path(__file__).resolve().parents[2] / "ext/grpc/src/service/sink.proto"
 METHOD = "plimsoll.sink.v1.Sink/Echo"
 
 

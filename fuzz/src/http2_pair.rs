@@ -61,6 +61,7 @@ pub fn run(data: &[u8]) {
         limits: LIMITS,
         keeps_content: false,
         extended_connect: false,
+        timeout_field: "",
         tells_parts: false,
     };
     let mut world = World::new(&client, &server);

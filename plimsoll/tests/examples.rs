@@ -108,8 +108,7 @@ fn server(text: &str) -> Option<&str> {
 /// A plan reads nothing outside of its folder, so that the folder has a copy.
 #[test]
 fn the_description_of_the_sink_is_that_of_the_sink() {
-    let own =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/targets/src/sink/service/grpc/sink.proto");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ext/grpc/src/service/sink.proto");
     let read = |path: &Path| std::fs::read_to_string(path).expect("the description");
     assert_eq!(read(&folder().join("sink.proto")), read(&own));
 }

@@ -11,10 +11,8 @@ const STAND_FOR: [(&str, &str); 3] =
     [("URL", "http://127.0.0.1:8080/"), ("key.pem", "/dev/null"), ("SHELL", "bash")];
 
 /// A service of the sink, which describes it by reflection, and the description where no sink runs.
-const OF_SINK: (&str, &str) = (
-    "plimsoll.sink.v1.Sink/",
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/targets/src/sink/service/grpc/sink.proto"),
-);
+const OF_SINK: (&str, &str) =
+    ("plimsoll.sink.v1.Sink/", concat!(env!("CARGO_MANIFEST_DIR"), "/../ext/grpc/src/service/sink.proto"));
 
 /// Commands that cannot be looked at further than their words, and why.
 const EXCEPTIONS: [(&str, &str); 6] = [

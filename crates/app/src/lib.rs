@@ -21,8 +21,8 @@ use plimsoll_system::inherited;
 
 pub use crate::args::extension::{
     Alternative, Amend, Extension, ImportSource, Importer, ImporterArgs, LoadArgs, LoadCommand, LoadGroup,
-    Note, RunningServer, SERVICE_GROUP, ServerSpec, SinkService, SinkServiceArgs, StartServer, TargetServer,
-    TargetServerArgs, install,
+    Note, RunningServer, SERVICE_GROUP, ServerSpec, ServiceCodes, SinkService, SinkServiceArgs, StartServer,
+    TargetServer, TargetServerArgs, install,
 };
 pub use crate::args::imported_file::NamingFileArgs;
 pub use crate::args::named::named;

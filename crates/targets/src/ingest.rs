@@ -40,7 +40,6 @@ use crate::server::{Server, ServerOptions};
 use crate::server_threads::Stopper;
 use crate::start_error::StartError;
 pub use body::{BodyContent, BodyForm};
-pub(crate) use foreign::protobuf;
 pub use options::{IngestOptions, Lie, LieKind, Permissions, Token};
 pub use setup::{IngestCounts, IngestReport};
 pub use store::Acknowledged;

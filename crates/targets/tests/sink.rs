@@ -1,6 +1,7 @@
 //! The sink and the ingest server on real sockets, on both backends of the driver.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod added;
 mod canister;
 mod client;
 mod crud;

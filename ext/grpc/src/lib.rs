@@ -22,8 +22,9 @@ pub use calls::CALL;
 pub use import::{ghz, proto};
 pub use judge::judge;
 pub use load::{Data, GrpcLoad, SchemaFile, deadline_of, method_name, origin};
-use plimsoll_app::{Extension, Importer, LoadCommand, SinkService};
+use plimsoll_app::{Extension, Importer, LoadCommand, ServiceCodes, SinkService};
 use plimsoll_plan::PlanParts;
+use plimsoll_wire::grpc::CODES;
 pub use reflection::Reflection;
 pub use schema::{FileDescription, MethodDescription, Schema, SchemaError};
 pub use spec::GrpcSpec;
@@ -48,7 +49,10 @@ pub const EXTENSION: Extension = Extension {
             "Its call becomes a step, its load that of the plan.",
         ),
     ],
-    services: &[SinkService::of::<service::GrpcServiceArgs>()],
+    services: &[SinkService::of::<service::GrpcServiceArgs>().with_codes(ServiceCodes {
+        names: &CODES,
+        elsewhere: "only gRPC fails with a status such as UNAVAILABLE: add --grpc, or write a number from 200 to 599",
+    })],
     ..Extension::NONE
 };
 

@@ -1,17 +1,21 @@
 //! The flags of `plimsoll sink` that make it a server of gRPC.
 
+mod reflection;
+mod server;
+
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use plimsoll_app::{Reader, SERVICE_GROUP, SinkServiceArgs, parse_positive};
 use plimsoll_core::Nanos;
 use plimsoll_plan::{Disk, Files as _};
 use plimsoll_schedule::parse_count;
-use plimsoll_targets::sink::service::{DescribedFile, DescribedMethod, Grpc};
 use plimsoll_targets::{Faults, Service};
 
 use crate::{Schema, SchemaError};
+use server::{DescribedMethod, GrpcOptions, GrpcServer, PROTOS};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "gRPC")]
@@ -41,21 +45,21 @@ const MESSAGES: u32 = 10;
 
 impl SinkServiceArgs for GrpcServiceArgs {
     fn read(&self, reader: &mut Reader, _: &mut Faults) -> Option<Service> {
-        self.service(reader).map(Service::Grpc)
+        self.options(reader).map(|options| Service::Added(Arc::new(GrpcServer::new(options))))
     }
 }
 
 impl GrpcServiceArgs {
-    /// The service, if it is asked for.
-    fn service(&self, reader: &mut Reader) -> Option<Grpc> {
+    /// The options of the service, if it is asked for.
+    fn options(&self, reader: &mut Reader) -> Option<GrpcOptions> {
         if !self.grpc {
             return None;
         }
         let (messages, every) = reader
             .maybe("--messages", self.messages.as_ref(), parse_messages)
             .unwrap_or((MESSAGES, Nanos::ZERO));
-        let mut grpc = Grpc { files: Vec::new(), methods: Vec::new(), messages, every };
-        for (name, text) in Grpc::PROTOS {
+        let mut grpc = GrpcOptions { files: Vec::new(), methods: Vec::new(), messages, every };
+        for (name, text) in PROTOS {
             let own = |path: &str| match path == name {
                 true => Ok(text.as_bytes().to_vec()),
                 false => Err(io::ErrorKind::NotFound.into()),
@@ -79,17 +83,11 @@ impl GrpcServiceArgs {
 }
 
 /// Adds the services of a schema.
-fn add(schema: Option<Schema>, to: &mut Grpc) {
+fn add(schema: Option<Schema>, to: &mut GrpcOptions) {
     let Some(schema) = schema else { return };
     for file in schema.files() {
         if to.files.iter().all(|known| known.name != file.name) {
-            to.files.push(DescribedFile {
-                name: file.name,
-                imports: file.imports,
-                services: file.services,
-                symbols: file.symbols,
-                descriptor: file.descriptor,
-            });
+            to.files.push(file);
         }
     }
     to.methods.extend(schema.methods().into_iter().map(|method| DescribedMethod {
@@ -110,6 +108,8 @@ fn parse_messages(text: &str) -> Result<(u32, Nanos), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::any::Any;
+
     use plimsoll_app::inspect;
     use plimsoll_plan::Problems;
     use plimsoll_targets::{Service, SinkOptions};
@@ -123,11 +123,11 @@ mod tests {
         inspect::sink(&words).expect("flags of a sink")
     }
 
-    fn grpc(args: &[&str]) -> Grpc {
-        match read(args).unwrap().service {
-            Service::Grpc(grpc) => grpc,
-            other => panic!("{other:?}"),
-        }
+    fn grpc(args: &[&str]) -> GrpcOptions {
+        let service = read(args).unwrap().service;
+        let Service::Added(service) = &service else { panic!("{service:?}") };
+        let server = (&**service as &dyn Any).downcast_ref::<GrpcServer>().expect("the server of gRPC");
+        server.options.clone()
     }
 
     #[test]

@@ -9,8 +9,7 @@ use crate::loopback::process::{Folder, run, run_beside};
 use crate::loopback::sink::Sink;
 
 /// The file of the sink's own service.
-const PROTO: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/targets/src/sink/service/grpc/sink.proto");
+const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ext/grpc/src/service/sink.proto");
 
 /// A load of one method of the sink's service.
 fn call(sink: &Sink, method: &str, flags: &str) -> Value {
@@ -140,7 +139,7 @@ fn trailers_follow_content_that_has_to_wait() {
 fn health_and_messages_of_any_service_are_answered() {
     let sink = Sink::start("--grpc");
     let folder = Folder::new();
-    let health = include_str!("../../../crates/targets/src/sink/service/grpc/health.proto");
+    let health = include_str!("../../../ext/grpc/src/service/health.proto");
     folder.write("health.proto", health);
     folder.write("echo.proto", include_str!("echo.proto"));
     let plan = folder.write(

@@ -419,7 +419,7 @@ fn a_value_that_does_not_fit_its_field_is_named() {
 #[test]
 fn a_service_that_is_not_there_is_unimplemented() {
     let server = TonicServer::start(false);
-    let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/targets/src/sink/service/grpc/health.proto");
+    let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../ext/grpc/src/service/health.proto");
     let line = format!(
         "grpc {} grpc.health.v1.Health/Check --proto {proto} -n 3 -c 1 --quiet -o json",
         server.address

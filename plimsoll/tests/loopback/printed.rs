@@ -54,7 +54,7 @@ impl Stage {
             std::fs::create_dir(folder.path().join(part)).expect("a new folder");
         }
         folder.write("load/plan.yaml", &plan);
-        folder.write("sink.proto", include_str!("../../../crates/targets/src/sink/service/grpc/sink.proto"));
+        folder.write("sink.proto", include_str!("../../../ext/grpc/src/service/sink.proto"));
         let stage = Self { folder, sink, grpc, websocket };
         for line in [
             "run plan.yaml --json result.json --name checkout --tag branch=main",

@@ -60,6 +60,11 @@ pub(crate) fn installed() -> &'static [Extension] {
     INSTALLED.get().copied().unwrap_or_default()
 }
 
+/// The codes of failures of services that extensions add.
+pub(crate) fn service_codes() -> impl Iterator<Item = ServiceCodes> {
+    installed().iter().flat_map(|extension| extension.services).filter_map(|service| service.codes)
+}
+
 /// The servers of extensions.
 pub(crate) fn servers() -> impl Iterator<Item = &'static TargetServer> {
     installed().iter().flat_map(|extension| extension.servers)
@@ -291,8 +296,19 @@ impl fmt::Debug for Importer {
 /// that a sink has one service.
 #[derive(Clone, Copy)]
 pub struct SinkService {
+    pub(crate) codes: Option<ServiceCodes>,
     augment: fn(Command) -> Command,
     read: fn(&mut ArgMatches) -> Result<Box<dyn SinkServiceArgs>, clap::Error>,
+}
+
+/// Names for the codes of failures of a [`SinkService`].
+#[derive(Clone, Copy, Debug)]
+pub struct ServiceCodes {
+    /// The names, by code, as [`AddedService::codes`](plimsoll_targets::sink::service::AddedService::codes)
+    /// gives them.
+    pub names: &'static [&'static str],
+    /// Problem of a sink that is to fail with one of them, and has another service.
+    pub elsewhere: &'static str,
 }
 
 /// Group of the flags that ask for a service of the sink.
@@ -308,7 +324,17 @@ pub trait SinkServiceArgs: fmt::Debug {
 impl SinkService {
     /// A service with the flags of `A`.
     pub const fn of<A: SinkServiceArgs + Args + 'static>() -> Self {
-        Self { augment: A::augment_args, read: |matches| Ok(Box::new(A::from_arg_matches_mut(matches)?)) }
+        Self {
+            codes: None,
+            augment: A::augment_args,
+            read: |matches| Ok(Box::new(A::from_arg_matches_mut(matches)?)),
+        }
+    }
+
+    /// The service with names for the codes of its failures, which `--fail` takes in place of a status.
+    #[must_use]
+    pub const fn with_codes(self, codes: ServiceCodes) -> Self {
+        Self { codes: Some(codes), ..self }
     }
 }
 

@@ -3,13 +3,11 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use plimsoll_wire::grpc::CODES;
 use plimsoll_wire::http1::write_response_head;
 use plimsoll_wire::http2::hpack::put_literal;
 use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing, Payload, Server};
-use plimsoll_wire::length_prefixed::PREFIX;
 
-use super::service::{ID_DIGITS, digits, first_length};
+use super::service::{ID_DIGITS, digits};
 
 /// The CBOR body of the Internet Computer's load sink, up to the four bytes of the counter: a definite map of
 /// two text keys, without the self-describing tag; 32 bytes with the counter.
@@ -19,8 +17,6 @@ const COUNTER_BODY: &[u8; 28] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\
 const JSON_BODY: (&[u8; 11], &[u8; 2]) = (b"{\"counter\":", b"}\n");
 /// The JSON body of a resource, before and after its id.
 const RESOURCE_BODY: (&[u8; 7], &[u8; 2]) = (b"{\"id\":\"", b"\"}");
-/// The message of gRPC with a number, a field of eight bytes, up to that: its prefix, and the field's key.
-const NUMBER_BODY: &[u8; PREFIX + 1] = b"\0\0\0\0\x09\x09";
 /// Holds every body that differs from reply to reply.
 pub(crate) type Room = [u8; 32];
 /// Fixed bodies up to this size are copied behind their head, larger ones are handed over without a copy: a
@@ -56,8 +52,8 @@ pub(crate) enum FormBody {
     Counter,
     /// The same as JSON.
     CounterJson,
-    /// A message of gRPC with the number of the request.
-    Number,
+    /// Ends with the number of the request in eight bytes. Make it by [`number`](Self::number).
+    Number(Box<[u8]>),
     /// Names the id of the resource.
     Resource,
     /// Comes with the answer.
@@ -67,11 +63,20 @@ pub(crate) enum FormBody {
 }
 
 impl FormBody {
+    /// The number of the request behind some bytes.
+    ///
+    /// # Panics
+    /// If there are more than 24.
+    pub(crate) fn number(before: Vec<u8>) -> Self {
+        assert!(before.len() <= size_of::<Room>() - size_of::<u64>(), "too long: {before:?}");
+        Self::Number(before.into())
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Empty | Self::Given => 0,
             Self::Counter | Self::CounterJson => COUNTER_BODY.len() + size_of::<u32>(),
-            Self::Number => NUMBER_BODY.len() + size_of::<u64>(),
+            Self::Number(before) => before.len() + size_of::<u64>(),
             Self::Resource => RESOURCE_BODY.0.len() + ID_DIGITS + RESOURCE_BODY.1.len(),
             Self::Inline(bytes) | Self::Shared(bytes) => bytes.len(),
         }
@@ -92,7 +97,7 @@ impl FormBody {
             // The counter of the original has 32 bits and wraps.
             Self::Counter => put(&[COUNTER_BODY, &(token as u32).to_le_bytes()]),
             Self::CounterJson => *room = counter_as_json(token as u32),
-            Self::Number => put(&[NUMBER_BODY, &token.to_le_bytes()]),
+            Self::Number(before) => put(&[before, &token.to_le_bytes()]),
             Self::Resource => put(&[RESOURCE_BODY.0, &digits(token), RESOURCE_BODY.1]),
         }
         &room[..self.len()]
@@ -147,6 +152,9 @@ pub(crate) struct EncodedReply {
     located: bool,
     /// Header block of the trailers, with HTTP/2; empty if there are none.
     trailers: Box<[u8]>,
+    /// Returns the length of the first piece of a body that is sent in pieces, if it does not depend on the
+    /// pace.
+    piece: Option<fn(&[u8]) -> usize>,
 }
 
 impl EncodedReply {
@@ -169,36 +177,33 @@ impl EncodedReply {
             bodiless: matches!(status, 204 | 304),
             located,
             trailers: Box::default(),
+            piece: None,
         }
     }
 
-    /// A good reply of gRPC, with messages and with the status behind them. Such replies are for HTTP/2.
-    pub(crate) fn grpc(body: FormBody, more: &[(&str, &str)], book: &mut HeaderBlockCache) -> Self {
-        let mut trailers = Vec::new();
-        put_literal(&mut trailers, b"grpc-status", b"0", false);
-        Self { trailers: trailers.into(), ..Self::of_grpc(200, body, more, book) }
-    }
-
-    /// A reply of gRPC that has nothing but the code of a failure, which is its status here.
-    ///
-    /// # Panics
-    /// If there is no such code.
-    pub(crate) fn grpc_failure(code: u16, book: &mut HeaderBlockCache) -> Self {
-        let message = format!("the sink was told to fail with {}", CODES[usize::from(code)]);
-        let more = [("grpc-status", &*code.to_string()), ("grpc-message", &*message)];
-        Self::of_grpc(code, FormBody::Empty, &more, book)
-    }
-
-    fn of_grpc(status: u16, body: FormBody, more: &[(&str, &str)], book: &mut HeaderBlockCache) -> Self {
+    /// A reply of HTTP/2 with status 200, these fields, a body whose length is not told, and trailers.
+    /// HTTP/1.1 answers 505. `status` is that of the log.
+    pub(crate) fn streamed(
+        status: u16,
+        fields: &[(String, String)],
+        body: FormBody,
+        trailers: &[(String, String)],
+        piece: fn(&[u8]) -> usize,
+        book: &mut HeaderBlockCache,
+    ) -> Self {
         let of_http1 = Self::bare(505, book);
-        let fields = [(":status", "200"), ("content-type", "application/grpc")];
-        let field = |(name, value): &(&str, &str)| Field {
-            name: (*name).into(),
-            value: FieldValue::Fixed((*value).into()),
+        let field = |name: &str, value: &str| Field {
+            name: name.into(),
+            value: FieldValue::Fixed(value.into()),
             never_indexed: false,
         };
-        let block = book.add(fields.iter().chain(more).map(field).collect());
-        Self { status, block, body, ..of_http1 }
+        let more = fields.iter().map(|(name, value)| field(name, value));
+        let block = book.add([field(":status", "200")].into_iter().chain(more).collect());
+        let mut behind = Vec::new();
+        for (name, value) in trailers {
+            put_literal(&mut behind, name.as_bytes(), value.as_bytes(), false);
+        }
+        Self { status, block, body, trailers: behind.into(), piece: Some(piece), ..of_http1 }
     }
 
     /// A reply without a body.
@@ -384,10 +389,10 @@ impl<'a> Answer<'a> {
             && server.trailers(stream, &self.form.trailers, out)
     }
 
-    /// Returns the end of the piece of a body that begins here. A piece has this many bytes; in gRPC it is
-    /// a message.
+    /// Returns the end of the piece of a body that begins here. A piece has this many bytes, unless the reply
+    /// has pieces of its own.
     pub(crate) fn piece_end(&self, body: &[u8], begin: usize, bytes: usize) -> usize {
-        let bytes = if self.form.trailers.is_empty() { bytes } else { first_length(&body[begin..]) };
+        let bytes = self.form.piece.map_or(bytes, |piece| piece(&body[begin..]));
         begin.saturating_add(bytes).min(body.len())
     }
 

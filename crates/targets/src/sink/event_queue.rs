@@ -14,9 +14,6 @@ use super::queue::{SingleServer, TokenServer};
 use super::service::Ask;
 use super::setup::Setup;
 
-/// The code of gRPC for a call that was not answered in time.
-const DEADLINE_EXCEEDED: u16 = 4;
-
 /// A request that was read and has no number yet.
 #[derive(Debug)]
 pub(crate) struct Arrival {
@@ -120,7 +117,7 @@ impl EventQueue {
         }
         let mut intent = fate.intent;
         if at > arrival.deadline && intent == Intent::Reply {
-            (at, intent) = (arrival.deadline, Intent::Status(DEADLINE_EXCEEDED));
+            (at, intent) = (arrival.deadline, Intent::Status(self.setup.forms.late_status()));
         }
         self.sequence += 1;
         let sequence = self.sequence;
@@ -205,7 +202,7 @@ mod tests {
         ends.sort_unstable_by_key(|end| format!("{end:?}"));
         ends.dedup();
         // Faults stay those that the seed drew.
-        let expected = [(19, Intent::Status(4)), (20, Intent::Reply), (20, Intent::Reset)];
+        let expected = [(19, Intent::Status(504)), (20, Intent::Reply), (20, Intent::Reset)];
         assert_eq!(ends, expected);
     }
 

@@ -29,10 +29,10 @@ impl Forms {
         Self { table, faults, book, slow: options.service.slow() }
     }
 
-    /// The answer to request `number` with one of the fault statuses, or a code of gRPC.
+    /// The answer to request `number` with one of the fault statuses, or a code of the service.
     pub(crate) fn fault(&self, status: u16, number: u64) -> Answer<'_> {
         let form = self.faults.iter().find(|form| form.status == status);
-        let form = form.or_else(|| self.table.grpc()?.failure(status));
+        let form = form.or_else(|| self.table.added()?.failure(status));
         Answer::plain(form.unwrap_or_else(|| self.table.largest()), number)
     }
 
@@ -48,6 +48,11 @@ impl Forms {
             Intent::Status(status) => (self.fault(status, number), Action::Status(status)),
             _ => (self.table.answer(ask, number, thread), Action::Replied),
         }
+    }
+
+    /// The status of requests that would be answered after their deadline.
+    pub(crate) fn late_status(&self) -> u16 {
+        self.table.added().and_then(|added| added.timeout).map_or(504, |timeout| timeout.status)
     }
 
     /// Returns the time that sending a reply takes from its due time on; zero unless bodies are slow.
@@ -109,10 +114,10 @@ mod tests {
     fn resources_come_and_go() {
         let forms = forms(Service::Crud(Crud { max_resources: 1, ..Crud::default() }));
         let status = |method: &str, target: &[u8]| {
-            let ask = forms.table.ask(method.as_bytes(), target, &[], None);
+            let ask = forms.table.ask(method.as_bytes(), target, &[]);
             forms.table.answer(&ask, 0, 0).form.status
         };
-        let created = forms.table.ask(b"POST", b"/a/?q", &[], None);
+        let created = forms.table.ask(b"POST", b"/a/?q", &[]);
         let mut out = Vec::new();
         assert!(forms.table.answer(&created, 0, 0).write(false, Persistence::Keep, &mut out).is_none());
         let head = String::from_utf8(out).unwrap();
@@ -134,13 +139,13 @@ mod tests {
     fn a_location_names_no_host() {
         let forms = forms(Service::Crud(Crud::default()));
         let mut out = Vec::new();
-        let created = forms.table.ask(b"POST", b"//users", &[], None);
+        let created = forms.table.ask(b"POST", b"//users", &[]);
         forms.table.answer(&created, 0, 0).write(false, Persistence::Keep, &mut out);
         let head = String::from_utf8(out).unwrap();
         let location = head.lines().find_map(|line| line.strip_prefix("location: ")).unwrap();
         assert!(location.starts_with("/users/"), "{location}");
         for target in [location.to_owned(), format!("/{location}")] {
-            let asked = forms.table.ask(b"GET", target.as_bytes(), &[], None);
+            let asked = forms.table.ask(b"GET", target.as_bytes(), &[]);
             assert_eq!(forms.table.answer(&asked, 0, 0).form.status, 200, "{target}");
         }
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::ConnId;
-use plimsoll_wire::grpc::read_timeout;
 use plimsoll_wire::http1::{self, Limits, RequestMemo, RequestServer};
 use plimsoll_wire::http2::{self, ErrorCode, Payload, Server, ServerOptions};
 
@@ -12,7 +11,7 @@ use super::connection::{CloseMode, Connection, DetectedProtocol, Protocol, State
 use super::encoded_reply::{Address, Persistence};
 use super::event_queue::Arrival;
 use super::options::Delay;
-use super::service::{Ask, WebSocketServer};
+use super::service::{AddedPart, Ask, WebSocketServer};
 use super::setup::{Setup, Tally};
 use super::truth::{Action, RequestId, TruthRow};
 
@@ -69,13 +68,20 @@ impl RequestHandler {
             && !setup.forms.table.gathers()
             && !setup.forms.table.broadcasts();
         let reads_bodies = setup.forms.table.reads_bodies();
-        let tells_parts = setup.forms.table.grpc().is_some();
+        let added = setup.forms.table.added();
+        let timeout = added.and_then(|added| added.timeout);
+        let http2 = ServerOptions {
+            keeps_content: reads_bodies,
+            tells_parts: added.is_some(),
+            timeout_field: timeout.map_or("", |timeout| timeout.name),
+            ..ServerOptions::default()
+        };
         Self {
             setup,
             thread,
             limits: Limits::default(),
             memo: RequestMemo::default(),
-            http2: ServerOptions { keeps_content: reads_bodies, tells_parts, ..ServerOptions::default() },
+            http2,
             at_once,
             reads_bodies,
             logs,
@@ -227,11 +233,9 @@ impl RequestHandler {
             state.farewell = Some(CloseMode::Silent);
         }
         let table = &self.setup.forms.table;
-        let ask = match table.grpc() {
-            None if table.is_for_person(request.method, request.target, request.accept) => Ask::Person,
-            None => table.ask(request.method, request.target, body, None),
-            // gRPC is spoken over HTTP/2 alone.
-            Some(_) => Ask::Usual,
+        let ask = match table.is_for_person(request.method, request.target, request.accept) {
+            true => Ask::Person,
+            false => table.ask(request.method, request.target, body),
         };
         if !self.at_once {
             state.outstanding += 1;
@@ -296,11 +300,12 @@ impl RequestHandler {
         state.requests += 1;
         let (stream, head_only) = (request.stream, request.head_request);
         let forms = &self.setup.forms;
-        let watches = || {
+        let is_endless = || {
             let path = server.text(request.path);
-            request.status.is_none() && forms.table.grpc().is_some_and(|grpc| grpc.watches(path))
+            request.status.is_none()
+                && forms.table.added().is_some_and(|added| added.service.is_endless(path))
         };
-        if !request.whole || server.is_replying(stream) || watches() {
+        if !request.whole || server.is_replying(stream) || is_endless() {
             return self.take_part(server, state, at, request);
         }
         let is_person = || {
@@ -315,11 +320,14 @@ impl RequestHandler {
             let status = request.status.map(|status| server.text(status));
             let ask = match is_person() {
                 true => Ask::Person,
-                false => forms.table.ask(server.text(request.method), path, content, status).into_owned(),
+                false => {
+                    let method = server.text(request.method);
+                    forms.table.ask_over(true, method, path, content, status).into_owned()
+                }
             };
-            let timeout = request.timeout.filter(|_| forms.table.grpc().is_some());
-            let timeout = timeout.and_then(|timeout| read_timeout(server.text(timeout)));
-            let deadline = timeout.map_or(Nanos::MAX, |timeout| Nanos(at.0.saturating_add(timeout)));
+            let timeout = request.timeout.zip(forms.table.added().and_then(|added| added.timeout));
+            let timeout = timeout.and_then(|(text, field)| (field.read)(server.text(text)));
+            let deadline = timeout.map_or(Nanos::MAX, |timeout| Nanos(at.0.saturating_add(timeout.0)));
             return self.arrivals.push(Arrival { conn, at, deadline, id, to, ask });
         }
         self.path.clear();
@@ -335,7 +343,10 @@ impl RequestHandler {
         let status = request.status.map(|status| server.text(status));
         let ask = match is_person() {
             true => Ask::Person,
-            false => forms.table.ask(server.text(request.method), &self.path, &self.body, status),
+            false => {
+                let method = server.text(request.method);
+                forms.table.ask_over(true, method, &self.path, &self.body, status)
+            }
         };
         let number = self.setup.count();
         let answer = forms.table.answer(&ask, number, self.thread);
@@ -354,34 +365,35 @@ impl RequestHandler {
         }
     }
 
-    /// A part of a call of gRPC that goes on, or its end: answers the messages that have come, where they are
-    /// answered before its end.
+    /// A part of a request that goes on, or its end: answers what has come, where it is answered before the
+    /// end.
     fn take_part(&mut self, server: &mut Server, state: &mut State, at: Nanos, request: &http2::Request) {
         if !request.whole {
             state.requests -= 1;
         }
         let (stream, forms) = (request.stream, &self.setup.forms);
-        let Some(grpc) = forms.table.grpc().filter(|_| !state.mute && request.status.is_none()) else {
+        let Some(added) = forms.table.added().filter(|_| !state.mute && request.status.is_none()) else {
             return;
         };
         self.body.clear();
         self.body.extend_from_slice(server.text(request.content));
-        let watches = grpc.watches(server.text(request.path));
-        let answered = grpc.answer_part(server.text(request.path), &self.body, self.at_once);
-        let Some((messages, bytes)) = answered else { return };
-        server.consume(stream, bytes);
-        if !messages.is_empty() {
+        let path = server.text(request.path);
+        let is_endless = added.service.is_endless(path);
+        let part = added.service.answer_part(path, &self.body, self.at_once);
+        let Some(AddedPart { body, consumed }) = part else { return };
+        server.consume(stream, consumed);
+        if !body.is_empty() {
             // Only the first part has a head to come.
             server.reply_head(
                 stream,
-                |indexing, out| grpc.write_head(&forms.book, indexing, out),
+                |indexing, out| added.write_head(&forms.book, indexing, out),
                 &mut self.out,
             );
-            server.data(stream, Payload::Bytes(&messages), false, &mut self.out);
+            server.data(stream, Payload::Bytes(&body), false, &mut self.out);
         }
-        let is_answered = match watches {
-            true => !messages.is_empty(),
-            false => request.whole && server.trailers(stream, grpc.trailers(), &mut self.out),
+        let is_answered = match is_endless {
+            true => !body.is_empty(),
+            false => request.whole && server.trailers(stream, added.trailers(), &mut self.out),
         };
         if is_answered {
             let number = self.setup.count();

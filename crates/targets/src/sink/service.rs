@@ -4,16 +4,17 @@
 //! knows of them: [`ReplyTable`] is the part that the threads of a sink share, [`ThreadState`] the part of
 //! each thread, and [`Ask`] a request as its service understands it.
 
+mod added;
 mod canister;
 mod crud;
-mod grpc;
 mod plain;
 mod resources;
 mod websocket;
 
+use std::sync::Arc;
+
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
-use plimsoll_wire::grpc::CODES;
 use plimsoll_wire::http2::HeaderBlockCache;
 
 use super::encoded_reply::{Answer, EncodedReply};
@@ -22,16 +23,18 @@ use super::law::Intent;
 use super::options::{SinkOptions, is_share};
 use super::reply::Forms;
 use super::truth::Action;
+use added::AddedForms;
 use canister::{CanisterForms, CanisterRequest, ResponseSigner, now_ns};
 use crud::CrudForms;
-use grpc::{GrpcCall, GrpcForms};
-use resources::{ResourceRequest, path_of};
+use resources::ResourceRequest;
 
+pub use added::{
+    AddedAnswer, AddedBody, AddedForm, AddedPart, AddedReply, AddedRequest, AddedService, TimeoutField,
+};
 pub use canister::Canister;
 pub use crud::{Crud, Location};
-pub(crate) use grpc::first_length;
-pub use grpc::{DescribedFile, DescribedMethod, Grpc};
 pub use plain::{Body, Reply, SlowData};
+pub use resources::path_of;
 pub(crate) use resources::{ID_DIGITS, digits};
 pub use websocket::WebSocket;
 pub(crate) use websocket::{WebSocketAsk, WebSocketServer};
@@ -45,10 +48,10 @@ pub enum Service {
     Crud(Crud),
     /// A replica of the Internet Computer with a canister that counts.
     Canister(Canister),
-    /// Methods of gRPC, which answer with the messages that came.
-    Grpc(Grpc),
     /// Messages on WebSockets, which are sent back.
     WebSocket(WebSocket),
+    /// A service of another crate.
+    Added(Arc<dyn AddedService>),
 }
 
 impl Default for Service {
@@ -63,19 +66,23 @@ impl Service {
             Self::Reply(reply) => reply.problems(require),
             Self::Crud(crud) => crud.problems(listen, require),
             Self::Canister(canister) => canister.problems(require),
-            Self::Grpc(grpc) => grpc.problems(require),
             Self::WebSocket(_) => {}
+            Self::Added(service) => {
+                service.problems().iter().for_each(|problem| require(false, problem));
+            }
         }
     }
 
     /// Reports the settings of the whole sink that the service cannot be combined with.
     pub(crate) fn conflicts(&self, faults: &Faults, work: Nanos, require: &mut impl FnMut(bool, &str)) {
+        let codes = 1..self.codes().len();
+        let is_status = |status| (200..600).contains(&status) || codes.contains(&usize::from(status));
         require(
-            matches!(self, Self::Grpc(_)) || !faults.statuses.iter().any(|(status, _)| is_code(*status)),
-            "only gRPC fails with a status such as UNAVAILABLE: add --grpc, or write a number from 200 to 599",
+            faults.statuses.iter().all(|(status, _)| is_status(*status)),
+            "the status of a fault is between 200 and 599, or a code of the service",
         );
         match self {
-            Self::Reply(_) | Self::Crud(_) | Self::Grpc(_) | Self::WebSocket(_) => require(
+            Self::Reply(_) | Self::Crud(_) | Self::WebSocket(_) | Self::Added(_) => require(
                 faults.reject == 0.0 && faults.garbage == 0.0,
                 "only a canister rejects, or answers with garbage: add --canister",
             ),
@@ -92,18 +99,21 @@ impl Service {
     }
 
     /// The pace of bodies that are sent in pieces.
-    pub(crate) const fn slow(&self) -> Option<SlowData> {
+    pub(crate) fn slow(&self) -> Option<SlowData> {
         match self {
             Self::Reply(reply) => reply.slow,
             Self::Crud(_) | Self::Canister(_) | Self::WebSocket(_) => None,
-            Self::Grpc(grpc) => grpc.slow(),
+            Self::Added(service) => service.pace(),
         }
     }
-}
 
-/// Returns `true` if the status of a fault is a code of gRPC, other than that of success.
-fn is_code(status: u16) -> bool {
-    (1..CODES.len() as u16).contains(&status)
+    /// The names of its codes of failed requests, by code.
+    pub fn codes(&self) -> &'static [&'static str] {
+        match self {
+            Self::Added(service) => service.codes(),
+            Self::Reply(_) | Self::Crud(_) | Self::Canister(_) | Self::WebSocket(_) => &[],
+        }
+    }
 }
 
 /// A request as the service understands it.
@@ -117,10 +127,10 @@ pub(crate) enum Ask<'a> {
     Resource(ResourceRequest<'a>),
     /// A request to a replica.
     Canister(Box<CanisterRequest>),
-    /// A call of gRPC.
-    Grpc(GrpcCall<'a>),
     /// Something on a WebSocket.
     WebSocket(WebSocketAsk),
+    /// A request to a service of another crate, with its answer.
+    Added(AddedAnswer<'a>),
 }
 
 impl Ask<'_> {
@@ -131,8 +141,8 @@ impl Ask<'_> {
             Self::Person => Ask::Person,
             Self::Resource(request) => Ask::Resource(request.into_owned()),
             Self::Canister(request) => Ask::Canister(request),
-            Self::Grpc(call) => Ask::Grpc(call.into_owned()),
             Self::WebSocket(ask) => Ask::WebSocket(ask),
+            Self::Added(answer) => Ask::Added(answer.into_owned()),
         }
     }
 }
@@ -144,7 +154,7 @@ pub(crate) enum ReplyTable {
     Usual(EncodedReply, Option<Box<EncodedReply>>),
     Crud(Box<CrudForms>),
     Canister(Box<CanisterForms>),
-    Grpc(Box<GrpcForms>),
+    Added(Box<AddedForms>),
     /// The connections answer by themselves. HTTP/2 gets this.
     WebSocket(WebSocket, EncodedReply),
 }
@@ -160,15 +170,12 @@ impl ReplyTable {
             }
             Service::Crud(crud) => Self::Crud(Box::new(CrudForms::new(crud, options.threads, book))),
             Service::Canister(canister) => Self::Canister(Box::new(CanisterForms::new(canister, book))),
-            Service::Grpc(grpc) => Self::Grpc(Box::new(GrpcForms::new(grpc, book))),
             Service::WebSocket(service) => Self::WebSocket(*service, EncodedReply::bare(426, book)),
+            Service::Added(service) => Self::Added(Box::new(AddedForms::new(service, book))),
         };
-        let mut failure = |status| match status {
-            200.. => EncodedReply::bare(status, book),
-            // A code of gRPC.
-            _ => EncodedReply::grpc_failure(status, book),
-        };
-        (table, statuses.map(&mut failure).collect())
+        // Codes of a service are statuses of its own replies.
+        let statuses = statuses.filter(|status| *status >= 200);
+        (table, statuses.map(|status| EncodedReply::bare(status, book)).collect())
     }
 
     /// Returns `true` if the answer depends on the request.
@@ -178,13 +185,13 @@ impl ReplyTable {
 
     /// Returns `true` if the service looks into the bodies of requests.
     pub(crate) const fn reads_bodies(&self) -> bool {
-        matches!(self, Self::Canister(_) | Self::Grpc(_))
+        matches!(self, Self::Canister(_) | Self::Added(_))
     }
 
-    /// Returns the replies of gRPC, if that is the service.
-    pub(crate) const fn grpc(&self) -> Option<&GrpcForms> {
+    /// Returns the replies of a service of another crate, if it is one.
+    pub(crate) const fn added(&self) -> Option<&AddedForms> {
         match self {
-            Self::Grpc(forms) => Some(&**forms),
+            Self::Added(forms) => Some(&**forms),
             _ => None,
         }
     }
@@ -204,22 +211,33 @@ impl ReplyTable {
         matches!(self, Self::Canister(_))
     }
 
-    /// Reads a request as far as the service cares. `status` is the one that its client asks for, if it does.
+    /// Reads a request as far as the service cares.
     #[inline]
-    pub(crate) fn ask<'a>(
+    pub(crate) fn ask<'a>(&self, method: &[u8], target: &'a [u8], body: &'a [u8]) -> Ask<'a> {
+        self.ask_over(false, method, target, body, None)
+    }
+
+    /// Reads a request, perhaps of HTTP/2, as far as the service cares. `status` is the one that its client
+    /// asks for, if it does.
+    #[inline]
+    pub(crate) fn ask_over<'a>(
         &self,
+        is_http2: bool,
         method: &[u8],
         target: &'a [u8],
         body: &'a [u8],
         status: Option<&[u8]>,
     ) -> Ask<'a> {
         match self {
-            Self::Grpc(forms) => Ask::Grpc(forms.ask(target, body, status)),
             Self::Usual(..) | Self::WebSocket(..) => Ask::Usual,
             Self::Crud(_) => Ask::Resource(ResourceRequest::read(method, target)),
             Self::Canister(forms) => {
                 let path = path_of(target);
                 Ask::Canister(Box::new(CanisterRequest::read(&forms.subnet, method, path, body, now_ns())))
+            }
+            Self::Added(forms) => {
+                let status = status.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+                Ask::Added(forms.service.answer(&AddedRequest { is_http2, method, target, body, status }))
             }
         }
     }
@@ -241,18 +259,18 @@ impl ReplyTable {
             (Self::Crud(crud), _) => Answer::plain(&crud.nowhere, 0),
             // The state of the thread answers requests to canisters.
             (Self::Canister(forms), _) => Answer::plain(&forms.nowhere, number),
-            (Self::Grpc(forms), Ask::Grpc(call)) => forms.answer(call, number),
-            (Self::Grpc(forms), _) => Answer::plain(&forms.nowhere, number),
+            (Self::Added(forms), Ask::Added(answer)) => forms.answer(answer, number),
+            (Self::Added(forms), _) => Answer::plain(forms.usual(), number),
         }
     }
 
     /// The longest reply.
-    pub(crate) const fn largest(&self) -> &EncodedReply {
+    pub(crate) fn largest(&self) -> &EncodedReply {
         match self {
             Self::Usual(form, _) | Self::WebSocket(_, form) => form,
             Self::Crud(crud) => crud.largest(),
             Self::Canister(forms) => &forms.usual,
-            Self::Grpc(forms) => &forms.good,
+            Self::Added(forms) => forms.usual(),
         }
     }
 
@@ -267,7 +285,7 @@ impl ReplyTable {
     pub(crate) fn resources(&self) -> u64 {
         match self {
             Self::Crud(crud) => crud.resources(),
-            Self::Usual(..) | Self::Canister(_) | Self::Grpc(_) | Self::WebSocket(..) => 0,
+            Self::Usual(..) | Self::Canister(_) | Self::WebSocket(..) | Self::Added(_) => 0,
         }
     }
 }
@@ -285,7 +303,7 @@ impl ThreadState {
         if let ReplyTable::Canister(forms) = table {
             let asked = gathered.iter().filter_map(|due| match &due.arrival.ask {
                 Ask::Canister(asked) => Some((&**asked, due)),
-                Ask::Usual | Ask::Person | Ask::Resource(_) | Ask::Grpc(_) | Ask::WebSocket(_) => None,
+                Ask::Usual | Ask::Person | Ask::Resource(_) | Ask::WebSocket(_) | Ask::Added(_) => None,
             });
             self.signer.certify(&forms.subnet, seed, asked);
         }
@@ -322,7 +340,7 @@ pub struct Faults {
     /// Share that is refused. HTTP/2: the stream is reset with `REFUSED_STREAM`, so that the client may send
     /// the request again. HTTP/1.1 has no word for it: the connection is reset.
     pub refuse: f64,
-    /// Shares that are answered with another status: of HTTP, or a code of gRPC from 1 to 16.
+    /// Shares that are answered with another status: of HTTP, or a code of the [`Service`].
     pub statuses: Vec<(u16, f64)>,
     /// Share of queries and updates that a [`Canister`] rejects, with code 4. On its other addresses it is
     /// answered as usual.
@@ -361,10 +379,6 @@ impl Faults {
         require(self.shares().all(is_share), "the share of a fault is between 0 and 1");
         // A sum of shares that are meant to be 1 may exceed it by rounding.
         require(self.shares().sum::<f64>() <= 1.0 + 1e-9, "the shares of the faults sum up to more than 1");
-        require(
-            self.statuses.iter().all(|s| (200..600).contains(&s.0) || is_code(s.0)),
-            "the status of a fault is between 200 and 599, or a code of gRPC",
-        );
         let counts = [self.close_idle_after, self.go_away_after];
         require(!counts.contains(&Some(0)), "a connection cannot be closed after 0 requests");
     }

@@ -155,7 +155,8 @@ impl Streams {
                 Event::Head { ticket, fields } => {
                     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
                     let fields = self.wire.captured(&fields).map(|field| (text(field.0), text(field.1)));
-                    self.received.heads.insert(self.requests[&ticket], fields.collect());
+                    // Trailers follow the fields of the head.
+                    self.received.heads.entry(self.requests[&ticket]).or_default().extend(fields);
                 }
                 Event::Response { ticket, response } => self.end(ticket, Ok(response)),
                 Event::Failed { ticket, failure } => self.end(ticket, Err(failure)),

@@ -11,7 +11,7 @@ use crate::http2::frame::{
 };
 
 /// The file of the service that is called: that of the sink.
-const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../targets/src/sink/service/grpc/sink.proto");
+const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ext/grpc/src/service/sink.proto");
 
 /// A message whose field 1 is a text.
 const MESSAGE: &[u8] = b"\0\0\0\0\x03\x0a\x01a";

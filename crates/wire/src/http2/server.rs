@@ -50,6 +50,9 @@ pub struct ServerOptions {
     /// Take extended CONNECT requests (SETTINGS_ENABLE_CONNECT_PROTOCOL, RFC 8441), which are handed over
     /// as soon as their heads have come. Only with `tells_parts`.
     pub extended_connect: bool,
+    /// Name, in lower case, of the field by which clients say how long they wait: see [`Request::timeout`].
+    /// Empty: there is none.
+    pub timeout_field: &'static str,
 }
 
 /// The memory for the content of a slot's next request that is kept after a large one.
@@ -72,6 +75,7 @@ impl Default for ServerOptions {
             keeps_content: false,
             tells_parts: false,
             extended_connect: false,
+            timeout_field: "",
         }
     }
 }
@@ -112,7 +116,7 @@ pub struct Request {
     pub id: Option<Span>,
     /// Value of the first field `x-plimsoll-status`.
     pub status: Option<Span>,
-    /// Value of the first field `grpc-timeout`.
+    /// Value of the first field with the name of the [options](ServerOptions::timeout_field).
     pub timeout: Option<Span>,
     /// The value of `:protocol`, of an extended CONNECT request.
     pub protocol: Option<Span>,
@@ -220,7 +224,7 @@ impl Server {
             block: BlockAssembly::new(options.limits.list_bytes),
             decoder: Decoder::new(options.header_table_size),
             memo: HeadMemo::default(),
-            reader: HeadReader::new(options.extended_connect),
+            reader: HeadReader::new(options.extended_connect, options.timeout_field),
             text: Vec::new(),
             highest: 0,
             reset: 0,

@@ -75,6 +75,7 @@ fn server_options() -> impl Strategy<Value = ServerOptions> {
         keeps_content: false,
         tells_parts: false,
         extended_connect: false,
+        timeout_field: "",
     })
 }
 

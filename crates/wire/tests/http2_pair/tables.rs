@@ -31,6 +31,7 @@ fn server(table: u32, window: u32, max_streams: u32) -> ServerOptions {
         keeps_content: false,
         tells_parts: false,
         extended_connect: false,
+        timeout_field: "",
     }
 }
 

@@ -20,6 +20,7 @@ fn the_server_tells_its_settings_and_its_window() {
         keeps_content: false,
         tells_parts: false,
         extended_connect: false,
+        timeout_field: "",
     };
     let mut out = Vec::new();
     Server::new(&options).start(&mut out);

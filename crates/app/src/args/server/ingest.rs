@@ -132,7 +132,7 @@ impl FaultArgs {
     fn read(&self, reader: &mut Reader, options: &mut IngestOptions) {
         options.lie = reader.maybe("--lie", self.lie.as_ref(), parse_lie);
         for text in &self.fails {
-            options.fails.extend(reader.read("--fail", text, parse_fail).flatten());
+            options.fails.extend(reader.read("--fail", text, |text| parse_fail(text, |_| None)).flatten());
         }
         options.reset = reader.maybe("--reset", self.reset.as_ref(), parse_share).unwrap_or(0.0);
         if let Some(delay) = reader.maybe("--delay", self.delay.as_ref(), parse_delay) {

@@ -10,6 +10,7 @@ use plimsoll_schedule::parse_rate;
 use plimsoll_targets::{Body, Delay, Faults, Reply, Service, SinkOptions, Truth};
 use plimsoll_wire::tls::ServerConfig;
 
+use crate::args::extension::service_codes;
 use crate::args::server::sink_values::{
     Reader, parse_delay, parse_endpoint, parse_fail, parse_freeze, parse_positive, parse_share,
     parse_slow_data, parse_status, whole,
@@ -254,12 +255,15 @@ impl ConductArgs {
         files: &dyn Files,
     ) -> Result<SinkSpec, Problems> {
         self.read_law(&mut reader, &mut options);
-        self.fault.read(&mut reader, &mut options.faults);
+        let elsewhere = self.fault.read(&mut reader, &options.service, &mut options.faults);
         options.seed = reader.read("--seed", &self.fault.seed, parse_seed).unwrap_or(0);
         let backend = reader.read("--backend", &self.connection.backend, parse_backend);
         options.truth = self.log.truth_log.clone().map_or(Truth::Off, Truth::File);
         options.tls = self.read_tls(&mut reader, files);
-        let backend = reader.conclude(backend, || options.problems())?;
+        let backend = reader.conclude(backend, || {
+            let elsewhere = elsewhere.map(str::to_owned);
+            options.problems().into_iter().chain(elsewhere).collect()
+        })?;
         Ok(SinkSpec { name, options, backend, quiet: self.log.quiet })
     }
 
@@ -288,8 +292,10 @@ impl ConductArgs {
 }
 
 impl FaultArgs {
-    /// Takes what was given into `faults`.
-    fn read(&self, reader: &mut Reader, faults: &mut Faults) {
+    /// Takes what was given into the faults of a service. Returns the problem of a code that another service
+    /// has.
+    fn read(&self, reader: &mut Reader, service: &Service, faults: &mut Faults) -> Option<&'static str> {
+        let mut elsewhere = None;
         let shares = [
             ("--drop", &self.drop, &mut faults.drop),
             ("--reset", &self.reset, &mut faults.reset),
@@ -299,7 +305,17 @@ impl FaultArgs {
             *share = reader.maybe(flag, text.as_ref(), parse_share).unwrap_or(*share);
         }
         if !self.fails.is_empty() {
-            let given = self.fails.iter().filter_map(|text| reader.read("--fail", text, parse_fail));
+            let mut code = |name: &str| {
+                let own = code_of(service.codes(), name);
+                own.or_else(|| {
+                    let other = service_codes().find(|codes| code_of(codes.names, name).is_some())?;
+                    elsewhere = Some(other.elsewhere);
+                    Some(ELSEWHERE)
+                })
+            };
+            let fails = self.fails.iter();
+            let given =
+                fails.filter_map(|text| reader.read("--fail", text, |text| parse_fail(text, &mut code)));
             faults.statuses = given.flatten().collect();
         }
         let counts = [
@@ -313,7 +329,17 @@ impl FaultArgs {
         for (flag, text, count) in counts {
             *count = reader.maybe(flag, text.as_ref(), |text| whole(text, 1..=u64::MAX));
         }
+        elsewhere
     }
+}
+
+/// Status in place of a code that another service has: nothing is answered with it, as the code is refused.
+const ELSEWHERE: u16 = 500;
+
+/// The code of a failure with this name.
+fn code_of(names: &[&str], name: &str) -> Option<u16> {
+    let code = names.iter().position(|known| *known == name).filter(|code| *code > 0)?;
+    u16::try_from(code).ok()
 }
 
 /// Reads a seed.

@@ -8,7 +8,6 @@ use plimsoll_driver::Endpoint;
 use plimsoll_plan::{Files, Problem, Problems, parse_size};
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_targets::{Delay, Freeze, Lies, SlowData};
-use plimsoll_wire::grpc::CODES;
 
 use crate::args::share::parse_percent;
 
@@ -149,17 +148,18 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `7%:503`, `7%:UNAVAILABLE`; `0` is none.
-pub(crate) fn parse_fail(text: &str) -> Result<Option<(u16, f64)>, String> {
+/// `7%:503`, or in place of the status the name of a code that is known; `0` is none.
+pub(crate) fn parse_fail(
+    text: &str,
+    code: impl FnOnce(&str) -> Option<u16>,
+) -> Result<Option<(u16, f64)>, String> {
     if text == "0" {
         return Ok(None);
     }
     let (share, status) =
         text.split_once(':').ok_or_else(|| format!("`{text}` is not SHARE:STATUS, such as 7%:503"))?;
-    // A code of gRPC by its name.
-    let code = CODES.iter().position(|name| *name == status).filter(|code| *code > 0);
-    let status = match code {
-        Some(code) => code as u16,
+    let status = match code(status) {
+        Some(code) => code,
         None => parse_status(status)?,
     };
     Ok(Some((status, parse_share(share)?)))
@@ -267,8 +267,10 @@ mod tests {
         for bad in ["3", "0.03", "-1%", "101%", "%", "x%", "", "00"] {
             assert!(parse_share(bad).is_err(), "{bad}");
         }
+        let parse_fail = |text: &str| parse_fail(text, |name| (name == "LOST").then_some(3));
         assert_eq!((parse_fail("7%:503"), parse_fail("0")), (Ok(Some((503, 0.07))), Ok(None)));
-        for bad in ["7%", "7:503", "7%:99", ":503", "503:7%"] {
+        assert_eq!(parse_fail("7%:LOST"), Ok(Some((3, 0.07))));
+        for bad in ["7%", "7:503", "7%:99", ":503", "503:7%", "7%:FOUND"] {
             assert!(parse_fail(bad).is_err(), "{bad}");
         }
     }

@@ -62,7 +62,7 @@ impl<'a> ResourceRequest<'a> {
 
 /// The path of a request target, without its query, the slashes at its end, and all but one of those at its
 /// front.
-pub(crate) fn path_of(target: &[u8]) -> &[u8] {
+pub fn path_of(target: &[u8]) -> &[u8] {
     // The absolute form, which clients send to proxies: the path begins behind the authority.
     let scheme = [&b"http://"[..], b"https://"].into_iter().find(|scheme| target.starts_with(scheme));
     let path = match scheme {

@@ -13,9 +13,6 @@ const ID_HEADER: &[u8] = b"x-plimsoll-id";
 /// The header field by which a client names the status that a server is to answer with.
 const STATUS_HEADER: &[u8] = b"x-plimsoll-status";
 
-/// The header field by which a client of gRPC says how long it waits.
-const TIMEOUT_HEADER: &[u8] = b"grpc-timeout";
-
 /// The header field by which a client of WebSocket offers subprotocols.
 const SUBPROTOCOL_HEADER: &[u8] = b"sec-websocket-protocol";
 
@@ -96,6 +93,8 @@ pub(super) struct HeadReader {
     fault: Option<&'static str>,
     /// Extended CONNECT requests are allowed.
     extended_connect: bool,
+    /// Name of the field by which clients say how long they wait; empty if there is none.
+    timeout_field: &'static str,
 }
 
 const METHOD: u8 = 1;
@@ -107,9 +106,10 @@ const REGULAR: u8 = 32;
 const PROTOCOL: u8 = 64;
 
 impl HeadReader {
-    /// A reader that allows extended CONNECT requests (RFC 8441), or does not.
-    pub(super) fn new(extended_connect: bool) -> Self {
-        Self { extended_connect, ..Self::default() }
+    /// A reader that allows extended CONNECT requests (RFC 8441), or does not, and that knows the field with
+    /// the time that clients wait, unless its name is empty.
+    pub(super) fn new(extended_connect: bool, timeout_field: &'static str) -> Self {
+        Self { extended_connect, timeout_field, ..Self::default() }
     }
 
     /// Decodes the block of a request head into `head`.
@@ -181,12 +181,14 @@ impl HeadReader {
                 value.clone_into(&mut self.host);
             }
             STATUS_HEADER if self.head.status.is_none() => self.head.status = Some(self.head.put(value)),
-            TIMEOUT_HEADER if self.head.timeout.is_none() => self.head.timeout = Some(self.head.put(value)),
             SUBPROTOCOL_HEADER if self.head.subprotocols.is_none() => {
                 self.head.subprotocols = Some(self.head.put(value));
             }
             b"accept" if self.head.accept.is_none() => self.head.accept = Some(self.head.put(value)),
             ID_HEADER if self.head.id.is_none() => self.head.id = Some(self.head.put(value)),
+            _ if name == self.timeout_field.as_bytes() && self.head.timeout.is_none() => {
+                self.head.timeout = Some(self.head.put(value));
+            }
             _ => {}
         }
         Ok(())
@@ -306,9 +308,24 @@ mod tests {
                 put_literal(&mut block, name.as_bytes(), value.as_bytes(), false);
             }
             let limits = FieldLimits { list_bytes: 1 << 16, fields: 100 };
-            let mut reader = HeadReader::new(true);
+            let mut reader = HeadReader::new(true, "");
             let result = reader.read(&mut Decoder::new(4096), &limits, &block).unwrap();
             assert_eq!(result, expected.map_err(HeadFault::Malformed), "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn the_time_that_clients_wait_has_a_field_that_a_server_names() {
+        let limits = FieldLimits { list_bytes: 1 << 16, fields: 100 };
+        let mut block = Vec::new();
+        for (name, value) in with(&[("x-wait", "5"), ("x-wait", "6")]) {
+            put_literal(&mut block, name.as_bytes(), value.as_bytes(), false);
+        }
+        for (named, expected) in [("x-wait", Some(&b"5"[..])), ("x-other", None), ("", None)] {
+            let mut reader = HeadReader::new(false, named);
+            assert_eq!(reader.read(&mut Decoder::new(4096), &limits, &block), Ok(Ok(())));
+            let text = |span: Span| &reader.head.text[span.start as usize..][..span.len as usize];
+            assert_eq!(reader.head.timeout.map(text), expected, "{named}");
         }
     }
 

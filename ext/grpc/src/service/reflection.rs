@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::DescribedFile;
-use crate::ingest::protobuf::{self, Refused};
+use plimsoll_wire::protobuf::{self, Malformed};
+
+use crate::FileDescription;
 
 /// Services that no file describes.
 const OWN: [&str; 2] = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
@@ -14,7 +15,7 @@ const INVALID_ARGUMENT: u8 = 3;
 /// The files of a server, and where each name is described.
 #[derive(Debug)]
 pub(super) struct Reflection {
-    files: Vec<DescribedFile>,
+    files: Vec<FileDescription>,
     by_name: HashMap<String, usize>,
     by_symbol: HashMap<String, usize>,
 }
@@ -30,7 +31,7 @@ enum Question<'a> {
 }
 
 impl Reflection {
-    pub(super) fn new(files: Vec<DescribedFile>) -> Self {
+    pub(super) fn new(files: Vec<FileDescription>) -> Self {
         let by_name = files.iter().enumerate().map(|(at, file)| (file.name.clone(), at)).collect();
         let symbols = files.iter().enumerate();
         let by_symbol =
@@ -50,7 +51,7 @@ impl Reflection {
                 7 => question = Question::Services,
                 _ => {}
             }
-            Ok::<(), Refused>(())
+            Ok::<(), Malformed>(())
         });
         put_bytes(1, host, &mut answer);
         put_bytes(2, request, &mut answer);
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     fn reflection() -> Reflection {
-        let file = |name: &str, imports: &[&str], services: &[&str], symbols: &[&str]| DescribedFile {
+        let file = |name: &str, imports: &[&str], services: &[&str], symbols: &[&str]| FileDescription {
             name: name.to_owned(),
             imports: imports.iter().map(|name| (*name).to_owned()).collect(),
             services: services.iter().map(|name| (*name).to_owned()).collect(),
@@ -165,7 +166,7 @@ mod tests {
             let mut is_error = false;
             protobuf::fields(&answer, |number, _| {
                 is_error |= number == 7;
-                Ok(())
+                Ok::<(), Malformed>(())
             })
             .unwrap();
             assert!(is_error, "{}", request.escape_ascii());
