@@ -10,10 +10,11 @@ use crate::load::{Commands, Keys, RedisLoad};
 pub(crate) const SUMMARY: &str = "Put load on a Redis server: SET, GET and INCR, or any command";
 
 /// Description of the command.
-pub(crate) const DETAILS: &str = "By default a SET and a GET of a key of its own, whose value is compared, for 10 seconds, on 64 connections. \
-     A command behind the server is sent in place of that: `plimsoll redis HOST:PORT GET 'user:${sequence}'`; \
-     `--pipeline 16` sends ahead of the replies. The flags make a plan, which --print-plan shows; all flags of \
-     `run` hold. `plimsoll target redis` is a server to try it on.";
+pub(crate) const DETAILS: &str = "\
+By default a SET and a GET of a key of its own, whose value is compared, for 10 seconds, on 64 connections. \
+A command behind the server is sent in place of that: `plimsoll redis HOST:PORT GET 'user:${sequence}'`. \
+`--pipeline 16` sends ahead of the replies. The flags make a plan, which --print-plan shows; all flags of \
+`run` hold. `plimsoll target redis` is a server to try it on.";
 
 const USAGE: &str = "plimsoll redis [OPTIONS] [HOST:PORT] [COMMAND]...";
 

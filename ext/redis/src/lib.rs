@@ -22,9 +22,9 @@ pub use spec::CommandSpec;
 /// The key of a command.
 pub static COMMAND: StepKey = StepKey::of::<CommandSpec>(
     "redis",
-    "Send a command to Redis, which is a target with a URL like `redis://127.0.0.1:6379`: `GET key`, or a list of \
-     words. A reply without a value has the status 404, an error 500, 401, 403 or 503; several replies in one are \
-     lines of the body.",
+    "Send a command to Redis, which is a target with a URL like `redis://127.0.0.1:6379`: `GET key`, or a list \
+     of words. A reply without a value has the status 404, an error 500, 401, 403 or 503; several replies in \
+     one are lines of the body.",
 );
 
 /// The key and the protocol of plan files.

@@ -1,7 +1,7 @@
 //! The client's half: replies of RESP2, one after the other, out of a byte stream.
 //!
-//! A reply is a line behind its type: `+OK`, `-ERR text`, `:5`; a length with as many bytes, `$3`; or a number
-//! of replies, `*2`. A length or number of -1 is no value.
+//! A reply is a line behind its type: `+OK`, `-ERR text`, `:5`; a length with as many bytes, `$3`; or a
+//! number of replies, `*2`. A length or number of -1 is no value.
 
 use plimsoll_core::ErrorClass;
 use plimsoll_wire::http1::{LONGEST_KEPT_BODY, Truncated};
@@ -299,13 +299,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), piece in 1_usize..40) {
+        fn anything_is_read_or_refused(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            piece in 1_usize..40,
+        ) {
             let whole = read(&bytes, bytes.len().max(1));
             prop_assert_eq!(read(&bytes, piece), whole);
         }
 
         #[test]
-        fn values_come_as_they_are(value in prop::collection::vec(any::<u8>(), 0..500), piece in 1_usize..40) {
+        fn values_come_as_they_are(
+            value in prop::collection::vec(any::<u8>(), 0..500),
+            piece in 1_usize..40,
+        ) {
             let stream = [format!("${}\r\n", value.len()).as_bytes(), &value, b"\r\n"].concat();
             let replies = read(&stream, piece).unwrap();
             prop_assert_eq!(&replies[0].3, &String::from_utf8_lossy(&value).into_owned());

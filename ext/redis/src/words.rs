@@ -2,8 +2,8 @@
 
 use plimsoll_scenario::slot::slot_end;
 
-/// Splits a text at its spaces. Words in quotes may have spaces, and in double quotes `\n`, `\r`, `\t`, `\xHH`
-/// and a quote behind `\`. Templates (`${…}`) are parts of words, whatever is in them.
+/// Splits a text at its spaces. Words in quotes may have spaces, and in double quotes `\n`, `\r`, `\t`,
+/// `\xHH` and a quote behind `\`. Templates (`${…}`) are parts of words, whatever is in them.
 ///
 /// # Errors
 /// A quote that is not closed, or is closed within a word.

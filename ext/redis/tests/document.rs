@@ -39,8 +39,8 @@ fn names_are_commands_and_keys() {
 #[test]
 fn databases_and_users_are_servers_of_their_own() {
     let text = "{targets: {a: 'redis://h', b: 'redis://h/1', c: 'redis://me:pw@h/1', d: 'redis://h'}, \
-                scenarios: [{steps: [{target: a, redis: PING}, {target: b, redis: PING}, {target: c, redis: PING}, \
-                {target: d, redis: PING}]}]}";
+                scenarios: [{steps: [{target: a, redis: PING}, {target: b, redis: PING}, \
+                {target: c, redis: PING}, {target: d, redis: PING}]}]}";
     let source = PlanSource::Text(Source { name: "plan.yaml".to_owned(), text: text.to_owned() });
     let flags = PlanPatch { parts: PARTS, ..PlanPatch::default() };
     let command = Command { plan: Some(source), environment: Vec::new(), flags };

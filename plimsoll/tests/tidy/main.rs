@@ -8,6 +8,7 @@ mod floors;
 mod functions;
 mod imports;
 mod limits;
+mod mentions;
 mod profiles;
 mod protocols;
 mod sources;

@@ -204,6 +204,11 @@ impl LoadCommand {
         }
     }
 
+    /// Returns the word of the command line.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The command in this group of the list of commands.
     #[must_use]
     pub const fn within(self, group: LoadGroup) -> Self {
@@ -388,6 +393,11 @@ pub trait RunningServer {
 }
 
 impl TargetServer {
+    /// Returns the word of the command line behind `target`.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// A server with the flags of `A`. The summary is a line of the list of targets, the details stand below
     /// it on the page of the server.
     pub const fn of<A: TargetServerArgs + Args + 'static>(

@@ -1,5 +1,5 @@
-//! Two plans in turn, and whether one is better: `plimsoll compare A.yaml B.yaml` and
-//! `plimsoll cache --compare-http`.
+//! Two plans in turn, and whether one is better: `plimsoll compare A.yaml B.yaml`, and loads of extensions
+//! that can be made in another way.
 
 use std::path::PathBuf;
 

@@ -135,9 +135,9 @@ impl LoadKind {
     /// A description: `HTTP/1.1 over TLS, 64 connections`.
     pub fn describe(&self) -> String {
         let protocol = match self.protocol.as_str() {
-            "h2" => "HTTP/2",
-            "cache" => "the cache protocol",
-            _ => "HTTP/1.1",
+            "h2" => "HTTP/2".to_owned(),
+            "" | "http/1.1" => "HTTP/1.1".to_owned(),
+            other => format!("the {other} protocol"),
         };
         let tls = if self.tls { " over TLS" } else { "" };
         let connections = if self.connections == 1 { "connection" } else { "connections" };

@@ -8,6 +8,7 @@ use plimsoll_targets::sink::service::{
     AddedAnswer, AddedBody, AddedForm, AddedPart, AddedReply, AddedRequest, AddedService, TimeoutField,
 };
 use plimsoll_targets::{Delay, Faults, Service, SinkOptions, SlowData, Truth};
+use plimsoll_testkit::on_every_backend;
 use plimsoll_wire::http2::ClientOptions;
 
 use crate::sink::client::Client;

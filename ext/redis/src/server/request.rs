@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn commands_are_read_whatever_their_pieces() {
-        let stream = b"*1\r\n$4\r\nPING\r\n\r\nGET  key\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\nv\r\nw\r\n*0\r\n*1\r\n$0\r\n\r\n";
+        let stream = b"*1\r\n$4\r\nPING\r\n\r\nGET  key\r\n\
+            *3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\nv\r\nw\r\n*0\r\n*1\r\n$0\r\n\r\n";
         for piece in 1..=stream.len() {
             let commands = read(stream, piece).unwrap();
             let shown: Vec<String> = commands
@@ -184,7 +185,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_is_read_alike_in_pieces(bytes in prop::collection::vec(any::<u8>(), 0..200), piece in 1_usize..40) {
+        fn anything_is_read_alike_in_pieces(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            piece in 1_usize..40,
+        ) {
             prop_assert_eq!(read(&bytes, piece), read(&bytes, bytes.len().max(1)));
         }
     }
