@@ -89,6 +89,11 @@ impl Keys {
         }
     }
 
+    /// Returns `true` if no other iteration has the key of one.
+    pub(crate) fn is_own(self) -> bool {
+        self == Self::Sequential(None)
+    }
+
     /// The template of a key.
     fn template(self) -> String {
         match self {
@@ -127,13 +132,18 @@ impl RedisLoad {
         match &self.commands {
             Commands::One(words) => vec![json!({ "steps": [{ "redis": words }] })],
             Commands::SetGet => {
-                // The key, and what a value begins with: one that another iteration has set is as good.
+                // Of a key that others have, too, a value that another iteration has set is as good.
+                let expected = match self.keys.is_own() {
+                    true => json!({ "equals": "${value}" }),
+                    false => json!({ "starts": "${key}=" }),
+                };
                 let steps = json!([
                     { "set": { "key": key } },
-                    { "name": "SET", "redis": ["SET", "${key}", value("${key}=${sequence}")],
+                    { "set": { "value": value("${key}=${sequence}") } },
+                    { "name": "SET", "redis": ["SET", "${key}", "${value}"],
                       "expect": { "body": { "equals": "OK" } } },
                     { "name": "GET", "redis": ["GET", "${key}"],
-                      "expect": { "body": { "starts": "${key}=" } } },
+                      "expect": { "body": expected } },
                 ]);
                 vec![json!({ "name": "set+get", "steps": steps })]
             }

@@ -80,10 +80,6 @@ impl ReplyClient {
                 -1 => reply.none(is_whole, keep, content),
                 replies => self.pending += replies as u64,
             },
-            _ if line.starts_with(b"HTTP/") => {
-                let reason = "this port speaks HTTP, not the protocol of Redis".to_owned();
-                return Err(Violation { class: ErrorClass::WrongProtocol, reason });
-            }
             other => {
                 let reason = format!("the server sent a reply of unknown type 0x{other:02X}");
                 return Err(violation(reason));
@@ -139,6 +135,10 @@ impl ReplyClient {
                 &gathered
             }
         };
+        if whole.starts_with(b"HTTP/") {
+            let reason = "this port speaks HTTP, not the protocol of Redis".to_owned();
+            return Err(Violation { class: ErrorClass::WrongProtocol, reason });
+        }
         let Some(line) = whole.strip_suffix(b"\r\n") else {
             return Err(violation("a line of the server does not end with CR LF".to_owned()));
         };
@@ -275,6 +275,7 @@ mod tests {
     fn what_is_no_reply_is_named() {
         for (stream, reason) in [
             (&b"HTTP/1.1 400 Bad Request\r\n"[..], "this port speaks HTTP"),
+            (b"HTTP/1.0 400 Bad\n", "this port speaks HTTP"),
             (b"\r\n", "an empty line"),
             (b"?1\r\n", "unknown type 0x3F"),
             (b"+OK\n", "does not end with CR LF"),

@@ -16,7 +16,7 @@ use crate::frame::Command;
 use crate::words::split;
 
 /// Commands that a step cannot be, and why. Users share connections, and each command has one answer.
-const REFUSED: [(&str, &str); 17] = [
+const REFUSED: [(&str, &str); 21] = [
     ("AUTH", USER),
     ("CLIENT", "it changes the connection, which users share"),
     ("DISCARD", TRANSACTION),
@@ -26,12 +26,16 @@ const REFUSED: [(&str, &str); 17] = [
     ("MULTI", TRANSACTION),
     ("PSUBSCRIBE", PUSH),
     ("PSYNC", PUSH),
+    ("PUNSUBSCRIBE", PUSH),
     ("QUIT", "the load ends its connections: see `disable_keepalive`"),
+    ("REPLCONF", "it has no answer"),
     ("RESET", "it changes the connection, which users share"),
     ("SELECT", "write the number of the database into the target's URL: redis://127.0.0.1:6379/2"),
     ("SSUBSCRIBE", PUSH),
     ("SUBSCRIBE", PUSH),
+    ("SUNSUBSCRIBE", PUSH),
     ("SYNC", PUSH),
+    ("UNSUBSCRIBE", PUSH),
     ("UNWATCH", TRANSACTION),
     ("WATCH", TRANSACTION),
 ];
@@ -146,6 +150,11 @@ impl StepPart for CommandSpec {
             let problem = Problem::new("the command is missing");
             return context.fail_form(place, problem.with_hint("write `redis: GET key`"));
         };
+        if name.contains("${") {
+            let problem = Problem::new(format!("the command `{name}` varies"));
+            let hint = "write a step for each command: `if` and weights of scenarios choose among them";
+            return context.fail_form(at.or(place), problem.with_hint(hint));
+        }
         let name = name.to_uppercase();
         if let Some((_, hint)) = REFUSED.into_iter().find(|(refused, _)| *refused == name) {
             let problem = Problem::new(format!("a step cannot be the command {name}"));

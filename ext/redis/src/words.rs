@@ -6,7 +6,7 @@ use plimsoll_scenario::slot::slot_end;
 /// `\xHH` and a quote behind `\`. Templates (`${…}`) are parts of words, whatever is in them.
 ///
 /// # Errors
-/// A quote that is not closed, or is closed within a word.
+/// A quote that is not closed, or is closed within a word; bytes that are no text (`\xff`).
 pub(crate) fn split(text: &str) -> Result<Vec<String>, String> {
     let (bytes, mut at, mut words) = (text.as_bytes(), 0, Vec::new());
     loop {
@@ -42,7 +42,7 @@ pub(crate) fn split(text: &str) -> Result<Vec<String>, String> {
                 }
             }
         }
-        words.push(String::from_utf8_lossy(&word).into_owned());
+        words.push(String::from_utf8(word).map_err(|_| "bytes that are no text in UTF-8".to_owned())?);
     }
 }
 
@@ -93,5 +93,8 @@ mod tests {
         }
         assert!(split("SET a \"b").unwrap_err().contains("not closed"));
         assert!(split("SET 'a'b c").unwrap_err().contains("within a word"));
+        // A plan is text, and so are its templates: other bytes would be changed on the way.
+        assert!(split("SET a \"\\xff\\x80\"").unwrap_err().contains("no text in UTF-8"));
+        assert_eq!(split("SET a \"\\xc3\\xa4\"").unwrap()[2], "ä");
     }
 }

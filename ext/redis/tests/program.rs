@@ -73,6 +73,8 @@ pub(crate) fn ends(result: &Value) -> [u64; 3] {
 fn a_load_counts_what_its_server_counts() {
     let _turn = machine::load();
     let (server, address) = Running::target(&[]);
+    let empty = redis(&[&address, "--mix", "get", "-n", "50", "-c", "1", "--keys", "5"]);
+    assert!(String::from_utf8_lossy(&empty.stdout).contains("0 hits, 50 misses"), "misses are told");
     let alone = result(&[&address, "-n", "3000", "-c", "8"]);
     assert_eq!(ends(&alone), [6_000, 0, 0]);
     assert_eq!(alone["protocols"]["redis"], 6_000);
@@ -83,6 +85,11 @@ fn a_load_counts_what_its_server_counts() {
     assert_eq!(ends(&one), [7, 0, 0]);
     let counted = result(&[&address, "-n", "1", "-c", "1", "INCR counted"]);
     assert_eq!(ends(&counted), [1, 0, 0]);
+    // Words with a minus, and words behind `--`, are the command's.
+    assert_eq!(ends(&result(&[&address, "-n", "1", "-c", "1", "INCRBY", "counted", "-8"])), [1, 0, 0]);
+    let behind = redis(&["-n", "1", "-c", "1", "-o", "json", "--quiet", "--", &address, "SET", "-x", "-1"]);
+    assert_eq!(ends(&serde_json::from_slice(&behind.stdout).expect("a result")), [1, 0, 0]);
+    assert_eq!(ends(&result(&[&address, "-n", "50", "-c", "1", "--value-size", "3"])), [100, 0, 0]);
     // Each run asks its server once before the load.
     let said = server.stop();
     assert!(said.contains("commands on") && said.contains(" 0 answered with an error"), "{said}");
@@ -128,6 +135,8 @@ fn mistakes_of_the_command_line_are_told() {
     for (words, expected) in [
         (&["127.0.0.1:1", "MULTI"][..], "a step cannot be the command MULTI"),
         (&["--mix", "put"], "--mix: `put` is not understood"),
+        (&["127.0.0.1:1", "--mix", "get", "GET", "a"], "--mix has no effect beside a command"),
+        (&["127.0.0.1:1", "--key", "zipf", "--value-size", "3"], "too short to say to which key they belong"),
         (&["--key", "fixed"], "there are sequential, random and zipf"),
         (&["127.0.0.1:1", "SET 'a"], "a quote is not closed"),
         (&["http://127.0.0.1:1", "-n", "10", "-c", "1"], "is not a Redis server"),

@@ -39,6 +39,11 @@ impl PlanArgs {
         &self.urls
     }
 
+    /// Returns the words behind `--`: arguments of a script, or of a command that has another use for them.
+    pub(crate) fn words_behind(&self) -> &[String] {
+        &self.script_arguments
+    }
+
     /// Returns `true` if a plan file, a URL or a configuration of h2loadrunner is named.
     pub(crate) fn has_urls(&self) -> bool {
         !self.urls.is_empty() || self.h2loadrunner.is_some()

@@ -97,6 +97,11 @@ impl RunArgs {
         self.plan.urls()
     }
 
+    /// Returns the words that the command line has behind `--`, in order.
+    pub fn words_behind(&self) -> &[String] {
+        self.plan.words_behind()
+    }
+
     /// Returns the number of iterations to measure, if the flags give one.
     pub fn iterations(&self) -> Option<u64> {
         self.plan.iterations()

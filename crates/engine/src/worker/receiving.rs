@@ -176,7 +176,11 @@ impl<B: Backend> Worker<'_, B> {
             }
             let ticket = self.conns[slot as usize].requests.oldest();
             if let Some(refusal) = &done.refusal {
-                self.note_error(ErrorClass::Status5xx, refusal);
+                let class = match done.reply.status {
+                    400..500 => ErrorClass::Status4xx,
+                    _ => ErrorClass::Status5xx,
+                };
+                self.note_error(class, refusal);
             }
             self.on_response(slot, ticket, at, done.reply);
         }

@@ -13,6 +13,9 @@ const COLUMN_GAP: usize = 3;
 /// Columns between the longest label of a table and its first figure, and of a label at most.
 const LABEL_GAP: usize = 2;
 const LONGEST_LABEL: usize = 40;
+
+/// Characters of a label where a line may be of any length. Padding takes 65,535 at most.
+const LONGEST_ANYWHERE: usize = 1_000;
 /// No page is laid out narrower than this: figures need it.
 const NARROWEST: usize = 60;
 
@@ -203,7 +206,7 @@ impl<'a> Page<'a> {
         let widths: Vec<usize> = (0..columns).map(width_of).collect();
         let ellipsis = if self.style.unicode { "…" } else { "..." };
         let (page_width, longest_label) =
-            if self.style.fits { (self.width(), LONGEST_LABEL) } else { (usize::MAX, usize::MAX) };
+            if self.style.fits { (self.width(), LONGEST_LABEL) } else { (usize::MAX, LONGEST_ANYWHERE) };
         let notes = rows.iter().map(|(.., note)| note.chars().count()).max().unwrap_or(0);
         let notes = if notes == 0 { 0 } else { COLUMN_GAP + notes };
         let labels = rows.iter().map(|(label, ..)| label.chars().count() + LABEL_GAP);
