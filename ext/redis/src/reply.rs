@@ -49,12 +49,8 @@ impl ReplyClient {
         };
         let is_whole = self.pending == 1;
         self.pending -= 1;
-        let reply = self.reply.get_or_insert_with(|| Reply {
-            status: 200,
-            wire_bytes: 0,
-            refusal: None,
-            has_content: false,
-        });
+        let reply =
+            self.reply.get_or_insert(Reply { status: 200, wire_bytes: 0, refusal: None, has_content: false });
         match kind {
             b'+' => reply.keep(text, keep, content),
             b'-' => {
@@ -234,8 +230,11 @@ mod tests {
 
     use super::*;
 
+    /// Status, bytes, refusal and content of a reply.
+    type Whole = (u16, u64, Option<String>, String);
+
     /// Reads all replies of a stream that comes in pieces of this size.
-    fn read(stream: &[u8], piece: usize) -> Result<Vec<(u16, u64, Option<String>, String)>, String> {
+    fn read(stream: &[u8], piece: usize) -> Result<Vec<Whole>, String> {
         let (mut client, mut content, mut all) = (ReplyClient::default(), Vec::new(), Vec::new());
         for mut input in stream.chunks(piece) {
             while !input.is_empty() {

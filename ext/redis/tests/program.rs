@@ -23,14 +23,22 @@ impl Running {
         Ok(Self { child, stderr })
     }
 
+    /// Waits until it says this; returns the line.
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
+        let lines = self.stderr.by_ref().lines().map_while(Result::ok);
+        lines
+            .into_iter()
+            .find(|line| line.contains(text))
+            .unwrap_or_else(|| panic!("it ended without `{text}`"))
+    }
+
     /// Starts `plimsoll target redis` with these flags; gives its address, too.
     fn target(flags: &[&str]) -> (Self, String) {
         let mut command = Command::new(PROGRAM);
         command.args(["target", "redis", "--listen", "127.0.0.1:0"]).args(flags);
         let mut server = Self::start(&mut command).expect("the program was built");
-        let mut line = String::new();
-        server.stderr.read_line(&mut line).expect("it says where it listens");
-        let address = line.trim_end().rsplit(' ').next().expect("an address").to_owned();
+        let line = server.wait_for("listening on");
+        let address = line.rsplit(' ').next().expect("an address").to_owned();
         (server, address)
     }
 

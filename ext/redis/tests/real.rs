@@ -15,19 +15,14 @@ fn start(flags: &[&str]) -> Option<(Running, String)> {
         TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
     let mut command = Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
-    command.args(flags);
-    let Ok(server) = Running::start(&mut command) else {
+    // What it says is waited for.
+    command.args(["--logfile", "/dev/stderr"]).args(flags);
+    let Ok(mut server) = Running::start(&mut command) else {
         skip::without_program("redis-server");
         return None;
     };
-    let address = format!("127.0.0.1:{port}");
-    for _ in 0..500 {
-        if TcpStream::connect(&address).is_ok() {
-            return Some((server, address));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("redis-server does not listen on {address}");
+    server.wait_for("Ready to accept connections");
+    Some((server, format!("127.0.0.1:{port}")))
 }
 
 /// What the server answers to a command of one line.

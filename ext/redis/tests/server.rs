@@ -65,8 +65,11 @@ fn line(input: &mut &[u8], first: u8) -> Option<Result<usize, NotARequest>> {
     Some(number.ok_or(NotARequest))
 }
 
-/// Takes a whole command out of the input: its words, and the bytes that it has.
-fn command(input: &[u8]) -> Option<Result<(Vec<Vec<u8>>, usize), NotARequest>> {
+/// Words of a command, and the bytes that it has.
+type Taken = (Vec<Vec<u8>>, usize);
+
+/// Takes a whole command out of the input.
+fn command(input: &[u8]) -> Option<Result<Taken, NotARequest>> {
     let mut rest = input;
     let count = match line(&mut rest, b'*')? {
         Ok(count) => count,

@@ -179,7 +179,7 @@ fn a_request_of_an_added_protocol_is_a_frame() {
     assert_eq!(request(&plan, 0), "hello you 7\n");
     assert_eq!(plan.steps[0].name, "SAY hello");
     assert_eq!(plan.steps[0].request.frame_kind(), 7);
-    let target = &plan.targets[plan.steps[0].target as usize];
+    let target = &plan.targets[plan.steps[0].target];
     assert_eq!((target.protocol, target.scheme()), (Protocol::InTurn(&LINES), "line"));
     assert_eq!(target.protocol.title(), "lines");
     assert_eq!(plan.in_turn_protocols().collect::<Vec<_>>(), [&LINES]);
