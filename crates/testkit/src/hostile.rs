@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use plimsoll_core::ErrorClass;
 
-pub use attempt::{Attempt, Run, attempt};
+pub use attempt::{Attempt, Run, attack, attempt};
 pub use barrage::{Barrage, barrage};
 pub use certificates::{Identity, authority_pem};
 pub use mutation::{Damage, Target, mutate};

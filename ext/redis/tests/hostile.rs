@@ -1,13 +1,11 @@
 //! Servers that break the protocol.
 
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_core::ErrorClass;
 use plimsoll_testkit::hostile::{
-    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Load, OK, PROTOCOL, RESET, Run, Speaks, Suite, TIMED_OUT,
-    attempt, authority_pem, flooded, held, kept, once,
+    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Load, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
+    attack, authority_pem, flooded, held, kept, once,
 };
 
 use super::program::{PROGRAM, redis};
@@ -107,25 +105,7 @@ fn hostile_servers_of_redis() {
     std::fs::create_dir_all(&folder).expect("a folder");
     let authority = folder.join("authority.pem");
     std::fs::write(&authority, authority_pem()).expect("it can be written");
-    let suite = suite();
-    let jobs: Vec<_> =
-        suite.cases.iter().flat_map(|case| backends.iter().map(move |backend| (case, *backend))).collect();
-    let (next, complaints) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                while let Some((case, backend)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (program, authority) = (Path::new(PROGRAM), authority.as_path());
-                    let run = Run { program, backend, authority, requests: 4, connections: 2 };
-                    let made = attempt(run, &suite, case).expect("server and program start");
-                    let bad = made.breaches.iter().chain(&made.unexpected);
-                    let bad = bad.map(|text| format!("{}, {backend}: {text}", case.name));
-                    complaints.lock().expect("no panic while it is locked").extend(bad);
-                }
-            });
-        }
-    });
+    let complaints = attack(Path::new(PROGRAM), &authority, backends, &[suite()]);
     std::fs::remove_dir_all(&folder).expect("it can be removed");
-    let complaints: Vec<String> = complaints.into_inner().expect("nobody panicked with it");
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }

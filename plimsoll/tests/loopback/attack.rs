@@ -2,19 +2,15 @@
 //! its servers against damaged requests. `cargo run --release -p bench -- attack` is the same in earnest.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use plimsoll_testkit::hostile::{Run, Suite, Target, attempt, authority_pem, barrage, suites};
+use plimsoll_testkit::hostile::{self, Suite, Target, authority_pem, barrage, suites};
 
 use crate::loopback::backends::working;
 use crate::loopback::cache::CacheTarget;
 use crate::loopback::ingest_target::IngestTarget;
 use crate::loopback::process::Folder;
 use crate::loopback::sink::Sink;
-
-/// Runs of a suite at a time. Most of them wait for a timeout.
-const AT_ONCE: usize = 8;
 
 /// Held by the suite that is carried out: eight suites at once would be 64 programs.
 static SUITE: Mutex<()> = Mutex::new(());
@@ -24,32 +20,8 @@ fn attack(suites: &[Suite]) {
     let _one = SUITE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new();
     let authority = folder.write("authority.pem", authority_pem());
-    let jobs: Vec<_> = suites
-        .iter()
-        .flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)))
-        .flat_map(|(suite, case)| working().iter().map(move |backend| (suite, case, *backend)))
-        .collect();
-    let (next, complaints) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                while let Some((suite, case, backend)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let run = Run {
-                        program: Path::new(env!("CARGO_BIN_EXE_plimsoll")),
-                        backend,
-                        authority: Path::new(&authority),
-                        requests: 4,
-                        connections: 2,
-                    };
-                    let made = attempt(run, suite, case).expect("server and program start");
-                    let bad = made.breaches.iter().chain(&made.unexpected);
-                    let bad = bad.map(|text| format!("{}, {}, {backend}: {text}", suite.name, case.name));
-                    complaints.lock().expect("no panic while it is locked").extend(bad);
-                }
-            });
-        }
-    });
-    let complaints = complaints.into_inner().expect("nobody panicked with it");
+    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let complaints = hostile::attack(program, Path::new(&authority), working(), suites);
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 

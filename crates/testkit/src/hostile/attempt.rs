@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -18,6 +20,37 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// that is not optimized 50 MB; a connection of TLS some 100 KB more. A message of 20 MiB is there twice
 /// while it is judged, and once more while its buffer grows.
 const MOST_MEMORY: u64 = 160 << 20;
+
+/// Runs of [`attack`] at a time. Most of them wait for a timeout.
+const AT_ONCE: usize = 8;
+
+/// Runs the program against every case of these suites, on each of the backends. Returns everything that did
+/// not hold.
+///
+/// # Panics
+/// A server or the program cannot be started.
+pub fn attack(program: &Path, authority: &Path, backends: &[&str], suites: &[Suite]) -> Vec<String> {
+    let jobs: Vec<_> = suites
+        .iter()
+        .flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)))
+        .flat_map(|(suite, case)| backends.iter().map(move |backend| (suite, case, *backend)))
+        .collect();
+    let (next, complaints) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((suite, case, backend)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let run = Run { program, backend, authority, requests: 4, connections: 2 };
+                    let made = attempt(run, suite, case).expect("server and program start");
+                    let bad = made.breaches.iter().chain(&made.unexpected);
+                    let bad = bad.map(|text| format!("{}, {}, {backend}: {text}", suite.name, case.name));
+                    complaints.lock().unwrap_or_else(PoisonError::into_inner).extend(bad);
+                }
+            });
+        }
+    });
+    complaints.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A run: the program, and how much it sends.
 #[derive(Clone, Copy, Debug)]
