@@ -38,8 +38,9 @@ pub struct Shape {
     pub unlogged: u64,
 }
 
-/// The only file there is.
-struct Only(String);
+/// A file system whose every path is this text.
+#[derive(Clone, Debug)]
+pub struct Only(pub String);
 
 impl Files for Only {
     fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
@@ -158,7 +159,7 @@ fn behaviours() -> Vec<(&'static str, Behaviour, f64)> {
     ]
 }
 
-/// What differs between a record and the servers' log.
+/// Returns the differences between a record and the servers' log.
 fn compare(shape: &Shape, share: f64, record: &RunRecord, truth: &TruthLog) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut check = |holds: bool, what: String| {

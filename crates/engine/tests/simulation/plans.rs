@@ -1,34 +1,20 @@
 //! Plan files in simulated worlds: think time, parallel steps, loops, data, weights, pools.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos, Random};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Backends, Control, TargetAddress, run};
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Switch};
+use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, Switch};
+use plimsoll_simulation::Only;
 use plimsoll_testkit::{
     Answer, Behaviour, Faults, Framing, Law, SimOpen, SimOptions, Truth, TruthLog, for_each_seed,
 };
 use plimsoll_workloads::PARTS;
 
 use super::{MS, assert_close, assert_intervals_add_up, carry_out, percentile, server, simulate, world};
-
-/// The only file there is.
-struct Only(String);
-
-impl Files for Only {
-    fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
-        Ok(self.0.clone().into_bytes())
-    }
-
-    fn key_log(&self, _: &Path) -> io::Result<KeyLogFile> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
 
 /// The plan of a file with these settings and this rest.
 pub(super) fn plan(settings: &str, rest: &str) -> Plan {
