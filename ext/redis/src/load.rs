@@ -29,7 +29,7 @@ pub(crate) enum Commands {
     SetGet,
     /// One command, each as often as its weight says.
     Weighted(Vec<(&'static str, u32)>),
-    /// This command.
+    /// One command, in words.
     One(Vec<String>),
 }
 
@@ -150,7 +150,7 @@ impl RedisLoad {
             Commands::Weighted(parts) => parts
                 .iter()
                 .map(|(name, weight)| {
-                    let step = match *name {
+                    let mut step = match *name {
                         "set" => {
                             let command = json!(["SET", key, value("${sequence}")]);
                             json!({ "redis": command, "expect": { "body": { "equals": "OK" } } })
@@ -161,7 +161,6 @@ impl RedisLoad {
                         "incr" => json!({ "redis": ["INCR", format!("counter:{key}")] }),
                         _ => json!({ "redis": ["DEL", key] }),
                     };
-                    let mut step = step;
                     step["name"] = name.to_uppercase().into();
                     match parts.len() {
                         1 => json!({ "name": name, "steps": [step] }),

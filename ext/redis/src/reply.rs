@@ -110,8 +110,8 @@ impl ReplyClient {
         Ok(())
     }
 
-    /// Reads the next line out of the input; `false` if it is not whole.
-    fn line(&mut self, keep: bool, input: &mut &[u8], content: &mut Vec<u8>) -> Result<bool, Violation> {
+    /// Reads the next line out of the input, or keeps the bytes of one that is not whole.
+    fn line(&mut self, keep: bool, input: &mut &[u8], content: &mut Vec<u8>) -> Result<(), Violation> {
         let end = input.iter().position(|byte| *byte == b'\n');
         let taken = end.map_or(input.len(), |end| end + 1);
         if self.line.len() + taken > LONGEST_LINE {
@@ -121,7 +121,7 @@ impl ReplyClient {
         *input = rest;
         if end.is_none() {
             self.line.extend_from_slice(bytes);
-            return Ok(false);
+            return Ok(());
         }
         let mut gathered = std::mem::take(&mut self.line);
         let whole = match gathered.is_empty() {
@@ -145,7 +145,7 @@ impl ReplyClient {
         }
         gathered.clear();
         self.line = gathered;
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -183,9 +183,7 @@ impl InTurnClient for ReplyClient {
         }
         while !input.is_empty() {
             match self.value {
-                0 => {
-                    self.line(owed.keep, input, content)?;
-                }
+                0 => self.line(owed.keep, input, content)?,
                 _ => self.value(owed.keep, input, content)?,
             }
             if self.pending == 0

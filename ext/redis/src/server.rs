@@ -25,7 +25,7 @@ errors, as there.";
 
 const LISTEN_HELP: &str = "Address: IP:PORT, or unix:PATH; port 0 takes a free one";
 
-/// What the server is to do.
+/// Settings of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) password: Option<String>,

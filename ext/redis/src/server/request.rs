@@ -43,7 +43,6 @@ impl RequestReader {
     /// # Errors
     /// Something is no command.
     pub(crate) fn read(&mut self, bytes: &[u8], mut each: impl FnMut(Request<'_>)) -> Result<(), NoCommand> {
-        let mut rest = bytes;
         if !self.held.is_empty() {
             self.held.extend_from_slice(bytes);
             if self.held.len() < self.needs {
@@ -57,7 +56,7 @@ impl RequestReader {
             }
             return Ok(());
         }
-        rest = self.all(rest, &mut each)?;
+        let rest = self.all(bytes, &mut each)?;
         self.held.extend_from_slice(rest);
         Ok(())
     }
