@@ -74,7 +74,7 @@ pub(crate) enum InTurn {
 pub(crate) struct Foreign {
     client: Box<dyn InTurnClient>,
     protocol: &'static InTurnProtocol,
-    /// Its place among those of the plan.
+    /// Place of the protocol among those of the plan.
     number: usize,
     /// Answers to the opening of the connection that have not come.
     opening: u32,

@@ -73,7 +73,7 @@ erased_serde::serialize_trait_object!(StepPart);
 pub struct StepRequest {
     /// The operation, as it is shown.
     pub method: String,
-    /// What the operation is about, such as a key; a template.
+    /// Subject of the operation, such as a key; a template.
     pub target: String,
     /// Place of the target, for problems with its variables.
     pub target_place: Option<Place>,

@@ -391,7 +391,7 @@ pub struct Target {
     pub tls: Option<TlsTarget>,
     /// Protocol spoken with it.
     pub protocol: Protocol,
-    /// What begins each connection to it, if its protocol has such a thing.
+    /// Beginning of each connection to it, if its protocol has one.
     pub opening: Option<Opening>,
     /// The header blocks of the steps that address it, sealed; there unless the protocol is
     /// [`Protocol::Http1`].

@@ -5,9 +5,9 @@
 //!   HTTP port ────► http1::RequestServer ────────► Api ───┘    └ Liar: wrong on purpose
 //! ```
 //!
-//! It behaves as observed of the real server: the texts of errors, misses as errors by default, a
-//! frame that is too long ends the connection and nothing else does. Where it does not: it looks at every
-//! password, an open session or not; and lists of caches have fields of its own choice.
+//! Answers are those observed of the real server: the texts of errors, misses as errors by default, a
+//! frame that is too long ends the connection and nothing else does. Two things differ: every password is
+//! looked at, whether a session is open or not, and lists of caches have other fields.
 
 mod accounts;
 mod api;

@@ -25,7 +25,7 @@ fn start(flags: &[&str]) -> Option<(Running, String)> {
     Some((server, format!("127.0.0.1:{port}")))
 }
 
-/// What the server answers to a command of one line.
+/// Returns the server's answer to a command of one line.
 fn asked(address: &str, command: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(5))).expect("a time");

@@ -24,7 +24,7 @@ impl Redis {
         Speaks::new(move || server.clone())
     }
 
-    /// The same that wants the password `pw` first.
+    /// An empty server that wants the password `pw` first.
     pub(crate) fn wants_password() -> Speaks {
         let server = Self { wants_password: true, ..Self::default() };
         Speaks::new(move || server.clone())

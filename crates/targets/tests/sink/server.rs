@@ -1,6 +1,6 @@
 //! A server of a protocol that is made up here, on real sockets.
 //!
-//! Its requests are lines: `say TEXT`, `body N` (N bytes that are shared), `later N TEXT` (N ms later), `bye`
+//! Requests are lines: `say TEXT`, `body N` (N bytes that are shared), `later N TEXT` (N ms later), `bye`
 //! and `reset`.
 
 use std::io::{Read as _, Write as _};

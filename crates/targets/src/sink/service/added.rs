@@ -68,7 +68,7 @@ impl PartialEq for dyn AddedService {
 /// A request as an [`AddedService`] sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct AddedRequest<'m, 'a> {
-    /// It came over HTTP/2.
+    /// Set if the request came over HTTP/2.
     pub is_http2: bool,
     /// The method, as sent.
     pub method: &'m [u8],
