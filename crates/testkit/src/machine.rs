@@ -31,8 +31,9 @@ const GATE: &str = "plimsoll-quiet-machine.gate";
 /// Begin of the names of the files of which each load locks one.
 const PLACE: &str = "plimsoll-quiet-machine.load";
 
-/// Loads at a time. Of more, each would wait for a processor for a good part of its time.
-const PLACES: u32 = 3;
+/// Loads at a time. Of more, each would wait for a processor for a good part of its time; with fewer, a
+/// processor waits: most loads of the tests use one for a third of their time.
+const PLACES: u32 = 4;
 
 /// Nice value of what does not measure.
 const NICE: i32 = 19;
@@ -75,7 +76,7 @@ pub fn quiet() -> Turn {
 }
 
 /// Marks a load whose requests are counted, and waits until no test [measures](quiet) or wants to, and fewer
-/// than three loads run. Whoever holds a turn may not wait for another thread that takes one: that thread may
+/// than four loads run. Whoever holds a turn may not wait for another thread that takes one: that thread may
 /// wait for a measurement, which waits for the turn.
 ///
 /// # Panics
@@ -83,12 +84,27 @@ pub fn quiet() -> Turn {
 pub fn load() -> Turn {
     turn(|| {
         let place = place();
-        let gate = file(GATE);
-        locked(GATE, gate.lock());
-        let lock = file(LOCK);
-        locked(LOCK, lock.lock_shared());
-        vec![place, lock]
+        vec![place, beside_no_measurement()]
     })
+}
+
+/// Marks a load that hardly uses a processor, such as one of a few hundred requests per second, or whose
+/// program waits for most of the time. It runs beside any number of [loads](fn@load), and beside no
+/// [measurement](quiet).
+///
+/// # Panics
+/// If the lock cannot be taken.
+pub fn light_load() -> Turn {
+    turn(|| vec![beside_no_measurement()])
+}
+
+/// Waits until no test measures or wants to.
+fn beside_no_measurement() -> File {
+    let gate = file(GATE);
+    locked(GATE, gate.lock());
+    let lock = file(LOCK);
+    locked(LOCK, lock.lock_shared());
+    lock
 }
 
 fn turn(take: impl FnOnce() -> Vec<File>) -> Turn {
