@@ -1,5 +1,6 @@
 //! Foundations of the command: exit codes, streams, colour, the terminal, messages, the environment.
 
+pub(crate) mod advice;
 pub(crate) mod certificate;
 pub(crate) mod color;
 pub(crate) mod diagnostics;

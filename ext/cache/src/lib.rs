@@ -4,6 +4,7 @@
 //! A request is one frame, and answers come in the order of the requests.
 #![forbid(unsafe_code)]
 
+mod advice;
 mod args;
 mod figures;
 mod frame;
@@ -36,5 +37,6 @@ pub const EXTENSION: Extension = Extension {
     loads: &[LoadCommand::of::<args::CacheArgs>("cache", args::SUMMARY, args::DETAILS)
         .within(LoadGroup::ReadyMade)],
     servers: &[server::SERVER],
+    advice: advice::ADVICE,
     ..Extension::NONE
 };

@@ -18,6 +18,7 @@ use plimsoll_targets::{Faults, Service, Stopper};
 use crate::args::imported_file::NamingFileArgs;
 use crate::args::run::RunArgs;
 use crate::args::server::sink_values::Reader;
+use crate::base::advice::{self, Advice};
 use crate::base::failure::Failure;
 use crate::base::made_plan::MadePlan;
 use crate::base::plan_parts;
@@ -37,12 +38,21 @@ pub struct Extension {
     pub services: &'static [SinkService],
     /// Servers of `plimsoll target`.
     pub servers: &'static [TargetServer],
+    /// Hints for users of other load generators.
+    pub advice: Advice,
 }
 
 impl Extension {
     /// An extension that adds nothing, for the fields that another one leaves out.
-    pub const NONE: Self =
-        Self { name: "", plan: PlanParts::NONE, loads: &[], importers: &[], services: &[], servers: &[] };
+    pub const NONE: Self = Self {
+        name: "",
+        plan: PlanParts::NONE,
+        loads: &[],
+        importers: &[],
+        services: &[],
+        servers: &[],
+        advice: Advice::NONE,
+    };
 }
 
 /// Extensions of this process.
@@ -52,6 +62,7 @@ static INSTALLED: OnceLock<&'static [Extension]> = OnceLock::new();
 pub fn install(extensions: &'static [Extension]) {
     // Tests of one process install the same ones.
     let _ = INSTALLED.set(extensions);
+    advice::install(installed().iter().map(|extension| &extension.advice));
     plan_parts::install(installed().iter().map(|extension| extension.plan));
 }
 

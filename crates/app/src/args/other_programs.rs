@@ -1,6 +1,5 @@
 //! Names of other load generators, their files and their flags: where they belong here.
 
-mod cache_constants;
 mod hey;
 
 use std::ffi::OsString;
@@ -11,7 +10,8 @@ use plimsoll_plan::Problem;
 use plimsoll_report::result::shell_line;
 
 use crate::args::cli::Cli;
-use crate::args::workload::{self, OtherProgram, bench_variables};
+use crate::args::workload::{self, bench_variables};
+use crate::base::advice::{self, OtherProgram};
 
 /// Programs that run a script whose name follows.
 const INTERPRETERS: [&str; 8] = ["bash", "sh", "python", "python3", "rust-script", "uv", "sudo", "time"];
@@ -20,7 +20,7 @@ const INTERPRETERS: [&str; 8] = ["bash", "sh", "python", "python3", "rust-script
 /// names of one in place of flags; `None` if it does not. `args` starts with the name of this program.
 pub(crate) fn problem(args: &[OsString]) -> Option<Problem> {
     let words: Vec<String> = args.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-    cache_constants::problem(&words).or_else(|| named(&words))
+    advice::all().find_map(|advice| (advice.problem)(&words)).or_else(|| named(&words))
 }
 
 fn named(words: &[String]) -> Option<Problem> {
@@ -41,7 +41,7 @@ fn named(words: &[String]) -> Option<Problem> {
 /// follows it on the command line.
 fn program(name: &str, typed: &[String]) -> Option<String> {
     let plain = name.replace('_', "-");
-    if let Some(other) = workload::OF_OTHERS.iter().find(|other| other.names.contains(&&*plain)) {
+    if let Some(other) = workload::of_others().find(|other| other.names.contains(&&*plain)) {
         return Some(of_other(other, typed));
     }
     if ["k6", "locust", "artillery", "jmeter", "gatling", "vegeta", "ghz"].contains(&name) {
@@ -51,10 +51,6 @@ fn program(name: &str, typed: &[String]) -> Option<String> {
         "bench_1000_crud_parallel" => return Some(bench_script(typed)),
         "cargo" => return Some(cargo(typed)),
         "hey" => return Some(hey::command(typed)),
-        "monitor-memory" => {
-            "not needed on one machine: `plimsoll cache` watches what listens at --server, and \
-             --watch-process others"
-        }
         "h2loadrunner" | "h2load" => {
             "write the URL and the flags without the name, and --http2: `plimsoll --http2 URL -c 10 -d \
              10s`; a configuration is `plimsoll --h2loadrunner FILE`"
@@ -63,7 +59,7 @@ fn program(name: &str, typed: &[String]) -> Option<String> {
             "write the URL and the flags without the name: `plimsoll http://127.0.0.1:8080/ -c 50 -d 10s`"
         }
         "attack" => "vegeta's `attack` is `plimsoll http://127.0.0.1:8080/ --rate 50 -d 10s` here",
-        _ => return None,
+        _ => advice::all().flat_map(|advice| advice.needless).find(|(known, _)| *known == name)?.1,
     };
     Some(hint.to_owned())
 }
@@ -78,7 +74,7 @@ fn of_other(other: &OtherProgram, typed: &[String]) -> String {
     if !other.has_flags || typed.is_empty() {
         return format!("{whose} is `{command}` here: `{command} --help`{}", differs(&[]));
     }
-    let (typed, _) = cache_constants::translated(typed);
+    let typed = advice::all().fold(typed.to_vec(), |words, advice| (advice.translate)(&words));
     let differs = differs(&typed);
     format!(
         "{whose} is `{command} {}` here, and `{command} --help` has its flags{differs}",
@@ -99,17 +95,19 @@ fn cargo(typed: &[String]) -> String {
     let names = flags.iter().filter(long).filter_map(|flag| flag.split('=').next());
     let names: Vec<&str> = names.collect();
     let root = Cli::command();
-    let has_all = |command: &&&str| {
+    let has_all = |command: &&str| {
         root.find_subcommand(command).is_some_and(|command| names.iter().all(|flag| has(command, &flag[2..])))
     };
-    match workload::READY_MADE.iter().find(has_all).filter(|_| !names.is_empty()) {
+    match workload::ready_made().find(has_all).filter(|_| !names.is_empty()) {
         Some(command) => {
             let whole = format!("plimsoll {command}");
-            let is_it = |other: &&OtherProgram| other.has_flags && other.command.starts_with(&whole);
-            workload::OF_OTHERS.iter().find(is_it).map_or(whole.clone(), |other| of_other(other, flags))
+            let is_it = |other: &&'static OtherProgram| other.has_flags && other.command.starts_with(&whole);
+            workload::of_others().find(is_it).map_or(whole.clone(), |other| of_other(other, flags))
         }
         None => {
-            let of_each = workload::OF_OTHERS.map(|other| format!("{} is `{}`", other.whose, other.command));
+            let of_each: Vec<String> = workload::of_others()
+                .map(|other| format!("{} is `{}`", other.whose, other.command))
+                .collect();
             format!("nothing is built here: {}", of_each.join(", "))
         }
     }

@@ -12,7 +12,7 @@ pub(crate) mod websocket;
 use clap::{Args, Subcommand};
 use plimsoll_targets::{Faults, Service};
 
-use crate::args::extension::{self, AddedServices};
+use crate::args::extension::{self, AddedServices, LoadGroup};
 use crate::args::server::sink_values::Reader;
 use crate::args::workload::canister::CanisterArgs;
 use crate::args::workload::canister::service::CanisterServiceArgs;
@@ -20,66 +20,53 @@ use crate::args::workload::crud::CrudLoadArgs;
 use crate::args::workload::ingest::IngestArgs;
 use crate::args::workload::llm::LlmArgs;
 use crate::args::workload::websocket::{WebSocketArgs, WebSocketServiceArgs};
+use crate::base::advice::{self, OtherProgram};
 
-/// A program of others, or scripts that come with one.
-pub(crate) struct OtherProgram {
-    /// Names without an ending, with `-` for `_`.
-    pub(crate) names: &'static [&'static str],
-    /// Name of the program with its owner, as a sentence begins with it.
-    pub(crate) whose: &'static str,
-    /// The command that has its load.
-    pub(crate) command: &'static str,
-    /// `true` if that command takes its flags as they are.
-    pub(crate) has_flags: bool,
+/// Programs of others, by their names; those that extensions know come behind.
+const OF_OTHERS: [OtherProgram; 9] = [
+    OtherProgram::with_flags(
+        &["http-loadgen-demo", "http-loadgen", "replication-loadgen", "lithair"],
+        "Lithair's generator",
+        "plimsoll crud --preset lithair",
+    ),
+    OtherProgram::with_flags(
+        &["ic-workload-generator", "workload-generator"],
+        "the Internet Computer's workload generator",
+        "plimsoll canister",
+    ),
+    OtherProgram::plain(&["load-sink"], "the Internet Computer's load sink", "plimsoll sink"),
+    OtherProgram::plain(
+        &["pure-declarative-node", "raft-replication-demo"],
+        "a cluster to test against",
+        "plimsoll target crud-cluster",
+    ),
+    OtherProgram::with_flags(
+        &["metrics-load-test", "arc"],
+        "Arc's script",
+        "plimsoll ingest metrics --preset arc",
+    ),
+    OtherProgram::with_flags(
+        &["synthetic-logs-load-test"],
+        "Arc's script",
+        "plimsoll ingest logs --preset arc",
+    ),
+    OtherProgram::with_flags(
+        &["synthetic-events-load-test"],
+        "Arc's script",
+        "plimsoll ingest events --preset arc",
+    ),
+    OtherProgram::with_flags(
+        &["synthetic-traces-load-test"],
+        "Arc's script",
+        "plimsoll ingest traces --preset arc",
+    ),
+    OtherProgram::with_flags(&["demo-scenario-marketing-campaign"], "Arc's script", "plimsoll ingest demo"),
+];
+
+/// Returns the programs of others with their names.
+pub(crate) fn of_others() -> impl Iterator<Item = &'static OtherProgram> {
+    OF_OTHERS.iter().chain(advice::all().flat_map(|advice| advice.programs))
 }
-
-/// Programs of others, by their names.
-pub(crate) const OF_OTHERS: [OtherProgram; 12] = {
-    const fn with_flags(
-        names: &'static [&'static str],
-        whose: &'static str,
-        command: &'static str,
-    ) -> OtherProgram {
-        OtherProgram { names, whose, command, has_flags: true }
-    }
-    const fn plain(
-        names: &'static [&'static str],
-        whose: &'static str,
-        command: &'static str,
-    ) -> OtherProgram {
-        OtherProgram { names, whose, command, has_flags: false }
-    }
-    [
-        with_flags(
-            &["http-loadgen-demo", "http-loadgen", "replication-loadgen", "lithair"],
-            "Lithair's generator",
-            "plimsoll crud --preset lithair",
-        ),
-        with_flags(
-            &["ic-workload-generator", "workload-generator"],
-            "the Internet Computer's workload generator",
-            "plimsoll canister",
-        ),
-        plain(&["load-sink"], "the Internet Computer's load sink", "plimsoll sink"),
-        with_flags(&["load-test-tcp", "carbon"], "Carbon's load test", "plimsoll cache"),
-        plain(
-            &["load-test-unique-keys"],
-            "Carbon's load test over HTTP",
-            "plimsoll cache --compare-http http://127.0.0.1:8080",
-        ),
-        plain(&["server-tcp", "carbon-server"], "a cache to test against", "plimsoll target cache"),
-        plain(
-            &["pure-declarative-node", "raft-replication-demo"],
-            "a cluster to test against",
-            "plimsoll target crud-cluster",
-        ),
-        with_flags(&["metrics-load-test", "arc"], "Arc's script", "plimsoll ingest metrics --preset arc"),
-        with_flags(&["synthetic-logs-load-test"], "Arc's script", "plimsoll ingest logs --preset arc"),
-        with_flags(&["synthetic-events-load-test"], "Arc's script", "plimsoll ingest events --preset arc"),
-        with_flags(&["synthetic-traces-load-test"], "Arc's script", "plimsoll ingest traces --preset arc"),
-        with_flags(&["demo-scenario-marketing-campaign"], "Arc's script", "plimsoll ingest demo"),
-    ]
-};
 
 /// Differences between a ready-made load and the program that it replaces, for a command line with these
 /// words; `None` if there are none, or the line sets each of them itself.
@@ -138,6 +125,12 @@ pub(crate) const PROTOCOLS: [&str; 2] = ["ws", "llm"];
 pub(crate) const READY_MADE: [&str; 3] = ["crud", "ingest", "canister"];
 /// Names of the commands of this crate.
 const NAMES: [&str; 5] = ["crud", "canister", "ingest", "llm", "ws"];
+
+/// Names of the commands for the requests of other load generators.
+pub(crate) fn ready_made() -> impl Iterator<Item = &'static str> {
+    let added = extension::loads().filter(|load| load.group == LoadGroup::ReadyMade);
+    added.map(|load| load.name).chain(READY_MADE)
+}
 
 /// Names of the commands, with those of extensions.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

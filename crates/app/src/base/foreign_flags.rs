@@ -1,5 +1,7 @@
 //! Flags of other tools, which are tried here.
 
+use crate::base::advice;
+
 /// Hint on the flags of the scripts for all kinds of data at once.
 const OF_UNIFIED: &str = "`ingest unified` shares one --rate, --batch-size, --workers and --database among its kinds; for others, \
      run `ingest metrics`, `ingest logs` and so on side by side";
@@ -99,11 +101,6 @@ const FLAGS: &[(&[&str], &str)] = &[
          writes one",
     ),
     (&["--request"], "the method is -X"),
-    (&["--target-rps"], "the rate is --rate, for the whole run"),
-    (&["--total-requests"], "the number of iterations is -n"),
-    (&["--concurrent-connections"], "the number of connections is -c"),
-    (&["--server-addr", "--cache-name"], "they are --server and --cache of `plimsoll cache`"),
-    (&["--connection-timeout-secs"], "the limit for connecting is --connect-timeout"),
     (&["--url"], "the URL is written without a flag: `plimsoll http://127.0.0.1:8080/`"),
     (&["--html"], "the page of HTML is --report FILE"),
     (
@@ -149,7 +146,8 @@ const FLAGS: &[(&[&str], &str)] = &[
 
 /// Returns a hint on a flag of another tool: its name here.
 pub(crate) fn foreign(flag: &str) -> Option<&'static str> {
-    let known = FLAGS.iter().find(|(flags, _)| flags.contains(&flag)).map(|(_, hint)| *hint);
+    let mut all = FLAGS.iter().chain(advice::all().flat_map(|advice| advice.flags));
+    let known = all.find(|(flags, _)| flags.contains(&flag)).map(|(_, hint)| *hint);
     known.or_else(|| is_of_unified(flag).then_some(OF_UNIFIED))
 }
 

@@ -14,9 +14,6 @@ fn other_programs_and_their_scripts_are_known_by_name() {
         ("ic-workload-generator -n 2", "it signs each message, and this load only with --pem-file"),
         ("ic-workload-generator", "speaks HTTP/2 (--http2)"),
         ("load-sink", "`plimsoll sink`"),
-        ("load-test-tcp.rs", "`plimsoll cache`"),
-        ("load-test-unique-keys.rs", "--compare-http"),
-        ("run ./scripts/load-test-tcp.rs", "`plimsoll cache`"),
         ("metrics_load_test.py --token T", "`plimsoll ingest metrics --preset arc --token T`"),
         ("./scripts/synthetic_logs_load_test.py", "`plimsoll ingest logs --preset arc`"),
         ("demo_scenario_marketing_campaign.py", "`plimsoll ingest demo`"),
@@ -33,8 +30,6 @@ fn other_programs_and_their_scripts_are_known_by_name() {
             "cargo run --release -- --query-timeout-secs 3 -n 20 -r 400 http://a",
             " --query-timeout-secs 3 -n 20 -r 400 http://a` here",
         ),
-        ("cargo run --release --bin carbon-server", "`plimsoll target cache`"),
-        ("cargo run --release --bin server-tcp", "`plimsoll target cache`"),
         (
             "cargo build --release -p raft_replication_demo --bin http_loadgen_demo",
             "`plimsoll crud --preset lithair`",
@@ -53,18 +48,7 @@ fn other_programs_and_their_scripts_are_known_by_name() {
         ("http-loadgen --total 3", "`plimsoll crud --preset lithair --total 3`"),
         ("http_loadgen_demo --total 3 --mode bulk", "`plimsoll crud --preset lithair --total 3 --mode bulk`"),
         ("lithair", "`plimsoll crud --preset lithair`"),
-        ("./scripts/monitor-memory.sh", "--watch-process"),
-        ("monitor-memory.sh", "--watch-process"),
         ("python3 ./scripts/metrics_load_test.py --rps 5", "`plimsoll ingest metrics --preset arc --rps 5`"),
-        ("rust-script load-test-tcp.rs", "`plimsoll cache`"),
-        ("load-test-tcp --TARGET_RPS 5 --CACHE_NAME x", "`plimsoll cache --rate 5 --cache x`"),
-        ("cache --TARGET_RPS 0", "`plimsoll cache`"),
-        ("cache TARGET_RPS=0 --mix put", "`plimsoll cache --mix put`"),
-        (
-            "cache --target-rps 5_000 --total-requests=100_000 --CONCURRENT_CONNECTIONS 50 SERVER_ADDR=a:1 --cache-name x",
-            "`plimsoll cache --rate 5000 -n 100000 -c 50 --server a:1 --cache x`",
-        ),
-        ("cache --connection-timeout-secs 10", "`plimsoll cache --connect-timeout 10`"),
         ("attack -rate 50", "--rate 50"),
         ("k6 run x.js", "plimsoll import k6 FILE"),
         ("script.js", "`plimsoll import k6 script.js > plan.yaml`"),
@@ -75,17 +59,8 @@ fn other_programs_and_their_scripts_are_known_by_name() {
         let said = problem.hint.as_deref().unwrap_or_default();
         assert!(said.contains(hint), "{line}: {problem:?}");
     }
-    for line in [
-        "http://a/x.js",
-        "example.py",
-        "run plan.yaml",
-        "-c 8 http://a",
-        "sink",
-        "a.test/x",
-        "cache --rate 5",
-        "bash",
-        "cache --cache TARGET_RPS",
-    ] {
+    for line in ["http://a/x.js", "example.py", "run plan.yaml", "-c 8 http://a", "sink", "a.test/x", "bash"]
+    {
         assert!(problem(&typed(line)).is_none(), "{line}");
     }
 }

@@ -1,8 +1,40 @@
-//! Constants of Carbon's load test, typed in place of flags.
+//! Carbon's own programs: where they and their flags belong here, and constants of its load test that are
+//! typed in place of flags.
 
+use plimsoll_app::{Advice, OtherProgram};
 use plimsoll_plan::Problem;
-
 use plimsoll_report::result::shell_line;
+
+/// Hints for users of Carbon.
+pub(crate) const ADVICE: Advice = Advice {
+    programs: &[
+        OtherProgram::with_flags(&["load-test-tcp", "carbon"], "Carbon's load test", "plimsoll cache"),
+        OtherProgram::plain(
+            &["load-test-unique-keys"],
+            "Carbon's load test over HTTP",
+            "plimsoll cache --compare-http http://127.0.0.1:8080",
+        ),
+        OtherProgram::plain(
+            &["server-tcp", "carbon-server"],
+            "a cache to test against",
+            "plimsoll target cache",
+        ),
+    ],
+    needless: &[(
+        "monitor-memory",
+        "not needed on one machine: `plimsoll cache` watches what listens at --server, and --watch-process \
+         others",
+    )],
+    flags: &[
+        (&["--target-rps"], "the rate is --rate, for the whole run"),
+        (&["--total-requests"], "the number of iterations is -n"),
+        (&["--concurrent-connections"], "the number of connections is -c"),
+        (&["--server-addr", "--cache-name"], "they are --server and --cache of `plimsoll cache`"),
+        (&["--connection-timeout-secs"], "the limit for connecting is --connect-timeout"),
+    ],
+    translate: |words| translated(words).0,
+    problem,
+};
 
 /// The constants, each with the flag of `plimsoll cache` for it.
 const CONSTANTS: [(&str, &str); 6] = [
@@ -25,7 +57,7 @@ fn constant(word: &str) -> Option<(&'static str, &'static str, Option<&str>)> {
 }
 
 /// Words with flags in place of constants, and the names of these.
-pub(super) fn translated(words: &[String]) -> (Vec<String>, Vec<&'static str>) {
+fn translated(words: &[String]) -> (Vec<String>, Vec<&'static str>) {
     let (mut all, mut names) = (Vec::new(), Vec::new());
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -47,7 +79,7 @@ pub(super) fn translated(words: &[String]) -> (Vec<String>, Vec<&'static str>) {
 }
 
 /// The problem with a `plimsoll cache` that has constants of Carbon's load test; `None` if it has none.
-pub(super) fn problem(words: &[String]) -> Option<Problem> {
+fn problem(words: &[String]) -> Option<Problem> {
     let (command, rest) = words.split_first().filter(|(command, _)| *command == "cache")?;
     let (translated, names) = translated(rest);
     if names.is_empty() {
