@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
-use crate::loopback::process::{Folder, Process};
+use crate::loopback::process::{self, Folder, Process};
 use crate::loopback::sink::unhurried;
 
 fn folder() -> PathBuf {
@@ -171,7 +171,8 @@ pub(crate) fn check(name: &str, result: &Value) {
 }
 
 fn start(server: &str) -> (Process, String) {
-    let mut process = Process::plimsoll(&unhurried(&format!("{server} --listen 127.0.0.1:0")));
+    let mut process =
+        Process::start(process::plimsoll(&unhurried(&format!("{server} --listen 127.0.0.1:0"))));
     let line = process.stderr.wait_for(": listening on ");
     let endpoint = line.rsplit(' ').next().expect("an address");
     let endpoint = endpoint.trim_start_matches("http://").to_owned();

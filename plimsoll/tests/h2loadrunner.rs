@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 mod mock;
 
-use crate::loopback::process::{Finished, Folder, Process};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll};
 use crate::loopback::sink::unhurried;
-use crate::loopback::truth::{account, assert_balance, delivered, errors};
 use mock::{Asked, Mock};
+use plimsoll_testkit::sink_log::{account, assert_balance, delivered, errors};
 
 /// A built-in server on a port of its own.
 struct Server {
@@ -23,7 +23,7 @@ struct Server {
 
 impl Server {
     fn start(server: &str) -> Self {
-        let mut process = Process::plimsoll(&unhurried(&format!("{server} --listen 127.0.0.1:0")));
+        let mut process = Process::start(plimsoll(&unhurried(&format!("{server} --listen 127.0.0.1:0"))));
         let line = process.stderr.wait_for(": listening on ");
         let endpoint = line.rsplit(' ').next().expect("an address").to_owned();
         Self { process, endpoint }

@@ -240,7 +240,9 @@ fn a_worker_that_never_comes_back_leaves_what_was_told() {
                   return wrk.format('GET', '/') end";
     std::fs::write(place.folder.join("stuck.lua"), script).expect("the folder can be written");
     let line = "run URL -s stuck.lua --script-allow-system --rate 100 -d 4s -t 1 --no-preflight --name stuck -o json";
+    let turn = machine::light_load();
     let output = place.output(line);
+    drop(turn);
     let errors = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     let result: Value = serde_json::from_slice(&output.stdout).expect("what was told is a result");

@@ -7,13 +7,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_ic::Identity;
+use plimsoll_testkit::program::Server;
 use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
-use crate::loopback::cache::CacheTarget;
 use crate::loopback::crud_cluster::Cluster;
 use crate::loopback::ingest_target::IngestTarget;
-use crate::loopback::process::{Folder, Process};
+use crate::loopback::process::{Folder, Process, plimsoll};
 use crate::loopback::sink::{Sink, unhurried};
 
 /// A key without an owner.
@@ -36,7 +36,7 @@ struct Servers {
     _canister: Sink,
     _resources: Process,
     _cluster: Cluster,
-    _cache: CacheTarget,
+    _cache: Server,
     _store: IngestTarget,
     stage: Stage,
 }
@@ -60,7 +60,7 @@ const SOCKET: &str = "sink.sock";
 impl Servers {
     fn start() -> Self {
         let mut resources =
-            Process::plimsoll(&unhurried("target crud --listen 127.0.0.1:0 --drop 0 --fail 0"));
+            Process::start(plimsoll(&unhurried("target crud --listen 127.0.0.1:0 --drop 0 --fail 0")));
         let line = resources.stderr.wait_for(": listening on ");
         let address = line.rsplit([' ', '/']).next().expect("an address").to_owned();
         let folder = Folder::new();
@@ -70,14 +70,16 @@ impl Servers {
         let by_socket = Sink::listen(&format!("unix:{}", folder.file(SOCKET)), "");
         let (sink, canister) = (Sink::start(""), Sink::start("--canister"));
         let cluster = Cluster::start(1, "");
-        let cache = CacheTarget::start("--cache perf_test --cache x");
+        let cache = Server::start(plimsoll(
+            "target cache --listen 127.0.0.1:0 --http off --cache perf_test --cache x",
+        ));
         let store = IngestTarget::start("--token x");
         let stage = Stage {
             sink: sink.endpoint.clone(),
             canister: canister.endpoint.clone(),
             resources: address,
             cluster: cluster.address(0).to_owned(),
-            cache: cache.frames.clone(),
+            cache: cache.address.clone(),
             store: store.address.clone(),
             folder,
             principal: Identity::from_pem(KEY).expect("a key").sender().to_string(),

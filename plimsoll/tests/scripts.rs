@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::loopback::process::{Finished, Folder, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count, delivered, errors};
+use plimsoll_testkit::sink_log::{account, assert_balance, count, delivered, errors};
 
 /// Where the package of wrk puts its scripts.
 const INSTALLED: &str = "/usr/share/doc/wrk/examples/scripts";

@@ -8,13 +8,21 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_testkit::hostile::{
-    Attempt, Barrage, Case, Run, Suite, Target, attempt, authority_pem, barrage, suites,
+    Attempt, Barrage, Case, DamagedRequests, Run, Suite, attempt, authority_pem, barrage, ingest_requests,
+    sink_requests, suites,
 };
 
 use crate::failure::{Failure, Result};
 use crate::report::{Finding, Section};
 use crate::server::{Server, Serves};
 use crate::session::Session;
+
+#[path = "../../../ext/cache/hostile.rs"]
+mod cache;
+#[path = "../../../ext/grpc/hostile.rs"]
+mod grpc;
+#[path = "../../../ext/redis/hostile.rs"]
+mod redis;
 
 /// Connections of a run: a tenth of the requests that are asked for by default.
 const CONNECTIONS: u32 = 20;
@@ -37,7 +45,9 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
 }
 
 fn servers(session: &Session) -> Result<Section> {
-    let suites = suites();
+    let mut suites = suites();
+    suites.extend(grpc::suites());
+    suites.extend([cache::suite(), redis::suite()]);
     let authority = session.directory().join("authority.pem");
     std::fs::write(&authority, authority_pem())
         .map_err(|error| Failure::because(format!("cannot write {}", authority.display()), error))?;
@@ -91,7 +101,7 @@ fn section(suites: &[Suite], made: &[CompletedRun<'_>], requests: u32) -> Sectio
         "Each server on a port of its own against a run of {requests} requests on {CONNECTIONS} connections, \
          on each backend. A run holds if it ends in time, without a panic, with accounts that balance and \
          bounded memory, and never passes where nothing was answered well. The ends that a table allows its \
-         requests are in `crates/testkit/src/hostile`.\n"
+         requests are in `crates/testkit/src/hostile` and `ext/*/hostile.rs`.\n"
     ));
     let mut rows = Vec::new();
     for suite in suites {
@@ -162,13 +172,14 @@ fn damaged(session: &Session) -> Result<Section> {
         "Good requests, damaged in one to four ways each, on a connection of its own; one good request between \
          a thousand of them, which has to be answered well.\n",
     );
-    let each = session.options.damaged / Target::ALL.len() as u64;
+    let targets = [sink_requests(), ingest_requests(), cache::requests()];
+    let each = session.options.damaged / targets.len() as u64;
     let mut rows = Vec::new();
-    for target in Target::ALL {
-        let server = Server::start(session, &serves(target))?;
+    for target in &targets {
+        let server = Server::start(session, &serves(target.server))?;
         let address = server.authority().parse().map_err(|error| Failure::because(&server.url, error))?;
         let made =
-            barrage(address, target, SEED, each).map_err(|error| Failure::because(target.name(), error))?;
+            barrage(address, target, SEED, each).map_err(|error| Failure::because(target.server, error))?;
         let memory = crate::machine::resident_bytes(server.pid())?;
         rows.push(line(target, made, memory));
         server.stop()?;
@@ -185,17 +196,16 @@ fn damaged(session: &Session) -> Result<Section> {
     Ok(section)
 }
 
-fn serves(target: Target) -> Serves {
-    match target {
-        Target::Sink => Serves::Sink(Vec::new()),
-        Target::Ingest => Serves::Target("ingest", Vec::new()),
-        Target::Cache => Serves::Target("cache", Vec::new()),
+fn serves(name: &'static str) -> Serves {
+    match name {
+        "sink" => Serves::Sink(Vec::new()),
+        name => Serves::Target(name, Vec::new()),
     }
 }
 
-fn line(target: Target, made: Barrage, memory: u64) -> Vec<String> {
+fn line(target: &DamagedRequests, made: Barrage, memory: u64) -> Vec<String> {
     vec![
-        target.name().to_owned(),
+        target.server.to_owned(),
         made.sent.to_string(),
         made.answered.to_string(),
         made.probes.to_string(),

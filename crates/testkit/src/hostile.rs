@@ -1,7 +1,8 @@
 //! Hostile servers as values: a table of a server's actions on each connection, and of the expected outcomes
 //! of its requests.
 //!
-//! [`suites`] are the tables, one for each protocol or kind of answers. [`Server`] carries a [`Case`] out on
+//! [`suites`] are the tables of the core, one for each protocol or kind of answers; an extension has its own
+//! in `hostile.rs` of its folder. [`Server`] carries a [`Case`] out on
 //! real sockets of the loopback interface; [`attempt()`] runs the program against it and compares. Together
 //! they are the same attack twice: `plimsoll/tests/attack` makes it with a few requests in every build, and
 //! `cargo run --release -p bench -- attack` with many.
@@ -11,10 +12,8 @@
 
 mod attempt;
 mod barrage;
-mod cache;
 mod canister;
 mod certificates;
-mod grpc;
 mod http1;
 mod http2;
 mod mutation;
@@ -29,12 +28,13 @@ mod wire;
 use std::fmt;
 use std::time::Duration;
 
-use plimsoll_core::ErrorClass;
+pub use plimsoll_core::{ErrorClass, ErrorRow};
 
-pub use attempt::{Attempt, Run, attack, attempt};
+pub use attempt::{Attempt, Run, attempt, backends, check};
 pub use barrage::{Barrage, barrage};
 pub use certificates::{Identity, authority_pem};
-pub use mutation::{Damage, Target, mutate};
+pub use http2::{aside, ending, here, literal};
+pub use mutation::{Damage, DamagedRequests, ingest_requests, mutate, sink_requests};
 pub use server::Server;
 pub use tls::{Alpn, Handshake, Tamper, Version};
 
@@ -65,8 +65,6 @@ pub enum Speaks {
     Http1,
     /// The preface, and then a HEADERS frame.
     Http2,
-    /// A length of four bytes, and as many bytes.
-    Cache,
     /// A record of TLS: a handshake that is not carried out.
     Records,
     /// A function that returns the length of the request that bytes begin with, if it is known yet.
@@ -107,8 +105,8 @@ impl Case {
         Self { name: name.into(), acts, handshake: None, ends: ends.to_vec(), args: "" }
     }
 
-    /// The same with further arguments of the command.
-    pub(crate) fn with(self, args: &'static str) -> Self {
+    /// Returns the case with further arguments of the command.
+    pub fn with(self, args: &'static str) -> Self {
         Self { args, ..self }
     }
 }
@@ -154,7 +152,8 @@ pub const CLOSED_BEFORE: &[Ends] = &[Ends::Failed(ErrorClass::ClosedBeforeRespon
 pub const CLOSED_WITHIN: &[Ends] = &[Ends::Failed(ErrorClass::ClosedInResponse)];
 /// A reset of the connection, as a list of ends.
 pub const RESET: &[Ends] = &[Ends::Failed(ErrorClass::Reset)];
-pub(crate) const CHECK: &[Ends] = &[Ends::Failed(ErrorClass::Check)];
+/// An answer that is not as it was expected, as a list of ends.
+pub const CHECK: &[Ends] = &[Ends::Failed(ErrorClass::Check)];
 
 /// One act of a server on a connection.
 #[derive(Clone, Debug)]
@@ -227,12 +226,17 @@ pub enum On {
     Beyond(u32),
 }
 
-/// Every table.
+/// Kinds and flags of the frames of HTTP/2, and the length of the largest payload that a client takes unasked.
+pub mod frames {
+    pub use crate::http2::frame::{
+        CONTINUATION, DATA, END, END_HEADERS, FRAME_BYTES, GOAWAY, HEADERS, PING, RST_STREAM,
+    };
+}
+
+/// Returns every table of the core.
 pub fn suites() -> Vec<Suite> {
-    let mut suites =
-        vec![http1::suite(), http2::suite(), tls::records(), tls::suite(), cache::suite(), canister::suite()];
+    let mut suites = vec![http1::suite(), http2::suite(), tls::records(), tls::suite(), canister::suite()];
     suites.push(websocket::suite());
-    suites.extend(grpc::suites());
     suites.extend(services::suites());
     suites.extend(proxy::suites());
     suites
@@ -288,10 +292,8 @@ mod tests {
             ("HTTP/1.1", "http1"),
             ("HTTP/2", "http2"),
             ("TLS", "tls"),
-            ("cache", "cache"),
             ("canister", "canister"),
             ("WebSocket", "websocket"),
-            ("gRPC", "grpc"),
             ("ingest, crud", "services"),
             ("proxy", "proxy"),
         ];

@@ -228,6 +228,11 @@ pub(crate) fn write(out: &mut Vec<u8>, name: &str, value: &str) {
         out.push(0x80 | (index as u8 + 1));
         return;
     }
+    write_literal(out, name, value);
+}
+
+/// Appends a literal field that is not indexed, with a name that is not either (RFC 7541 section 6.2.2).
+pub(crate) fn write_literal(out: &mut Vec<u8>, name: &str, value: &str) {
     out.push(0);
     for text in [name, value] {
         write_length(out, text.len());

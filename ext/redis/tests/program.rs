@@ -1,63 +1,17 @@
 //! The program with this extension alone: its command against its own server.
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::Output;
 
 use plimsoll_testkit::machine;
+use plimsoll_testkit::program::{self, Server};
 use serde_json::Value;
 
 /// The program.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_plimsoll-redis");
 
-/// A server that is killed when this is dropped.
-pub(crate) struct Running {
-    child: Child,
-    stderr: BufReader<ChildStderr>,
-}
-
-impl Running {
-    /// Starts a command.
-    pub(crate) fn start(command: &mut Command) -> std::io::Result<Self> {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
-        Ok(Self { child, stderr })
-    }
-
-    /// Waits until it says this; returns the line.
-    pub(crate) fn wait_for(&mut self, text: &str) -> String {
-        let lines = self.stderr.by_ref().lines().map_while(Result::ok);
-        lines
-            .into_iter()
-            .find(|line| line.contains(text))
-            .unwrap_or_else(|| panic!("it ended without `{text}`"))
-    }
-
-    /// Starts `plimsoll target redis` with these flags; gives its address, too.
-    fn target(flags: &[&str]) -> (Self, String) {
-        let mut command = Command::new(PROGRAM);
-        command.args(["target", "redis", "--listen", "127.0.0.1:0"]).args(flags);
-        let mut server = Self::start(&mut command).expect("the program was built");
-        let line = server.wait_for("listening on");
-        let address = line.rsplit(' ').next().expect("an address").to_owned();
-        (server, address)
-    }
-
-    /// Ends it; returns what it said.
-    fn stop(mut self) -> String {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("sh").args(["-c", &format!("kill -s TERM {pid}")]).status();
-        assert!(sent.expect("there is a shell").success());
-        let lines = self.stderr.by_ref().lines().map_while(Result::ok).collect::<Vec<_>>().join("\n");
-        self.child.wait().expect("it ends");
-        lines
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Starts `plimsoll target redis` with these flags.
+fn target(flags: &str) -> Server {
+    Server::start(program::command(PROGRAM, &format!("target redis --listen 127.0.0.1:0 {flags}")))
 }
 
 /// Runs `plimsoll redis` with these words.
@@ -80,7 +34,8 @@ pub(crate) fn ends(result: &Value) -> [u64; 3] {
 #[test]
 fn a_load_counts_what_its_server_counts() {
     let _turn = machine::load();
-    let (server, address) = Running::target(&[]);
+    let server = target("");
+    let address = server.address.clone();
     let empty = redis(&[&address, "--mix", "get", "-n", "50", "-c", "1", "--keys", "5"]);
     assert!(String::from_utf8_lossy(&empty.stdout).contains("0 hits, 50 misses"), "misses are told");
     let alone = result(&[&address, "-n", "3000", "-c", "8"]);
@@ -99,7 +54,7 @@ fn a_load_counts_what_its_server_counts() {
     assert_eq!(ends(&serde_json::from_slice(&behind.stdout).expect("a result")), [1, 0, 0]);
     assert_eq!(ends(&result(&[&address, "-n", "50", "-c", "1", "--value-size", "3"])), [100, 0, 0]);
     // Each run asks its server once before the load.
-    let said = server.stop();
+    let said = server.stop().stderr;
     assert!(said.contains("commands on") && said.contains(" 0 answered with an error"), "{said}");
 }
 
@@ -107,12 +62,13 @@ fn a_load_counts_what_its_server_counts() {
 fn wrong_values_are_found() {
     let _turn = machine::load();
     for (lie, class) in [("wrong:20%", "check"), ("missing:20%", "status_4xx")] {
-        let (server, address) = Running::target(&["--lie", lie, "--seed", "3"]);
+        let server = target(&format!("--lie {lie} --seed 3"));
+        let address = server.address.clone();
         let found = result(&[&address, "-n", "1000", "-c", "4"]);
         let [ok, failed, _] = ends(&found);
         assert_eq!(ok + failed, 2_000, "{lie}");
         assert_eq!(found["errors"][class], failed, "{lie}: {}", found["errors"]);
-        let said = server.stop();
+        let said = server.stop().stderr;
         let told =
             said.lines().find_map(|line| line.split_once(" answered wrongly")).expect("it counts them");
         let told: u64 =
@@ -125,7 +81,8 @@ fn wrong_values_are_found() {
 #[test]
 fn passwords_are_given_and_refused() {
     let _turn = machine::load();
-    let (_server, address) = Running::target(&["--password", "pw"]);
+    let server = target("--password pw");
+    let address = &server.address;
     let known = format!("redis://:pw@{address}");
     assert_eq!(ends(&result(&[&known, "-n", "100", "-c", "2"])), [200, 0, 0]);
     for url in [format!("redis://:no@{address}"), format!("redis://{address}")] {

@@ -5,23 +5,24 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
+use plimsoll_testkit::program::Process;
 use plimsoll_testkit::{machine, skip};
 
-use super::program::{Running, ends, result};
+use super::program::{ends, result};
 
 /// A redis-server without persistence, with these flags; `None` if there is none on this machine.
-fn start(flags: &[&str]) -> Option<(Running, String)> {
+fn start(flags: &[&str]) -> Option<(Process, String)> {
     let port =
         TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
     let mut command = Command::new("redis-server");
     command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
     // What it says is waited for.
     command.args(["--logfile", "/dev/stderr"]).args(flags);
-    let Ok(mut server) = Running::start(&mut command) else {
+    let Some(mut server) = Process::try_start(&mut command) else {
         skip::without_program("redis-server");
         return None;
     };
-    server.wait_for("Ready to accept connections");
+    server.stderr.wait_for("Ready to accept connections");
     Some((server, format!("127.0.0.1:{port}")))
 }
 

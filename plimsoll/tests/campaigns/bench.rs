@@ -42,6 +42,11 @@ impl Sink {
         Self::within(machine::load(), args)
     }
 
+    /// Starts a sink for loads that are counted and light.
+    pub(crate) fn light(args: &[&str]) -> Self {
+        Self::within(machine::light_load(), args)
+    }
+
     /// Starts a sink for loads whose times decide what the test sees.
     pub(crate) fn measured(args: &[&str]) -> Self {
         Self::within(machine::quiet(), args)

@@ -206,7 +206,7 @@ fn a_target_that_is_not_there_is_said_at_once() {
 /// commands; nobody could check it.
 #[test]
 fn a_search_and_a_sweep_are_documents() {
-    let sink = Sink::start(&[]);
+    let sink = Sink::light(&[]);
     let folder = std::env::temp_dir().join(format!("plimsoll-documents-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("it can be made");
     let file = |name: &str| folder.join(name).to_str().expect("it is UTF-8").to_owned();

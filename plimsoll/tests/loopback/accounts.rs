@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::loopback::backends::on_each;
 use crate::loopback::process::run;
 use crate::loopback::sink::{Saw, Sink};
-use crate::loopback::truth::{account, assert_balance, count, delivered, errors};
+use plimsoll_testkit::sink_log::{account, assert_balance, count, delivered, errors};
 
 /// One run against a sink of its own; the accounts balance.
 fn observe(backend: &str, sink: &str, load: &str) -> (Value, Saw) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::loopback::backends::on_each_alone;
 use crate::loopback::process::run;
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count, delivered, percentile_ms, reported_ms};
+use plimsoll_testkit::sink_log::{account, assert_balance, count, delivered, percentile_ms, reported_ms};
 
 /// The header that carries the index of the arrival to the sink's log.
 const ID: &str = "-H x-plimsoll-id:${sequence}";

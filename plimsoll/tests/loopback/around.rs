@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use plimsoll_testkit::machine;
 use serde_json::Value;
 
-use crate::loopback::process::{Finished, Folder, Process, run};
-use crate::loopback::truth::{account, assert_balance, delivered};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll, run};
+use plimsoll_testkit::sink_log::{account, assert_balance, delivered};
 
 /// Begin of the tokens that the server gives out. A report must not have it.
 pub(crate) const TOKEN: &str = "k7Qz9";
@@ -185,7 +185,7 @@ fn what_the_setup_takes_is_in_no_history_and_no_evidence() {
 fn a_run_that_is_interrupted_is_torn_down() {
     let (site, folder) = (Site::start(), Folder::new());
     let plan = plan(&folder, &site.url, "/login", "/session");
-    let process = Process::plimsoll(&format!("run {plan} -d 60s -c 2 -o json"));
+    let process = Process::start(plimsoll(&format!("run {plan} -d 60s -c 2 -o json")));
     site.wait_for("GET", 50);
     process.signal("INT");
     let finished = process.finish();

@@ -1,15 +1,12 @@
-//! The attack in a small size: the program against every hostile server of the test kit, on each backend, and
-//! its servers against damaged requests. `cargo run --release -p bench -- attack` is the same in earnest.
+//! The attack in a small size: the program against every hostile server of the core, on each backend, and
+//! its servers against damaged requests. The tests of extensions make theirs. `cargo run --release -p bench -- attack` is the same in earnest.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use plimsoll_testkit::hostile::{self, Suite, Target, authority_pem, barrage, suites};
+use plimsoll_testkit::hostile::{Suite, barrage, check, ingest_requests, sink_requests, suites};
 
-use crate::loopback::backends::working;
-use crate::loopback::cache::CacheTarget;
 use crate::loopback::ingest_target::IngestTarget;
-use crate::loopback::process::Folder;
 use crate::loopback::sink::Sink;
 
 /// Held by the suite that is carried out: eight suites at once would be 64 programs.
@@ -18,11 +15,7 @@ static SUITE: Mutex<()> = Mutex::new(());
 /// Runs every case of these suites on every backend, and fails with all that did not hold at once.
 fn attack(suites: &[Suite]) {
     let _one = SUITE.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = Folder::new();
-    let authority = folder.write("authority.pem", authority_pem());
-    let program = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
-    let complaints = hostile::attack(program, Path::new(&authority), working(), suites);
-    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+    check(Path::new(env!("CARGO_BIN_EXE_plimsoll")), suites);
 }
 
 fn suites_of(name: &str) -> Vec<Suite> {
@@ -47,18 +40,8 @@ fn hostile_servers_of_tls() {
 }
 
 #[test]
-fn hostile_caches() {
-    attack(&suites_of("cache"));
-}
-
-#[test]
 fn hostile_websockets() {
     attack(&suites_of("WebSocket"));
-}
-
-#[test]
-fn hostile_servers_of_grpc() {
-    attack(&suites_of("gRPC"));
 }
 
 #[test]
@@ -73,13 +56,11 @@ fn hostile_proxies() {
 
 #[test]
 fn damaged_requests_are_survived() {
-    let (sink, ingest, cache) = (Sink::start(""), IngestTarget::start(""), CacheTarget::start(""));
-    for (target, address) in
-        [(Target::Sink, &sink.endpoint), (Target::Ingest, &ingest.address), (Target::Cache, &cache.frames)]
-    {
+    let (sink, ingest) = (Sink::start(""), IngestTarget::start(""));
+    for (requests, address) in [(sink_requests(), &sink.endpoint), (ingest_requests(), &ingest.address)] {
         let address = address.parse().expect("an address");
-        let made = barrage(address, target, 1, 3_000).expect("every good request is answered well");
+        let made = barrage(address, &requests, 1, 3_000).expect("every good request is answered well");
         assert_eq!(made.sent, 3_000);
-        assert!(made.answered > 300, "{}: {made:?}", target.name());
+        assert!(made.answered > 300, "{}: {made:?}", requests.server);
     }
 }

@@ -1,20 +1,14 @@
 //! The backends that work here.
 
-use std::sync::OnceLock;
+use std::path::Path;
 
-use plimsoll_testkit::machine;
+use plimsoll_testkit::{hostile, machine};
 
 use crate::loopback::process::run;
 
 /// Every backend that works on this machine. Containers often forbid `io_uring`; where it works it is tested.
 pub(crate) fn working() -> &'static [&'static str] {
-    static WORKING: OnceLock<&'static [&'static str]> = OnceLock::new();
-    WORKING.get_or_init(|| {
-        // Nothing listens on port 1, so that this ends with a refusal of one kind or the other.
-        let tried = run("run http://127.0.0.1:1/ -n 1 -c 1 --backend uring");
-        assert_eq!(tried.code, Some(1), "{}", tried.stderr);
-        if tried.stderr.contains("io_uring does not work here") { &["epoll"] } else { &["epoll", "uring"] }
-    })
+    hostile::backends(Path::new(env!("CARGO_BIN_EXE_plimsoll")))
 }
 
 /// Runs a test on every backend that works, all at once: each run has a server of its own.

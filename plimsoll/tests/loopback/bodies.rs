@@ -3,7 +3,7 @@
 
 use crate::loopback::foreign::python;
 use crate::loopback::process::{Folder, Process, run};
-use crate::loopback::truth::{account, assert_balance};
+use plimsoll_testkit::sink_log::{account, assert_balance};
 
 /// Starts the server, and writes a plan of these steps for it.
 fn served(steps: &str) -> Option<(Process, Folder, String)> {

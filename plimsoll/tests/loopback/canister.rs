@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
-use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll, run};
 
 /// A key without an owner.
 const ED25519: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n\
@@ -24,7 +24,7 @@ struct Sink {
 
 impl Sink {
     fn start(flags: &str) -> Self {
-        let mut process = Process::plimsoll(&format!("sink --listen 127.0.0.1:0 {flags}"));
+        let mut process = Process::start(plimsoll(&format!("sink --listen 127.0.0.1:0 {flags}")));
         let line = process.stderr.wait_for(": listening on ");
         let address = line.rsplit(' ').next().expect("an address").trim_start_matches("http://").to_owned();
         Self { process, url: format!("http://{address}") }

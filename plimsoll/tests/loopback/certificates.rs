@@ -7,7 +7,7 @@ use crate::loopback::backends::on_each;
 use crate::loopback::foreign::{Certificate, free_address, python};
 use crate::loopback::process::{Folder, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, errors};
+use plimsoll_testkit::sink_log::{account, assert_balance, errors};
 
 /// A certificate by `openssl`, with more arguments; `None` where there is no such program.
 fn of_openssl(folder: &Folder, name: &str, more: &[&str]) -> Option<Certificate> {

@@ -5,8 +5,8 @@ use std::path::Path;
 use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
-use crate::loopback::eventually::{eventually, wait_to_look_again};
 use crate::loopback::process::{Finished, Folder, Process, plimsoll, run};
+use plimsoll_testkit::eventually::{eventually, wait_to_look_again};
 
 /// Two sinks, and a little load on the first.
 pub(crate) const SINKS: &str = r#"
@@ -50,7 +50,7 @@ impl Stage {
     }
 
     pub(crate) fn start(&self, flags: &str) -> Process {
-        Process::plimsoll(&format!("cluster run {} {flags}", self.flags()))
+        Process::start(plimsoll(&format!("cluster run {} {flags}", self.flags())))
     }
 
     /// Returns the state file of the cluster, which lists the running nodes.

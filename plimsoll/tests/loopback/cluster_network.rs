@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::loopback::cluster::{SINKS, Stage};
-use crate::loopback::eventually::{eventually, wait_to_look_again};
 use crate::loopback::process::{Finished, Process};
+use plimsoll_testkit::eventually::{eventually, wait_to_look_again};
 
 /// Returns `true` if networks can be made here; otherwise prints why the test is skipped.
 fn has_networks() -> bool {

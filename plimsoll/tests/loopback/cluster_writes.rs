@@ -5,9 +5,9 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::loopback::cluster::{SINKS, Stage};
-use crate::loopback::eventually::wait_to_look_again;
 use crate::loopback::foreign::python;
 use crate::loopback::process::{Finished, run};
+use plimsoll_testkit::eventually::wait_to_look_again;
 
 /// A node whose writes one bad write ends, with a load of these steps.
 fn poisoned(steps: &str, more: &str) -> Option<Stage> {
@@ -223,7 +223,7 @@ checks: [{check: convergence, list: /api/things, count: /api/things/count}]
 #[test]
 fn a_load_of_which_nothing_was_acknowledged_does_not_pass_its_verification() {
     let folder = crate::loopback::process::Folder::new();
-    let [address] = crate::loopback::ports::lasting_addresses();
+    let [address] = plimsoll_testkit::ports::lasting_addresses();
     let (file, port) =
         (folder.write("poisoned.py", include_str!("poisoned.py")), &address["127.0.0.1:".len()..]);
     let Some(node) = python(&[&file, port, &folder.path().display().to_string()]) else { return };

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::loopback::eventually::{eventually, wait_to_look_again};
-use crate::loopback::ports::lasting_addresses;
-use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll, run};
+use plimsoll_testkit::eventually::{eventually, wait_to_look_again};
+use plimsoll_testkit::ports::lasting_addresses;
 
 /// Requests after which something that should have come to pass is given up: a minute at least.
 const ATTEMPTS: usize = 300_000;
@@ -370,10 +370,10 @@ fn a_node_that_lost_all_gets_a_snapshot() {
         let peers = others.map(|other| format!("--peer {other}={}/{}", http[other], raft[other]));
         let place = format!("--id {id} --listen {} --raft {}", http[id], raft[id]);
         let data = format!("--data {} --snapshot-every 4KiB", folder.file(data));
-        let mut node = Process::plimsoll(&format!(
+        let mut node = Process::start(plimsoll(&format!(
             "target crud-node {place} {data} {}",
             peers.collect::<Vec<_>>().join(" ")
-        ));
+        )));
         node.stderr.wait_for(" leads, term ");
         node
     };
@@ -414,7 +414,7 @@ fn a_log_that_is_torn_is_cut_and_one_that_is_damaged_is_refused() {
         "target crud-node --data {} --listen 127.0.0.1:0 --raft 127.0.0.1:0",
         folder.path().display()
     );
-    let mut node = Process::plimsoll(&start);
+    let mut node = Process::start(plimsoll(&start));
     let address =
         node.stderr.wait_for("listening on http://").rsplit('/').next().expect("an address").to_owned();
     node.stderr.wait_for("node 0 leads");
@@ -430,7 +430,7 @@ fn a_log_that_is_torn_is_cut_and_one_that_is_damaged_is_refused() {
     let log = folder.path().join("log/00000000000000000000.log");
     let whole = std::fs::read(&log).expect("there is a log");
     std::fs::write(&log, [&whole[..], b"plim"].concat()).expect("it can be written");
-    let mut node = Process::plimsoll(&start);
+    let mut node = Process::start(plimsoll(&start));
     node.stderr.wait_for("4 bytes at the end of the log were never acknowledged");
     let address =
         node.stderr.wait_for("listening on http://").rsplit('/').next().expect("an address").to_owned();

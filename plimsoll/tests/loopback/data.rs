@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::loopback::process::{Folder, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count};
+use plimsoll_testkit::sink_log::{account, assert_balance, count};
 
 /// Memory that a run may have more with a large file than with a small one: noise of the allocator, and the
 /// blocks that files are read in.

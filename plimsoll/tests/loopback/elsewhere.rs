@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::loopback::foreign::Certificate;
 use crate::loopback::process::{Folder, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, delivered};
+use plimsoll_testkit::sink_log::{account, assert_balance, delivered};
 
 /// The steps: one to the target, and two to the other server, of which the second has the URL of the first.
 fn plan(folder: &Folder, target: &str, base: &str, step: &str) -> String {

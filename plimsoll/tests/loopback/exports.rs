@@ -11,9 +11,9 @@ use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 use prost::Message as _;
 use serde_json::Value;
 
-use crate::loopback::process::{Process, run};
+use crate::loopback::process::{Process, plimsoll, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count};
+use plimsoll_testkit::sink_log::{account, assert_balance, count};
 
 /// The body of a request with a length.
 fn body(stream: &mut TcpStream) -> Vec<u8> {
@@ -191,7 +191,7 @@ pub(crate) fn scrape(address: &str, accept: &str) -> String {
 fn a_server_of_prometheus_is_told_while_the_run_goes_on() {
     let sink = Sink::start("--fail 10%:503");
     let args = format!("{} --rate 500 -d 30s --interval 100ms --prometheus 127.0.0.1:0 -o json", sink.url());
-    let mut run = Process::plimsoll(&args);
+    let mut run = Process::start(plimsoll(&args));
     let line = run.stderr.wait_for("metrics: http://");
     let address = line.trim_start_matches("metrics: http://").trim_end_matches("/metrics").to_owned();
     let told = |text: &str| {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::loopback::backends::on_each;
 use crate::loopback::process::{Finished, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count};
+use plimsoll_testkit::sink_log::{account, assert_balance, count};
 
 /// A run against a server on 127.0.0.1 whose name has these addresses. Returns its port, too.
 fn against(addresses: &str, flags: &str) -> (String, Finished) {

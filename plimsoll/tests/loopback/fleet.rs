@@ -12,12 +12,12 @@ use plimsoll_testkit::{machine, skip};
 use serde_json::Value;
 
 use crate::loopback::around::{self, Site, TOKEN, refreshed, tokens};
-use crate::loopback::eventually::wait_to_look_again;
-use crate::loopback::process::{Finished, Folder, Process, run_beside};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll, run_beside};
 use crate::loopback::queries::{Scripted, vector};
 use crate::loopback::sink::Sink;
 use crate::loopback::steering::request;
-use crate::loopback::truth::{account, assert_balance, delivered};
+use plimsoll_testkit::eventually::wait_to_look_again;
+use plimsoll_testkit::sink_log::{account, assert_balance, delivered};
 
 /// Names of the agents.
 const AGENTS: [&str; 3] = ["a", "b", "c"];
@@ -68,7 +68,7 @@ impl Broker {
     }
 
     fn agent_with(&self, name: &str, limits: &str) -> Process {
-        self.agent_by(name, limits, Process::plimsoll)
+        self.agent_by(name, limits, |args| Process::start(plimsoll(args)))
     }
 
     /// An agent that `start` starts of its arguments.
@@ -236,7 +236,7 @@ fn a_fleet_shows_and_judges_the_sum_while_it_goes_on() {
     let outputs = format!("--stats {stats} --store {store} --name sum --prometheus 127.0.0.1:0");
     let flags = broker.flags();
     let args = format!("run {plan} {flags} {outputs} --control 127.0.0.1:0 -o json");
-    let mut coordinator = Process::plimsoll(&args);
+    let mut coordinator = Process::start(plimsoll(&args));
     let line = coordinator.stderr.wait_for("control: http://");
     let control = line.trim_start_matches("control: http://").trim_end_matches('/').to_owned();
     let line = coordinator.stderr.wait_for("metrics: http://");
@@ -357,7 +357,7 @@ fn the_loss_of_an_agent_is_told_and_accounts_balance() {
         // It goes on long after the loss was noticed.
         let load = "--rate 300 -d 25s -c 6 --seed 5 --on-loss";
         let args = format!("run {} {load} {on_loss} {} -o json", sink.url(), broker.flags());
-        let coordinator = Process::plimsoll(&args);
+        let coordinator = Process::start(plimsoll(&args));
         sink.wait_for_load();
         // Some parts have come by then: one after five seconds.
         sink.wait_for_requests(2_400);
@@ -397,7 +397,7 @@ fn an_agent_that_is_told_to_end_tells_what_it_has_sent() {
         let mut sink = Sink::telling("");
         let load = "--rate 300 -d 16s -c 6 -t 1 --seed 5 --on-loss";
         let args = format!("run {} {load} {on_loss} {} -o json", sink.url(), broker.flags());
-        let coordinator = Process::plimsoll(&args);
+        let coordinator = Process::start(plimsoll(&args));
         sink.wait_for_load();
         sink.wait_for_requests(600);
         leaving.signal("TERM");
@@ -438,7 +438,7 @@ fn another_agent_takes_over_the_shard_of_one_that_was_killed() {
     let mut sink = Sink::telling("");
     let load = "--rate 300 -d 32s -c 6 -t 1 --seed 5 --on-loss takeover";
     let args = format!("run {} {load} {} -o json", sink.url(), broker.flags());
-    let coordinator = Process::plimsoll(&args);
+    let coordinator = Process::start(plimsoll(&args));
     sink.wait_for_load();
     agents[1].signal("KILL");
     let ran = coordinator.finish();
@@ -483,7 +483,7 @@ fn a_broker_that_dies_costs_nothing() {
     let agents: Vec<Process> = AGENTS.iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
     let args = format!("run {} --rate 300 -d 12s -c 6 --seed 5 {} -o json", sink.url(), broker.flags());
-    let coordinator = Process::plimsoll(&args);
+    let coordinator = Process::start(plimsoll(&args));
     sink.wait_for_load();
     broker.kill();
     sink.wait_for_requests(600);
@@ -504,7 +504,7 @@ fn without_its_coordinator_a_fleet_stops_and_its_result_can_be_collected() {
     let mut agents: Vec<Process> = AGENTS.iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
     let args = format!("run {} --rate 300 -d 10m -c 6 --orphan 5s {}", sink.url(), broker.flags());
-    let mut coordinator = Process::plimsoll(&args);
+    let mut coordinator = Process::start(plimsoll(&args));
     let line = coordinator.stderr.wait_for("fleet: run ");
     let id = line.split(' ').nth(2).expect("it has an id").to_owned();
     sink.wait_for_load();
@@ -542,7 +542,7 @@ fn shards_that_were_taken_over_can_be_collected() {
     let mut agents: Vec<Process> = AGENTS.iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
     let load = "--rate 90 -d 10m -c 6 -t 1 --seed 5 --on-loss takeover --orphan 5s";
-    let mut coordinator = Process::plimsoll(&format!("run {} {load} {}", sink.url(), broker.flags()));
+    let mut coordinator = Process::start(plimsoll(&format!("run {} {load} {}", sink.url(), broker.flags())));
     let line = coordinator.stderr.wait_for("fleet: run ");
     let id = line.split(' ').nth(2).expect("it has an id").to_owned();
     sink.wait_for_load();
@@ -594,7 +594,7 @@ fn a_fleet_is_steered_as_one_load() {
     let mut sink = Sink::telling("");
     let flags = broker.flags();
     let load = "--rate 200 -d 30s -c 6 --seed 5 --control 127.0.0.1:0 -o json";
-    let mut coordinator = Process::plimsoll(&format!("run {} {load} {flags}", sink.url()));
+    let mut coordinator = Process::start(plimsoll(&format!("run {} {load} {flags}", sink.url())));
     let line = coordinator.stderr.wait_for("control: http://");
     let control = line.trim_start_matches("control: http://").trim_end_matches('/').to_owned();
     sink.wait_for_load();
@@ -620,7 +620,7 @@ fn an_interruption_stops_all_agents() {
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
     let args = format!("run {} --rate 200 -d 10m -c 6 {} -o json", sink.url(), broker.flags());
-    let coordinator = Process::plimsoll(&args);
+    let coordinator = Process::start(plimsoll(&args));
     sink.wait_for_load();
     coordinator.signal("INT");
     let ran = coordinator.finish();
@@ -677,13 +677,13 @@ fn what_cannot_be_is_refused_before_anything_is_sent() {
 /// between.
 #[test]
 fn a_search_drives_trials_on_agents_that_stay_claimed() {
-    let _turn = machine::load();
+    let _turn = machine::light_load();
     let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
     let flags = broker.flags();
     let search = "--slo p90<20s --from 500 --to 1000 -d 1s --max-time 30s -o json";
-    let mut searching = Process::plimsoll(&format!("find {} {search} {flags}", sink.url()));
+    let mut searching = Process::start(plimsoll(&format!("find {} {search} {flags}", sink.url())));
     sink.wait_for_load();
     let other = run_beside(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
     other.assert_refused(1, "agent a: it is busy with run");
@@ -725,13 +725,13 @@ fn a_search_drives_trials_on_agents_that_stay_claimed() {
 /// Each level of a sweep is a run of the same agents, which refuse other runs in between.
 #[test]
 fn the_levels_of_a_sweep_are_runs_of_agents_that_stay_claimed() {
-    let _turn = machine::load();
+    let _turn = machine::light_load();
     let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
     let flags = broker.flags();
     let sweep = format!("find {} --sweep rate=500,1000 -d 1s -c 4 -t 1 -o json {flags}", sink.url());
-    let sweeping = Process::plimsoll(&sweep);
+    let sweeping = Process::start(plimsoll(&sweep));
     sink.wait_for_load();
     let other = run_beside(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
     other.assert_refused(1, "agent a: it is busy with run");

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::loopback::backends::on_each;
 use crate::loopback::process::{Folder, Process, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count, delivered, errors};
+use plimsoll_testkit::sink_log::{account, assert_balance, count, delivered, errors};
 
 /// Starts Python; `None`, and a word on stderr, if there is none.
 pub(crate) fn python(args: &[&str]) -> Option<Process> {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::loopback::foreign::{Certificate, balanced, free_address};
 use crate::loopback::process::{Finished, Folder, Process};
-use crate::loopback::truth::{account, count};
+use plimsoll_testkit::sink_log::{account, count};
 
 /// A run whose accounts balance and that got all its responses over HTTP/2.
 fn http2(args: &str) -> Value {

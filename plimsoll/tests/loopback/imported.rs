@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::loopback::process::{Folder, run};
 use crate::loopback::sink::{Saw, Sink};
-use crate::loopback::truth::{account, assert_balance, count};
+use plimsoll_testkit::sink_log::{account, assert_balance, count};
 
 /// Imports a file and runs the plan. Returns the result, the requests of each step by its name in the log,
 /// and the counts of the sink.

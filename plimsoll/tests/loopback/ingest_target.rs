@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use plimsoll_core::Nanos;
 use plimsoll_system::clock;
 
-use crate::loopback::process::{Finished, Process, run};
+use crate::loopback::process::{Finished, Process, plimsoll, run};
 
 /// A running ingest server.
 pub(crate) struct IngestTarget {
@@ -20,7 +20,7 @@ const BATCH: &[u8] =
 
 impl IngestTarget {
     pub(crate) fn start(args: &str) -> Self {
-        let mut process = Process::plimsoll(&format!("target ingest --listen 127.0.0.1:0 {args}"));
+        let mut process = Process::start(plimsoll(&format!("target ingest --listen 127.0.0.1:0 {args}")));
         let line = process.stderr.wait_for("target ingest: listening on http://");
         let address = line.rsplit('/').next().expect("an address").to_owned();
         Self { process, address }

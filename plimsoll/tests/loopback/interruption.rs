@@ -8,15 +8,15 @@ use plimsoll_system::clock;
 use serde_json::Value;
 
 use crate::loopback::backends::on_each;
-use crate::loopback::eventually::wait_to_look_again;
-use crate::loopback::process::{Folder, Process};
+use crate::loopback::process::{Folder, Process, plimsoll};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count, delivered};
+use plimsoll_testkit::eventually::wait_to_look_again;
+use plimsoll_testkit::sink_log::{account, assert_balance, count, delivered};
 
 /// Starts a run of a minute, and waits until it is under way.
 fn under_way(backend: &str, sink: &str, load: &str) -> (Sink, Process) {
     let mut sink = Sink::telling(&format!("{sink} --backend {backend}"));
-    let run = Process::plimsoll(&format!("{} -d 60s {load} -o json --backend {backend}", sink.url()));
+    let run = Process::start(plimsoll(&format!("{} -d 60s {load} -o json --backend {backend}", sink.url())));
     sink.wait_for_load();
     (sink, run)
 }
@@ -56,7 +56,7 @@ fn heeds_interrupts(id: u32) -> bool {
 #[test]
 fn an_interrupt_before_the_load_is_one_too() {
     let sink = Sink::start("--delay constant:60s");
-    let run = Process::plimsoll(&format!("{} -d 60s", sink.url()));
+    let run = Process::start(plimsoll(&format!("{} -d 60s", sink.url())));
     // The signal handler is installed before the program asks the sink, which does not answer.
     while !heeds_interrupts(run.id()) {}
     run.signal("INT");
@@ -139,7 +139,7 @@ fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
          targets: {{api: \"http://{address}\"}}\nscenarios: [{{steps: [{{get: /, script: \"{script}\"}}]}}]\n",
     );
     let plan = folder.write("plan.yaml", text);
-    let mut run = Process::plimsoll(&format!("run {plan} --script-allow-system"));
+    let mut run = Process::start(plimsoll(&format!("run {plan} --script-allow-system")));
     let mut waiting = 0;
     while waiting < 100 {
         assert!(!run.has_ended(), "{:?}", run.finish());
@@ -160,7 +160,7 @@ fn a_generator_that_was_held_up_says_so() {
     on_each(|backend| {
         let mut sink = Sink::telling(&format!("--backend {backend}"));
         let load = format!("{} --rate 500 -d 4s -o json --backend {backend}", sink.url());
-        let run = Process::plimsoll(&load);
+        let run = Process::start(plimsoll(&load));
         sink.wait_for_load();
         run.signal("STOP");
         let pause = Command::new("sleep").arg("0.5").status();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::loopback::process::{Folder, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count};
+use plimsoll_testkit::sink_log::{account, assert_balance, count};
 
 /// The rows of a CSV file by their columns. No cell of these tests is quoted.
 fn rows(text: &str) -> Vec<BTreeMap<&str, &str>> {

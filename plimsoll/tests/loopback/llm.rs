@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll, run};
 use crate::loopback::sink::Sink;
 
 /// A running server of completions, with its truth log.
@@ -36,7 +36,7 @@ impl LlmTarget {
         let folder = Folder::new();
         let log = folder.file("truth.csv");
         let mut process =
-            Process::plimsoll(&format!("target llm --listen 127.0.0.1:0 --truth-log {log} {args}"));
+            Process::start(plimsoll(&format!("target llm --listen 127.0.0.1:0 --truth-log {log} {args}")));
         let line = process.stderr.wait_for("target llm: listening on ");
         let url = line.trim_start_matches("target llm: listening on ");
         let url = url.split("/v1").next().expect("a URL").to_owned();

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::loopback::process::{Folder, Process};
+use crate::loopback::process::{Folder, Process, plimsoll};
 
 /// A key without an owner.
 const ED25519: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n\
@@ -50,13 +50,13 @@ fn share_of(kind: &str, (result, used): &(Value, f64)) -> f64 {
 #[test]
 fn cpu_per_request_has_the_threads_that_make_bodies_and_sign() {
     let folder = Folder::new();
-    let mut store = Process::plimsoll("target ingest --listen 127.0.0.1:0");
+    let mut store = Process::start(plimsoll("target ingest --listen 127.0.0.1:0"));
     let line = store.stderr.wait_for("listening on ");
     let address = line.rsplit(' ').next().expect("an address").trim_start_matches("http://").to_owned();
     let load = format!("ingest logs --url http://{address} --rate 500k --compression gzip -d 2s");
     let making = share_of("bodies", &measured(&folder, &load));
     assert!(making > 0.5, "gzip is most of the work: {making}");
-    let mut replica = Process::plimsoll("sink --canister --listen 127.0.0.1:0");
+    let mut replica = Process::start(plimsoll("sink --canister --listen 127.0.0.1:0"));
     let line = replica.stderr.wait_for("listening on ");
     let address = line.rsplit(' ').next().expect("an address").trim_start_matches("http://").to_owned();
     let pem = folder.write("key.pem", ED25519);

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::loopback::backends::on_each;
 use crate::loopback::process::{Folder, Process};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance};
+use plimsoll_testkit::sink_log::{account, assert_balance};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_plimsoll");
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::loopback::process::{Folder, Process, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::account;
+use plimsoll_testkit::sink_log::account;
 
 #[test]
 fn one_run_is_written_in_every_format_at_once() {

@@ -1,10 +1,10 @@
 //! A pool of servers of which one dies, and is there again.
 
 use crate::loopback::backends::on_each;
-use crate::loopback::ports::{await_free, lasting_addresses};
-use crate::loopback::process::{Folder, Process};
+use crate::loopback::process::{Folder, Process, plimsoll};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, delivered};
+use plimsoll_testkit::ports::{await_free, lasting_addresses};
+use plimsoll_testkit::sink_log::{account, assert_balance, delivered};
 
 /// Connections of the run, and so the largest number of requests in flight.
 const CONNECTIONS: u64 = 6;
@@ -23,7 +23,7 @@ fn the_load_of_a_killed_server_goes_to_the_other_one_and_comes_back_when_it_is_t
             stays.endpoint, dies.endpoint
         );
         let plan = folder.write("plan.yaml", plan);
-        let run = Process::plimsoll(&format!("run {plan} -o json --backend {backend}"));
+        let run = Process::start(plimsoll(&format!("run {plan} -o json --backend {backend}")));
         // Both of them have their part.
         stays.wait_for_load();
         dies.wait_for_load();

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::process::{Folder, Process, plimsoll, run};
 use crate::loopback::sink::Sink;
 use plimsoll_testkit::{machine, printed_commands, verdict};
 
@@ -142,7 +142,7 @@ fn the_commands_of_the_documents_do_what_they_say() {
 #[test]
 fn a_printed_plan_runs_as_its_flags_do() {
     let folder = Folder::new();
-    let mut sink = Process::plimsoll("sink --canister --listen 127.0.0.1:0");
+    let mut sink = Process::start(plimsoll("sink --canister --listen 127.0.0.1:0"));
     let line = sink.stderr.wait_for("listening on ");
     let url =
         format!("http://{}", line.rsplit(' ').next().expect("an address").trim_start_matches("http://"));

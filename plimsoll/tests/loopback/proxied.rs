@@ -9,7 +9,7 @@ use crate::loopback::backends::on_each;
 use crate::loopback::foreign::Certificate;
 use crate::loopback::process::{Folder, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count, delivered, errors};
+use plimsoll_testkit::sink_log::{account, assert_balance, count, delivered, errors};
 use server::{Options, Proxy};
 
 /// A run of 40 requests on 4 connections through a proxy, after a preflight.

@@ -10,9 +10,9 @@ use plimsoll_testkit::{machine, skip};
 use serde_json::{Value, json};
 
 use crate::loopback::ingest_target::exchange;
-use crate::loopback::ports::lasting_addresses;
-use crate::loopback::process::{Finished, Folder, Process, run, run_beside};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll, run, run_beside};
 use crate::loopback::sink::Sink;
+use plimsoll_testkit::ports::lasting_addresses;
 
 /// A reply: its status and its content, or none at all for an empty content.
 pub(crate) type Reply = (u16, String);
@@ -419,7 +419,7 @@ fn a_real_prometheus_keeps_the_traces_of_a_run() {
     let _turn = machine::load();
     // It ends as soon as there is something to see.
     let flags = format!("--trace-context --prometheus {served} --interval 100ms --threads 1 -o json");
-    let mut run = Process::plimsoll(&format!("{} --rate 100 -d 60s {flags}", sink.url()));
+    let mut run = Process::start(plimsoll(&format!("{} --rate 100 -d 60s {flags}", sink.url())));
     run.stderr.wait_for("metrics: http://");
     let path = "/api/v1/query_exemplars?query=plimsoll_response_time_seconds_bucket&start=0&end=4000000000";
     let ask = || {

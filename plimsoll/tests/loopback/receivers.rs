@@ -7,9 +7,9 @@ use plimsoll_testkit::skip;
 use serde_json::Value;
 
 use crate::loopback::ingest_target::exchange;
-use crate::loopback::ports::{await_free, lasting_addresses};
-use crate::loopback::process::{Finished, Folder, Process, run};
-use crate::loopback::truth::{assert_balance, count};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll, run};
+use plimsoll_testkit::ports::{await_free, lasting_addresses};
+use plimsoll_testkit::sink_log::{assert_balance, count};
 
 /// A store that can be killed and come back.
 struct Store {
@@ -260,7 +260,7 @@ fn prometheus_with_a_window_takes_batches_on_several_connections() {
 fn kill_in_the_middle(product: Product, args: &str, field: &str) {
     let Some(mut store) = Store::start(product, "") else { return };
     let load = format!("metrics --rate 20k --batch-size 200 -d 60s --measurement m {args}");
-    let run = Process::plimsoll(&store.ingest(&load));
+    let run = Process::start(plimsoll(&store.ingest(&load)));
     let before = store.wait_for_more(0, "m", field);
     store.kill_and_start_again();
     // Writes that were acknowledged before the restart may only become visible now.

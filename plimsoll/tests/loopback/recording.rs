@@ -9,9 +9,9 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::process::{Folder, Process, plimsoll, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance};
+use plimsoll_testkit::sink_log::{account, assert_balance};
 
 /// A shop in which every value is good for one session only: a form with a token against forgery, a login
 /// that redirects, an account with a token, and orders.
@@ -169,8 +169,9 @@ impl Recorder {
     fn start(flags: &str) -> Self {
         let folder = Folder::new();
         let (plan, ca, har) = (folder.file("plan.yaml"), folder.file("ca"), folder.file("session.har"));
-        let mut process =
-            Process::plimsoll(&format!("record {plan} --listen 127.0.0.1:0 --ca {ca} --har {har} {flags}"));
+        let mut process = Process::start(plimsoll(&format!(
+            "record {plan} --listen 127.0.0.1:0 --ca {ca} --har {har} {flags}"
+        )));
         let line = process.stderr.wait_for("listening on ");
         let proxy = line.rsplit(' ').next().expect("an address").to_owned();
         Self { process, folder, proxy }

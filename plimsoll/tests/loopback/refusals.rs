@@ -8,7 +8,7 @@ use crate::loopback::backends::on_each;
 use crate::loopback::foreign::python;
 use crate::loopback::process::{Finished, Folder, Process, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count, errors};
+use plimsoll_testkit::sink_log::{account, assert_balance, count, errors};
 
 /// An address on which nothing listens: that of a sink which has ended.
 fn deserted() -> String {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::backends::on_each;
 use super::foreign::balanced;
 use super::process::run;
-use super::truth::{account, delivered, errors};
+use plimsoll_testkit::sink_log::{account, delivered, errors};
 
 /// Answers on a connection before it is closed.
 const ANSWERS: u64 = 5;

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, delivered};
+use plimsoll_testkit::sink_log::{account, assert_balance, delivered};
 
 /// The instant in this many seconds, as `--start-at` takes it.
 pub(crate) fn in_seconds(seconds: u64) -> String {
@@ -32,7 +32,7 @@ fn three_processes_make_one_load_and_one_result() {
         .map(|shard| {
             let save = format!("--save --store {store} --name shard-{shard} -o json --quiet");
             let args = format!("run {} {load} --shard {shard}/3 --start-at {start} {save}", sink.url());
-            Process::plimsoll(&args)
+            Process::start(plimsoll(&args))
         })
         .collect();
     let results: Vec<Value> = shards.into_iter().map(|shard| parsed(&shard.finish())).collect();
@@ -76,7 +76,7 @@ fn a_start_that_is_over_is_refused_and_a_wait_for_one_ends_with_a_signal() {
     late.assert_refused(1, "before everything was ready");
     let waiting =
         format!("run {} --rate 10 -d 1s --no-preflight --start-at {}", sink.url(), in_seconds(3_600));
-    let waiting = Process::plimsoll(&waiting);
+    let waiting = Process::start(plimsoll(&waiting));
     // Its handler of signals is there once it has threads.
     while waiting.threads() < 3 {}
     waiting.signal("INT");

@@ -1,7 +1,7 @@
 //! The built-in server as a process of its own.
 
-use crate::loopback::process::{Finished, Folder, Process};
-use crate::loopback::truth::Truth;
+use crate::loopback::process::{Finished, Folder, Process, plimsoll};
+use plimsoll_testkit::sink_log::Truth;
 
 /// The arguments of a server: a sink of HTTP that is told no delay answers after two milliseconds. If it
 /// answered at once, the time in which the generator wakes up would be a large share of each response time,
@@ -44,7 +44,7 @@ impl Sink {
 
     fn logging(folder: Folder, log: &str, address: &str, args: &str) -> Self {
         let sink = format!("sink --listen {address} --truth-log {log} {args}");
-        let mut process = Process::plimsoll(&unhurried(&sink));
+        let mut process = Process::start(plimsoll(&unhurried(&sink)));
         let Some(line) = process.stderr.find("sink: listening on ") else {
             panic!("no sink: {}", process.finish().stderr);
         };

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::loopback::foreign::Nginx;
 use crate::loopback::process::{Folder, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, count, delivered};
+use plimsoll_testkit::sink_log::{account, assert_balance, count, delivered};
 
 /// The accounts of the slow clients, which balance: started, ok, failed and under way.
 fn slow(result: &Value) -> [u64; 4] {

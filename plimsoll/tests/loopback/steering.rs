@@ -8,9 +8,9 @@ use std::net::{Shutdown, TcpStream};
 use serde_json::Value;
 
 use crate::loopback::foreign::python;
-use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::process::{Folder, Process, plimsoll, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance, delivered};
+use plimsoll_testkit::sink_log::{account, assert_balance, delivered};
 
 /// A run with a control port.
 struct Steered {
@@ -63,7 +63,8 @@ pub(crate) fn request(control: &str, request: &str, fields: &str, body: &str) ->
 impl Steered {
     fn start(args: &str) -> Self {
         let sink = Sink::start("");
-        let mut run = Process::plimsoll(&format!("{} -o json --control 127.0.0.1:0 {args}", sink.url()));
+        let mut run =
+            Process::start(plimsoll(&format!("{} -o json --control 127.0.0.1:0 {args}", sink.url())));
         let line = run.stderr.wait_for("control: http://");
         let control = line.trim_start_matches("control: http://").trim_end_matches('/').to_owned();
         Self { sink, run, control, fields: "x-plimsoll-control: 1\r\n" }

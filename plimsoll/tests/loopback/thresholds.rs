@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::loopback::process::{Finished, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance};
+use plimsoll_testkit::sink_log::{account, assert_balance};
 
 /// The result, and whether the run was ended by the code that belongs to it: on a busy machine a run may be
 /// invalid, and then proves nothing about thresholds but that errors broke a limit of errors.

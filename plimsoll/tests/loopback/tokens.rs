@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use crate::loopback::process::{Folder, run};
-use crate::loopback::truth::{account, assert_balance};
+use plimsoll_testkit::sink_log::{account, assert_balance};
 
 /// Key by which the server verifies tokens.
 enum Verifier {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::loopback::exports::scrape;
 use crate::loopback::foreign::python;
-use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::process::{Folder, Process, plimsoll, run};
 use crate::loopback::sink::Sink;
 
 /// The traces of requests by path, as the server of `traced.py` saw them, each with its flags.
@@ -85,7 +85,7 @@ fn slow_and_failed_requests_are_found_by_their_traces() {
     let id = result["by_step"][1]["slowest"][0]["trace_id"].as_str().expect("an id");
     let page = std::fs::read_to_string(page).expect("the page was written");
     let saved = folder.write("result.json", finished.stdout);
-    let shown = Process::plimsoll(&format!("show {saved} -o text")).finish().stdout;
+    let shown = Process::start(plimsoll(&format!("show {saved} -o text"))).finish().stdout;
     for (what, content) in [("page", &page), ("text", &shown)] {
         let words = "db 60.0 ms (the shard), miss";
         assert!(content.contains(words), "{words} is not in the {what}: {content}");
@@ -132,16 +132,16 @@ fn the_slowest_requests_are_in_reports_and_evidence() {
     let evidence = folder.file("evidence");
     let store = folder.file("runs.db");
     let line = format!("{} -R 50 -d 400ms --seed 3 --trace-context --save --store {store}", sink.url());
-    let run = |more: &str| Process::plimsoll(&format!("{line} {more}")).finish();
+    let run = |more: &str| Process::start(plimsoll(&format!("{line} {more}"))).finish();
     let finished = run(&format!("--name a --long --evidence {evidence}"));
     assert!(finished.stdout.contains("due at"), "{}\n{}", finished.stdout, finished.stderr);
-    let verified = Process::plimsoll(&format!("verify {evidence}")).finish();
+    let verified = Process::start(plimsoll(&format!("verify {evidence}"))).finish();
     assert_eq!(verified.code, Some(0), "{}\n{}", verified.stdout, verified.stderr);
     let checksums: BTreeSet<String> = ["b", "c"]
         .map(|name| run(&format!("--name {name} -o json")).result()["run"]["load_checksum"].to_string())
         .into();
     assert_eq!(checksums.len(), 1, "{checksums:?}");
-    let shown: Value = Process::plimsoll(&format!("show a --store {store} -o json")).finish().result();
+    let shown: Value = Process::start(plimsoll(&format!("show a --store {store} -o json"))).finish().result();
     assert_eq!(shown["by_step"][0]["slowest"].as_array().map(Vec::len), Some(5), "{shown:#}");
 }
 
@@ -173,7 +173,7 @@ fn a_server_of_prometheus_is_told_of_recorded_traces() {
     for (flags, is_named) in [("--trace-context", true), ("--trace-context=25%", true), ("", false)] {
         let load =
             format!("{url}/slow --users 4 -d 30s --interval 100ms --prometheus 127.0.0.1:0 {flags} -o json");
-        let mut run = Process::plimsoll(&load);
+        let mut run = Process::start(plimsoll(&load));
         let line = run.stderr.wait_for("metrics: http://");
         let address = line.trim_start_matches("metrics: http://").trim_end_matches("/metrics").to_owned();
         let has_come =

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::loopback::process::{Finished, Folder, Process, plimsoll, run};
 use crate::loopback::sink::Sink;
 
 fn tried(plan: &str) -> (Finished, Value) {
@@ -17,7 +17,7 @@ fn tried(plan: &str) -> (Finished, Value) {
 
 /// The built-in CRUD server, which answers with the sent item.
 fn crud() -> (Process, String) {
-    let mut target = Process::plimsoll("target crud --listen 127.0.0.1:0 --drop 0 --fail 0");
+    let mut target = Process::start(plimsoll("target crud --listen 127.0.0.1:0 --drop 0 --fail 0"));
     let line = target.stderr.wait_for("listening on ");
     let url = line.split("listening on ").nth(1).and_then(|rest| rest.split_whitespace().next());
     let url =

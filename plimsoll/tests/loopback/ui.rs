@@ -626,8 +626,10 @@ fn a_run_of_a_terminal_appears_and_news_are_told() {
     let mut events = ui.events("/api/events");
     assert_eq!(events.wait_for(|name, _| name == "live"), json!({"runs": []}));
     let store = ui.folder.file("h.db");
-    let terminal =
-        Process::plimsoll(&format!("run {} --rate 50 -d 3s --name nightly --store {store}", sink.url()));
+    let terminal = Process::start(plimsoll(&format!(
+        "run {} --rate 50 -d 3s --name nightly --store {store}",
+        sink.url()
+    )));
     let live = events.wait_for(|name, data| name == "live" && data["runs"][0]["from"] == "terminal");
     assert_eq!((&live["runs"][0]["name"], &live["runs"][0]["state"]), (&json!("nightly"), &json!("running")));
     let id = live["runs"][0]["run"].as_str().expect("an id").to_owned();

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::process::{Folder, Process, plimsoll, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::assert_balance;
+use plimsoll_testkit::sink_log::assert_balance;
 
 /// A program that runs until it is killed.
 fn bystander() -> Process {
-    let mut process = Process::plimsoll("sink --listen 127.0.0.1:0");
+    let mut process = Process::start(plimsoll("sink --listen 127.0.0.1:0"));
     process.stderr.wait_for("sink: listening on ");
     process
 }
@@ -20,7 +20,7 @@ fn a_watched_process_is_in_every_interval_and_its_end_is_told() {
     let pid = bystander.id();
     let mut sink = Sink::telling("");
     let flags = format!("--watch-pid {pid} --interval 200ms --rate 200 -o json --out csv={csv}");
-    let mut run = Process::plimsoll(&format!("{} -d 60s {flags}", sink.url()));
+    let mut run = Process::start(plimsoll(&format!("{} -d 60s {flags}", sink.url())));
     sink.wait_for_load();
     drop(bystander);
     let told = run.stderr.wait_for("had ended by");

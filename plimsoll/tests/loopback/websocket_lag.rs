@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::loopback::process::{Folder, Process, run};
+use crate::loopback::process::{Folder, Process, plimsoll, run};
 use crate::loopback::shards::in_seconds;
 use crate::loopback::sink::Sink;
 use crate::loopback::websocket::{at, result_of};
@@ -131,7 +131,7 @@ fn the_lag_is_in_reports_saved_runs_and_evidence() {
         let save = format!("--save --store {store} --name shard-{shard}");
         let shard = format!("-t 1 --seed 1 --shard {shard}/2 --start-at {start}");
         let line = format!("run {file} {shard} {save} --quiet -o json");
-        Process::plimsoll(&line)
+        Process::start(plimsoll(&line))
     });
     for shard in shards {
         let finished = shard.finish();

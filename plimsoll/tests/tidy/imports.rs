@@ -79,7 +79,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     // Layer 6: the binary that lists the extensions.
     ("plimsoll", &[&["app"]]),
     // Development only.
-    ("testkit", &[PURE, &["driver"]]),
+    ("testkit", &[PURE, &["driver", "system"]]),
     ("simulation", &[PURE, &["driver", "engine", "testkit"]]),
     ("bench", &[&["synth", "testkit"]]),
     ("fuzz", &[PURE, &["app", "http", "import", "plimsoll", "report", "targets", "workloads"]]),

@@ -6,17 +6,8 @@ use plimsoll_app::Extension;
 use crate::sources::Source;
 
 /// Files that still name one. Each is to be mended; none is to be added. Hints for users of other programs,
-/// an example's title, and tables of hostile servers.
-const LEFT: &[&str] = &[
-    "crates/app/src/args/other_programs.rs",
-    "crates/app/src/args/other_programs/cache_constants.rs",
-    "crates/app/src/args/workload.rs",
-    "crates/app/src/base/foreign_flags.rs",
-    "crates/testkit/src/hostile/cache.rs",
-    "crates/testkit/src/hostile/grpc.rs",
-    "crates/testkit/src/hostile/mutation.rs",
-    "crates/web/src/examples.rs",
-];
+/// and an example's title.
+const LEFT: &[&str] = &["crates/web/src/examples.rs"];
 
 /// Files in which the word is one of another format: a field of HAR, and a word of Gatling's.
 const OF_OTHERS: &[&str] =

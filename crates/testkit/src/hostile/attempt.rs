@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{self, Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use serde_json::Value;
 
-use super::{Case, Ends, Load, Server, Suite};
+use super::{Case, Ends, Load, Server, Suite, authority_pem};
 use crate::machine;
 
 /// Much longer than any of these runs takes: a program that needs more has hung.
@@ -24,12 +25,38 @@ const MOST_MEMORY: u64 = 160 << 20;
 /// Runs of [`attack`] at a time. Most of them wait for a timeout.
 const AT_ONCE: usize = 8;
 
-/// Runs the program against every case of these suites, on each of the backends. Returns everything that did
-/// not hold.
+/// Runs the program with four requests on two connections against every case of these suites, on every
+/// [backend that works](backends) here.
 ///
 /// # Panics
-/// A server or the program cannot be started.
-pub fn attack(program: &Path, authority: &Path, backends: &[&str], suites: &[Suite]) -> Vec<String> {
+/// A case does not hold, or a server or the program cannot be started.
+pub fn check(program: &Path, suites: &[Suite]) {
+    let authority = env::temp_dir().join(format!("plimsoll-authority-{}.pem", process::id()));
+    fs::write(&authority, authority_pem()).expect("the folder of temporary files takes it");
+    let complaints = attack(program, &authority, backends(program), suites);
+    fs::remove_file(&authority).expect("it was written");
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+/// Returns the backends that work on this machine. Containers often forbid `io_uring`.
+///
+/// # Panics
+/// The program cannot be started, or sends a request to a port on which nothing listens.
+pub fn backends(program: &Path) -> &'static [&'static str] {
+    static WORKING: OnceLock<&[&str]> = OnceLock::new();
+    WORKING.get_or_init(|| {
+        // Nothing listens on port 1, so that this ends with a refusal of one kind or the other.
+        let words = ["run", "http://127.0.0.1:1/", "-n", "1", "-c", "1", "--backend", "uring"];
+        let tried = machine::beside(program).args(words).output().expect("the program was built");
+        let said = String::from_utf8_lossy(&tried.stderr);
+        assert_eq!(tried.status.code(), Some(1), "{said}");
+        if said.contains("io_uring does not work here") { &["epoll"] } else { &["epoll", "uring"] }
+    })
+}
+
+/// Runs the program against every case of these suites, on each of the backends. Returns everything that did
+/// not hold.
+fn attack(program: &Path, authority: &Path, backends: &[&str], suites: &[Suite]) -> Vec<String> {
     let jobs: Vec<_> = suites
         .iter()
         .flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)))

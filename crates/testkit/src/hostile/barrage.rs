@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::Random;
 use socket2::{Domain, Socket, Type};
 
-use super::{Target, mutate};
+use super::{DamagedRequests, mutate};
 
 /// A good request is asked after this many damaged ones.
 const STRIDE: u64 = 1_000;
@@ -37,9 +37,9 @@ pub struct Barrage {
 /// well.
 // The whole is measured, for a report.
 #[allow(clippy::disallowed_methods)]
-pub fn barrage(server: SocketAddr, target: Target, seed: u64, count: u64) -> io::Result<Barrage> {
+pub fn barrage(server: SocketAddr, target: &DamagedRequests, seed: u64, count: u64) -> io::Result<Barrage> {
     let begin = Instant::now();
-    let requests = target.requests();
+    let DamagedRequests { requests, .. } = target;
     let mut random = Random::new(seed, 0);
     let mut made = Barrage::default();
     let mut number = 0;
@@ -81,18 +81,13 @@ fn connect(server: SocketAddr, number: u64) -> io::Result<TcpStream> {
 }
 
 /// Asks something good, and looks at the answer.
-fn probe(server: SocketAddr, target: Target, number: u64) -> io::Result<()> {
-    let (request, answer): (&[u8], &[u8]) = match target {
-        Target::Sink => (b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n", b"HTTP/1.1 200 "),
-        Target::Ingest => (b"GET /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n", b"HTTP/1.1 200 "),
-        // PING, and its answer.
-        Target::Cache => (b"\0\0\0\x01\0", b"\0\0\0\x01\0"),
-    };
+fn probe(server: SocketAddr, target: &DamagedRequests, number: u64) -> io::Result<()> {
+    let DamagedRequests { probe, answer, .. } = target;
     let mut stream = connect(server, number)?;
-    stream.write_all(request)?;
+    stream.write_all(probe)?;
     let mut got = vec![0; answer.len()];
     stream.read_exact(&mut got)?;
-    if got != answer {
+    if got != *answer {
         let got = got.escape_ascii();
         return Err(io::Error::other(format!("a good request was answered with {got}")));
     }

@@ -8,6 +8,7 @@ use super::{
     Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Frame, OK, On, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
     TOO_LARGE, flooded,
 };
+use crate::hpack::write_literal;
 use crate::http2::frame::{
     CONTINUATION, DATA, END, END_HEADERS, GOAWAY, HEADERS, PADDED, PING, PRIORITISED, PRIORITY, PUSH_PROMISE,
     RST_STREAM, SETTINGS, WINDOW_UPDATE, put_frame,
@@ -62,13 +63,13 @@ fn frame(kind: u8, flags: u8, on: On, payload: impl Into<Vec<u8>>) -> Act {
     Act::Frame(Frame { kind, flags, on, payload: payload.into() })
 }
 
-/// A frame on the stream of the request.
-pub(super) fn here(kind: u8, flags: u8, payload: impl Into<Vec<u8>>) -> Act {
+/// Returns the act that sends a frame on the stream of the request.
+pub fn here(kind: u8, flags: u8, payload: impl Into<Vec<u8>>) -> Act {
     frame(kind, flags, On::Request, payload)
 }
 
-/// A frame on the connection.
-pub(super) fn aside(kind: u8, flags: u8, payload: impl Into<Vec<u8>>) -> Act {
+/// Returns the act that sends a frame on the connection.
+pub fn aside(kind: u8, flags: u8, payload: impl Into<Vec<u8>>) -> Act {
     frame(kind, flags, On::Number(0), payload)
 }
 
@@ -86,8 +87,9 @@ fn answer(acts: Vec<Act>) -> Vec<Act> {
     [vec![hello_with(&[]), Act::Await], acts, vec![Act::Again]].concat()
 }
 
-/// The same, and the connection ends like this.
-pub(super) fn ending(acts: Vec<Act>, end: Act) -> Vec<Act> {
+/// Returns the acts of a server that greets as it should, does `acts` for its first request, and ends the
+/// connection like this.
+pub fn ending(acts: Vec<Act>, end: Act) -> Vec<Act> {
     [vec![hello_with(&[]), Act::Await], acts, vec![end]].concat()
 }
 
@@ -106,13 +108,10 @@ fn head(block: impl Into<Vec<u8>>) -> Vec<Act> {
     vec![here(HEADERS, END_HEADERS | END, block)]
 }
 
-/// A literal field that is not indexed (RFC 7541 section 6.2.2), for names and values below 127 bytes.
-pub(super) fn literal(name: &str, value: &str) -> Vec<u8> {
-    let mut bytes = vec![0];
-    for text in [name, value] {
-        bytes.push(text.len() as u8);
-        bytes.extend_from_slice(text.as_bytes());
-    }
+/// Returns a field of a block of HPACK: a literal that is not indexed.
+pub fn literal(name: &str, value: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_literal(&mut bytes, name, value);
     bytes
 }
 

@@ -2,73 +2,66 @@
 
 use plimsoll_core::Random;
 
-/// A server that damaged requests are sent to, and good ones to damage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// The sink: HTTP/1.1 and HTTP/2.
-    Sink,
-    /// The store to ingest into: HTTP/1.1 with batches.
-    Ingest,
-    /// The cache: frames.
-    Cache,
+/// Good requests to damage, and the server that they are for.
+#[derive(Clone, Debug)]
+pub struct DamagedRequests {
+    /// The name of the server: `sink`, or the subcommand of `plimsoll target`.
+    pub server: &'static str,
+    /// Good requests.
+    pub requests: Vec<Vec<u8>>,
+    /// A good request between damaged ones, on a connection of its own.
+    pub probe: &'static [u8],
+    /// First bytes of the answer to the probe.
+    pub answer: &'static [u8],
 }
 
-impl Target {
-    /// Every target.
-    pub const ALL: [Self; 3] = [Self::Sink, Self::Ingest, Self::Cache];
+/// A request of HTTP/1.1 with a body.
+fn http(head: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    [format!("{head}\r\nhost: a\r\ncontent-length: {length}\r\n\r\n").as_bytes(), body].concat()
+}
 
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sink => "sink",
-            Self::Ingest => "ingest",
-            Self::Cache => "cache",
-        }
+/// Returns requests for the sink, of HTTP/1.1 and of HTTP/2.
+pub fn sink_requests() -> DamagedRequests {
+    DamagedRequests {
+        server: "sink",
+        probe: b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+        answer: b"HTTP/1.1 200 ",
+        requests: vec![
+            b"GET / HTTP/1.1\r\nhost: a\r\n\r\n".to_vec(),
+            http("POST /echo HTTP/1.1", b"hello"),
+            b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nt: v\r\n\r\n"
+                .to_vec(),
+            b"GET /?a=b&c=%20 HTTP/1.1\r\nhost: a\r\ncookie: a=b; c=d\r\naccept-encoding: gzip\r\nexpect: 100-continue\r\nconnection: keep-alive, upgrade\r\nupgrade: h2c\r\n\r\n"
+                .to_vec(),
+            preface(&[
+                (4, 0, 0, &[0, 3, 0, 0, 0, 100, 0, 4, 0, 1, 0, 0]),
+                // GET / of http at the authority `a`.
+                (1, 5, 1, &[0x82, 0x84, 0x86, 0x41, 1, b'a']),
+                (8, 0, 0, &[0, 1, 0, 0]),
+                (1, 4, 3, &[0x83, 0x84, 0x86, 0x41, 1, b'a', 0x0f, 0x0d, 1, b'5']),
+                (0, 1, 3, b"hello"),
+                (6, 0, 0, &[7; 8]),
+            ]),
+        ],
     }
+}
 
-    /// Good requests.
-    pub fn requests(self) -> Vec<Vec<u8>> {
-        let http = |head: &str, body: &[u8]| {
-            let length = body.len();
-            [format!("{head}\r\nhost: a\r\ncontent-length: {length}\r\n\r\n").as_bytes(), body].concat()
-        };
-        match self {
-            Self::Sink => vec![
-                b"GET / HTTP/1.1\r\nhost: a\r\n\r\n".to_vec(),
-                http("POST /echo HTTP/1.1", b"hello"),
-                b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nt: v\r\n\r\n"
-                    .to_vec(),
-                b"GET /?a=b&c=%20 HTTP/1.1\r\nhost: a\r\ncookie: a=b; c=d\r\naccept-encoding: gzip\r\nexpect: 100-continue\r\nconnection: keep-alive, upgrade\r\nupgrade: h2c\r\n\r\n"
-                    .to_vec(),
-                preface(&[
-                    (4, 0, 0, &[0, 3, 0, 0, 0, 100, 0, 4, 0, 1, 0, 0]),
-                    // GET / of http at the authority `a`.
-                    (1, 5, 1, &[0x82, 0x84, 0x86, 0x41, 1, b'a']),
-                    (8, 0, 0, &[0, 1, 0, 0]),
-                    (1, 4, 3, &[0x83, 0x84, 0x86, 0x41, 1, b'a', 0x0f, 0x0d, 1, b'5']),
-                    (0, 1, 3, b"hello"),
-                    (6, 0, 0, &[7; 8]),
-                ]),
-            ],
-            Self::Ingest => vec![
-                http("POST /api/v2/write?bucket=b&precision=ms HTTP/1.1", b"m,a=b v=1,w=2i,s=\"x\" 1700000000000\nm v=2 1\n"),
-                http("POST /api/v1/write/msgpack HTTP/1.1", b"\x82\xa1m\xa3cpu\xa7columns\x82\xa4time\x91\xcf\0\0\x01\x8b\xcf\xe5h\0\xa5value\x91\xcb@\x09!\xfbTD-\x18"),
-                http("POST /api/v1/query HTTP/1.1\r\ncontent-type: application/json", b"{\"sql\":\"SELECT 1\"}"),
-                http("POST /_bulk HTTP/1.1\r\ncontent-type: application/x-ndjson", b"{\"create\":{\"_index\":\"m\"}}\n{\"@timestamp\":1700000000000,\"v\":1}\n"),
-                http("POST /v1/metrics HTTP/1.1\r\ncontent-type: application/x-protobuf", b"\x0a\x08\x0a\x00\x12\x04\x0a\x00\x12\x00"),
-                http("POST /loki/api/v1/push HTTP/1.1\r\ncontent-type: application/json", b"{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"1700000000000000000\",\"line\"]]}]}"),
-                b"GET /health HTTP/1.1\r\nhost: a\r\n\r\n".to_vec(),
-            ],
-            Self::Cache => {
-                let frame = |content: &[u8]| [&(content.len() as u32).to_be_bytes()[..], content].concat();
-                vec![
-                    frame(b"\x01\0\0\0\x09perf_test\0\0\0\x01\0\0\0\x01kv"),
-                    frame(b"\x02\0\0\0\x09perf_test\0\0\0\x01k"),
-                    frame(b"\x03\0\0\0\x09perf_test\0\0\0\x01k"),
-                    frame(b"\0"),
-                ]
-            }
-        }
+/// Returns requests for the store to ingest into: batches in HTTP/1.1.
+pub fn ingest_requests() -> DamagedRequests {
+    DamagedRequests {
+        server: "ingest",
+        probe: b"GET /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+        answer: b"HTTP/1.1 200 ",
+        requests: vec![
+            http("POST /api/v2/write?bucket=b&precision=ms HTTP/1.1", b"m,a=b v=1,w=2i,s=\"x\" 1700000000000\nm v=2 1\n"),
+            http("POST /api/v1/write/msgpack HTTP/1.1", b"\x82\xa1m\xa3cpu\xa7columns\x82\xa4time\x91\xcf\0\0\x01\x8b\xcf\xe5h\0\xa5value\x91\xcb@\x09!\xfbTD-\x18"),
+            http("POST /api/v1/query HTTP/1.1\r\ncontent-type: application/json", b"{\"sql\":\"SELECT 1\"}"),
+            http("POST /_bulk HTTP/1.1\r\ncontent-type: application/x-ndjson", b"{\"create\":{\"_index\":\"m\"}}\n{\"@timestamp\":1700000000000,\"v\":1}\n"),
+            http("POST /v1/metrics HTTP/1.1\r\ncontent-type: application/x-protobuf", b"\x0a\x08\x0a\x00\x12\x04\x0a\x00\x12\x00"),
+            http("POST /loki/api/v1/push HTTP/1.1\r\ncontent-type: application/json", b"{\"streams\":[{\"stream\":{\"a\":\"b\"},\"values\":[[\"1700000000000000000\",\"line\"]]}]}"),
+            b"GET /health HTTP/1.1\r\nhost: a\r\n\r\n".to_vec(),
+        ],
     }
 }
 
@@ -137,7 +130,7 @@ mod tests {
 
     #[test]
     fn damage_is_repeatable_and_of_every_kind() {
-        let requests = Target::Sink.requests();
+        let requests = sink_requests().requests;
         let damaged = |seed| {
             let mut random = Random::new(seed, 0);
             (0..500).map(|n| mutate(&mut random, &requests[n % requests.len()])).collect::<Vec<_>>()

@@ -253,7 +253,6 @@ fn message_length(speaks: Speaks, bytes: &[u8]) -> Option<usize> {
             Some(head + length.and_then(|length| length.trim().parse::<usize>().ok()).unwrap_or(0))
         }
         Speaks::Http2 => Some(9 + number(0, 3)?).filter(|_| bytes.len() >= 9),
-        Speaks::Cache => Some(4 + number(0, 4)?),
         Speaks::Records => Some(5 + number(3, 5)?),
         Speaks::By(length) => length(bytes),
     }

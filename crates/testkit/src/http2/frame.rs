@@ -4,23 +4,31 @@ use crate::hpack;
 
 /// Every window and frame size until SETTINGS say otherwise (RFC 9113 section 6.5.2 and 6.9.2).
 pub(crate) const WINDOW: i64 = 65_535;
-pub(crate) const FRAME_BYTES: usize = 16_384;
+/// The largest payload of a frame that a client takes unless it says so, in bytes.
+pub const FRAME_BYTES: usize = 16_384;
 pub(crate) const WINDOW_MAX: i64 = (1 << 31) - 1;
 
-pub(crate) const DATA: u8 = 0;
-pub(crate) const HEADERS: u8 = 1;
+/// A frame with a part of a body.
+pub const DATA: u8 = 0;
+/// A frame that begins a block of fields.
+pub const HEADERS: u8 = 1;
 pub(crate) const PRIORITY: u8 = 2;
-pub(crate) const RST_STREAM: u8 = 3;
+/// A frame that ends a stream with an error.
+pub const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
 pub(crate) const PUSH_PROMISE: u8 = 5;
-pub(crate) const PING: u8 = 6;
-pub(crate) const GOAWAY: u8 = 7;
+/// A frame that is to be acknowledged.
+pub const PING: u8 = 6;
+/// A frame that ends the connection.
+pub const GOAWAY: u8 = 7;
 pub(crate) const WINDOW_UPDATE: u8 = 8;
-pub(crate) const CONTINUATION: u8 = 9;
+/// A frame that goes on with a block of fields.
+pub const CONTINUATION: u8 = 9;
 
-/// END_STREAM, or ACK.
-pub(crate) const END: u8 = 1;
-pub(crate) const END_HEADERS: u8 = 4;
+/// Flag: the last frame of a stream, or an acknowledgement.
+pub const END: u8 = 1;
+/// Flag: the last frame of a block of fields.
+pub const END_HEADERS: u8 = 4;
 pub(crate) const PADDED: u8 = 8;
 pub(crate) const PRIORITISED: u8 = 0x20;
 

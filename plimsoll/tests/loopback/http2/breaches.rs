@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::loopback::backends::on_each;
 use crate::loopback::process::run;
-use crate::loopback::truth::{account, count, errors};
+use plimsoll_testkit::sink_log::{account, count, errors};
 
 use super::scripted::{
     ACK, Answer, CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, FRAME_SIZE_ERROR, HEADERS, OK, PADDED,

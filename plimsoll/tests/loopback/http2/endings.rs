@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use crate::loopback::backends::on_each;
-use crate::loopback::truth::{account, count, errors};
+use plimsoll_testkit::sink_log::{account, count, errors};
 
 use super::http2;
 use super::scripted::{

@@ -24,7 +24,7 @@ use tokio::sync::Barrier;
 
 use crate::loopback::backends::on_each;
 use crate::loopback::process::Folder;
-use crate::loopback::truth::{account, count, delivered, errors};
+use plimsoll_testkit::sink_log::{account, count, delivered, errors};
 
 use super::{assert_all_ok, http2};
 

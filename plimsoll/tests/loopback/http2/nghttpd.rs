@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::loopback::backends::on_each;
 use crate::loopback::foreign::Certificate;
 use crate::loopback::process::Folder;
-use crate::loopback::truth::{account, count, delivered};
+use plimsoll_testkit::sink_log::{account, count, delivered};
 
 use super::{Server, assert_all_ok, http2};
 

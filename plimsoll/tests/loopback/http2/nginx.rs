@@ -3,7 +3,7 @@
 use crate::loopback::backends::on_each;
 use crate::loopback::foreign::{Certificate, balanced};
 use crate::loopback::process::{Folder, run};
-use crate::loopback::truth::{account, count, delivered, errors};
+use plimsoll_testkit::sink_log::{account, count, delivered, errors};
 
 use super::{Server, assert_all_ok, assert_spoke, http2};
 

@@ -9,7 +9,7 @@ use plimsoll_testkit::skip;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 
 use super::Recorder;
-use crate::loopback::process::{Folder, Process};
+use crate::loopback::process::{Folder, Process, plimsoll};
 use crate::loopback::sink::Sink;
 
 fn mode(path: impl AsRef<Path>) -> u32 {
@@ -27,7 +27,7 @@ fn read(path: &str) -> String {
 /// Starts a proxy and ends it at once: everything that it told.
 fn started(folder: &Folder, ca: &str, flags: &str) -> String {
     let plan = folder.file("plan.yaml");
-    let process = Process::plimsoll(&format!("record {plan} --listen 127.0.0.1:0 --ca {ca} {flags}"));
+    let process = Process::start(plimsoll(&format!("record {plan} --listen 127.0.0.1:0 --ca {ca} {flags}")));
     let mut process = process;
     if process.stderr.find("listening on ").is_some() {
         process.signal("INT");
@@ -239,7 +239,7 @@ fn with_host_other_hosts_pass_through_and_the_key_signs_for_none_of_them() {
 fn what_is_no_host_is_refused() {
     let folder = Folder::new();
     let plan = folder.file("plan.yaml");
-    let refused = Process::plimsoll(&format!("record {plan} --host https://a.test")).finish();
+    let refused = Process::start(plimsoll(&format!("record {plan} --host https://a.test"))).finish();
     refused.assert_refused(2, "--host: `https://a.test` is no name of a host");
 }
 

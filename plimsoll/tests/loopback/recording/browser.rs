@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Recorder;
 use crate::loopback::foreign::{Certificate, balanced, python};
 use crate::loopback::process::Folder;
-use crate::loopback::truth::account;
+use plimsoll_testkit::sink_log::account;
 
 /// Opens a page in Chromium through the recorder, and returns the title that it ends with; `None` without
 /// such a program.

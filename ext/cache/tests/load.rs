@@ -3,12 +3,13 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
+use plimsoll_testkit::ports::{await_free, lasting_addresses};
+use plimsoll_testkit::program::{Finished, Folder, Process};
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-use crate::loopback::cache::CacheTarget;
-use crate::loopback::ports::{await_free, lasting_addresses};
-use crate::loopback::process::{Finished, Folder, Process, run};
+use crate::program::{plimsoll, run};
+use crate::target::CacheTarget;
 
 fn json(finished: &Finished) -> Value {
     serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {}", finished.stderr))
@@ -276,7 +277,7 @@ fn a_server_that_dies_and_comes_back_is_counted_and_met_again() {
     let [frames, http] = lasting_addresses();
     let target = CacheTarget::start_at(&frames, &http, "");
     let args = "--rate 2000 -d 3s -c 4 --no-verify -o json --quiet";
-    let under_way = Process::plimsoll(&format!("cache --server {frames} {args}"));
+    let under_way = Process::start(plimsoll(&format!("cache --server {frames} {args}")));
     // By then the load has put at least 200 values.
     while !target.has("key-200") {}
     target.kill();

@@ -1,17 +1,15 @@
 //! Servers of gRPC that break its rules on an HTTP/2 that is right: statuses, messages and their lengths,
 //! ends of calls.
 
-use plimsoll_core::{ErrorClass, ErrorRow};
+use std::path::Path;
 
-use super::http2::{aside, ending, here, literal};
-use super::{Act, CHECK, CLOSED_WITHIN, Case, Ends, Load, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT};
-use crate::hpack;
-use crate::http2::frame::{
+use plimsoll_testkit::hostile::frames::{
     CONTINUATION, DATA, END, END_HEADERS, FRAME_BYTES, GOAWAY, HEADERS, PING, RST_STREAM,
 };
-
-/// The file of the service that is called: that of the sink.
-const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ext/grpc/src/service/sink.proto");
+use plimsoll_testkit::hostile::{
+    Act, CHECK, CLOSED_WITHIN, Case, Ends, ErrorClass, ErrorRow, Load, OK, PROTOCOL, RESET, Speaks, Suite,
+    TIMED_OUT, aside, ending, here, literal,
+};
 
 /// A message whose field 1 is a text.
 const MESSAGE: &[u8] = b"\0\0\0\0\x03\x0a\x01a";
@@ -32,8 +30,8 @@ const INVALID: &[Ends] = &[Ends::Failed(ErrorClass::Other(&INVALID_ARGUMENT))];
 const INCOMPLETE: &[Ends] = &[Ends::Failed(ErrorClass::StreamIncomplete)];
 const STREAM_RESET: &[Ends] = &[Ends::Failed(ErrorClass::StreamReset)];
 
-/// The tables: of calls with one answer, and of those with a stream of them.
-pub(super) fn suites() -> [Suite; 2] {
+/// Returns the tables: of calls with one answer, and of those with a stream of them.
+pub(crate) fn suites() -> [Suite; 2] {
     let unary = [answers(), statuses(), bodies(), compressed(), fields(), ends(), resets(), responses()];
     let suite = |name, command: fn(Load<'_>) -> String, cases: Vec<Case>| Suite {
         name,
@@ -51,10 +49,19 @@ pub(super) fn suites() -> [Suite; 2] {
 
 fn command(load: Load<'_>, method: &str) -> String {
     let Load { address, requests, connections, timeout } = load;
+    let proto = proto();
     format!(
-        "grpc {address} plimsoll.sink.v1.Sink/{method} --proto {PROTO} -d {{\"text\":\"a\"}} -n {requests} \
+        "grpc {address} plimsoll.sink.v1.Sink/{method} --proto {proto} -d {{\"text\":\"a\"}} -n {requests} \
          -c {connections} --streams 1 --timeout {timeout}s"
     )
+}
+
+/// The path of the file of the service that is called, which is that of the sink. The benchmark includes this
+/// file, too, from another folder.
+fn proto() -> String {
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let mut files = folders.map(|folder| folder.join("ext/grpc/src/service/sink.proto"));
+    files.find(|file| file.exists()).expect("it is in the repository").display().to_string()
 }
 
 /// A server that does this for each call.
@@ -79,7 +86,7 @@ fn data(bytes: impl Into<Vec<u8>>) -> Act {
 /// Trailers with these fields, in as many frames as they need.
 fn trailers(fields: &[(&str, &str)]) -> Vec<Act> {
     let mut block = Vec::new();
-    fields.iter().for_each(|(name, value)| hpack::write(&mut block, name, value));
+    fields.iter().for_each(|(name, value)| block.extend(literal(name, value)));
     let count = block.chunks(FRAME_BYTES).count().max(1);
     let mut parts = block.chunks(FRAME_BYTES);
     let part = |number: usize| {
@@ -151,7 +158,7 @@ fn statuses() -> Vec<Case> {
     let status = |value: &str| answer(MESSAGE, &[("grpc-status", value)]);
     let alone = |fields: &[(&str, &str)]| {
         let mut block = head_of("application/grpc");
-        fields.iter().for_each(|(name, value)| hpack::write(&mut block, name, value));
+        fields.iter().for_each(|(name, value)| block.extend(literal(name, value)));
         vec![here(HEADERS, END_HEADERS | END, block)]
     };
     let mut list = cases(
@@ -378,7 +385,7 @@ fn responses() -> Vec<Case> {
     };
     let block = |fields: &[(&str, &str)]| {
         let mut block = vec![0x88];
-        fields.iter().for_each(|(name, value)| hpack::write(&mut block, name, value));
+        fields.iter().for_each(|(name, value)| block.extend(literal(name, value)));
         here(HEADERS, END_HEADERS, block)
     };
     let mut list = Vec::new();

@@ -2,14 +2,41 @@
 
 use std::process::Command;
 
+use plimsoll_testkit::program::{Folder, Process, Server};
+use plimsoll_testkit::sink_log::Truth;
 use plimsoll_testkit::skip;
 use serde_json::Value;
 
-use crate::loopback::process::{Folder, run, run_beside};
-use crate::loopback::sink::Sink;
+use crate::program::{plimsoll, run};
 
 /// The file of the sink's own service.
-const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ext/grpc/src/service/sink.proto");
+const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/service/sink.proto");
+
+/// A running sink, and its log.
+struct Sink {
+    server: Server,
+    endpoint: String,
+    folder: Folder,
+}
+
+impl Sink {
+    /// Starts a sink on a free port of 127.0.0.1, with more arguments.
+    fn start(args: &str) -> Self {
+        let folder = Folder::new();
+        let log = folder.file("truth.csv");
+        let sink = format!("sink --listen 127.0.0.1:0 --truth-log {log} {args}");
+        let server = Server::start(plimsoll(&sink));
+        Self { endpoint: server.address.clone(), server, folder }
+    }
+
+    /// Stops it, and returns its log.
+    fn stop(self) -> Truth {
+        let Self { server, folder, .. } = self;
+        let ended = server.stop();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        Truth::parse(&std::fs::read_to_string(folder.path().join("truth.csv")).expect("there is a log"))
+    }
+}
 
 /// A load of one method of the sink's service.
 fn call(sink: &Sink, method: &str, flags: &str) -> Value {
@@ -36,7 +63,7 @@ fn calls_are_answered_over_plain_text_and_tls() {
     let result = call(&sink, "Count", "-n 20 -c 1");
     assert_eq!(at(&result, "/accounting/ok"), 20, "{:#}", result["error_examples"]);
     let saw = sink.stop();
-    assert_eq!(saw.truth.ended(&result, "replied"), 20);
+    assert_eq!(saw.ended(&result, "replied"), 20);
     let sink = Sink::start("--grpc --self-signed");
     let line = format!(
         "grpc https://{} --call plimsoll.sink.v1.Sink.Echo --proto {PROTO} -k -n 10 -c 1 --quiet -o json",
@@ -83,7 +110,7 @@ fn statuses_come_by_metadata_and_by_share() {
         ("/errors/status_5xx", "status 503"),
         ("/accounting/ok", "replied"),
     ] {
-        assert_eq!(*at(&result, counted), saw.truth.ended(&result, action), "{counted}: {result:#}");
+        assert_eq!(*at(&result, counted), saw.ended(&result, action), "{counted}: {result:#}");
     }
 }
 
@@ -180,7 +207,7 @@ fn health_can_be_watched() {
     let result = watched("--timeout 300ms");
     assert_eq!(at(&result, "/accounting/timed_out"), 6, "{:#}", result["error_examples"]);
     assert_eq!(at(&result, "/event_streams/events"), 6);
-    assert_eq!(sink.stop().truth.ended(&result, "replied"), 6);
+    assert_eq!(sink.stop().ended(&result, "replied"), 6);
 }
 
 /// The server, too, gives up at the deadline: curl waits longer than it has said.
@@ -209,7 +236,7 @@ fn the_sink_ends_calls_at_their_deadlines() {
 /// Without a file, the server says what the method takes: its own service, and those that it was given.
 #[test]
 fn a_server_describes_its_services_by_reflection() {
-    let echo = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
+    let echo = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/echo.proto");
     let sink = Sink::start(&format!("--grpc --proto {echo} --messages 4"));
     for (method, flags) in [
         ("plimsoll.sink.v1.Sink/Echo", "-d {\"text\":\"a\"}"),
@@ -245,7 +272,8 @@ fn a_server_describes_its_services_by_reflection() {
 #[test]
 fn a_server_that_does_not_describe_its_services_is_waited_for_as_long_as_for_a_call() {
     let sink = Sink::start("--grpc --drop 100%");
-    let finished = run_beside(&format!("grpc {} no.Service/At --timeout 100ms", sink.endpoint));
+    let finished =
+        Process::start(plimsoll(&format!("grpc {} no.Service/At --timeout 100ms", sink.endpoint))).finish();
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     assert!(finished.stderr.contains("no response within 100ms"), "{}", finished.stderr);
 }

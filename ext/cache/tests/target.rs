@@ -4,7 +4,9 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use crate::loopback::process::{Finished, Process, run};
+use plimsoll_testkit::program::{Finished, Process};
+
+use crate::program::{plimsoll, run};
 
 /// A running cache server.
 pub(crate) struct CacheTarget {
@@ -21,7 +23,7 @@ impl CacheTarget {
     /// One at these addresses, for frames and for HTTP.
     pub(crate) fn start_at(frames: &str, http: &str, args: &str) -> Self {
         let command = format!("target cache --listen {frames} --http {http} {args}");
-        let mut process = Process::plimsoll(&command);
+        let mut process = Process::start(plimsoll(&command));
         let http = process.stderr.wait_for("target cache: HTTP API on http://");
         let frames = process.stderr.wait_for("target cache: listening on ");
         let address = |line: &str| line.rsplit([' ', '/']).next().expect("an address").to_owned();

@@ -1,17 +1,12 @@
-//! Servers that break the protocol.
+//! Servers that break the protocol of Redis.
 
-use std::path::Path;
-
-use plimsoll_core::ErrorClass;
 use plimsoll_testkit::hostile::{
-    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Load, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
-    attack, authority_pem, flooded, held, kept, once,
+    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, ErrorClass, Load, OK, PROTOCOL, RESET, Speaks, Suite,
+    TIMED_OUT, flooded, held, kept, once,
 };
 
-use super::program::{PROGRAM, redis};
-
-/// The table. Every case does only SETs of a few bytes.
-fn suite() -> Suite {
+/// Returns the table. Every case does only SETs of a few bytes.
+pub(crate) fn suite() -> Suite {
     Suite {
         name: "redis",
         speaks: Speaks::By(length),
@@ -93,19 +88,4 @@ fn cases() -> Vec<Case> {
         ),
     ]);
     cases
-}
-
-#[test]
-fn hostile_servers_of_redis() {
-    // Nothing listens on port 1: where io_uring does not work, that is said.
-    let tried = redis(&["127.0.0.1:1", "-n", "1", "-c", "1", "--backend", "uring", "--no-preflight", "PING"]);
-    let works = !String::from_utf8_lossy(&tried.stderr).contains("io_uring does not work here");
-    let backends = if works { &["epoll", "uring"][..] } else { &["epoll"] };
-    let folder = std::env::temp_dir().join(format!("plimsoll-redis-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let authority = folder.join("authority.pem");
-    std::fs::write(&authority, authority_pem()).expect("it can be written");
-    let complaints = attack(Path::new(PROGRAM), &authority, backends, &[suite()]);
-    std::fs::remove_dir_all(&folder).expect("it can be removed");
-    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }

@@ -1,10 +1,8 @@
 //! Servers that break the Carbon cache's protocol: a length of four bytes, the kind of the reply, content.
 
-use plimsoll_core::ErrorClass;
-
-use super::{
-    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Load, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
-    flooded, held, kept, once,
+use plimsoll_testkit::hostile::{
+    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, DamagedRequests, Ends, ErrorClass, Load, OK, PROTOCOL, RESET,
+    Speaks, Suite, TIMED_OUT, flooded, held, kept, once,
 };
 
 /// The kinds of replies.
@@ -14,12 +12,12 @@ const VALUE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 const ERROR: u8 = 4;
 
-/// The table. Every case does only PUTs, whose good reply is [`DONE`]; the first connection is that of the
+/// Returns the table. Every case does only PUTs, whose good reply is [`DONE`]; the first connection is that of the
 /// question for the cache, which is a GET.
-pub(super) fn suite() -> Suite {
+pub(crate) fn suite() -> Suite {
     Suite {
         name: "cache",
-        speaks: Speaks::Cache,
+        speaks: Speaks::By(length),
         command,
         good_connections: 1,
         good: kept(frame(&value(b"v"))),
@@ -91,6 +89,28 @@ fn cases() -> Vec<Case> {
         Case::new("garbage behind a reply", OK, held([&done[..], &[0xff; 10]].concat())),
     ]);
     cases
+}
+
+/// The length of the frame that bytes begin with.
+fn length(bytes: &[u8]) -> Option<usize> {
+    let length = bytes.first_chunk()?;
+    Some(length.len() + u32::from_be_bytes(*length) as usize)
+}
+
+/// Returns requests for the built-in cache.
+pub(crate) fn requests() -> DamagedRequests {
+    DamagedRequests {
+        server: "cache",
+        // PING, and its answer.
+        probe: b"\0\0\0\x01\0",
+        answer: b"\0\0\0\x01\0",
+        requests: vec![
+            frame(b"\x01\0\0\0\x09perf_test\0\0\0\x01\0\0\0\x01kv"),
+            frame(b"\x02\0\0\0\x09perf_test\0\0\0\x01k"),
+            frame(b"\x03\0\0\0\x09perf_test\0\0\0\x01k"),
+            frame(b"\0"),
+        ],
+    }
 }
 
 /// A frame of this content.

@@ -14,6 +14,7 @@ use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use plimsoll_testkit::program::{Finished, Folder};
 use plimsoll_testkit::verdict;
 use prost::Message as _;
 use serde_json::Value;
@@ -21,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::time::Sleep;
 
-use crate::loopback::process::{Finished, Folder, run};
+use crate::program::run;
 
 /// The file of the service.
 const PROTO: &str = include_str!("echo.proto");

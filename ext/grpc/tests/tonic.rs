@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use plimsoll_testkit::program::Folder;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tonic::body::Body;
@@ -18,10 +19,10 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use crate::loopback::grpc::Note;
-use crate::loopback::process::{Folder, run};
+use crate::calls::Note;
+use crate::program::run;
 
-const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
+const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/echo.proto");
 
 /// Everything that is known of the calls.
 #[derive(Debug, Default)]
@@ -419,7 +420,7 @@ fn a_value_that_does_not_fit_its_field_is_named() {
 #[test]
 fn a_service_that_is_not_there_is_unimplemented() {
     let server = TonicServer::start(false);
-    let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../ext/grpc/src/service/health.proto");
+    let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/src/service/health.proto");
     let line = format!(
         "grpc {} grpc.health.v1.Health/Check --proto {proto} -n 3 -c 1 --quiet -o json",
         server.address

@@ -9,7 +9,7 @@ const LONGEST: Nanos = Nanos::from_secs(60);
 const LOOK: Nanos = Nanos::from_millis(2);
 
 /// Returns `true` as soon as a condition holds, and `false` if it does not within a minute.
-pub(crate) fn eventually(holds: impl Fn() -> bool) -> bool {
+pub fn eventually(holds: impl Fn() -> bool) -> bool {
     let until = clock::monotonic() + LONGEST;
     loop {
         if holds() {
@@ -24,6 +24,6 @@ pub(crate) fn eventually(holds: impl Fn() -> bool) -> bool {
 
 /// Waits for a moment in a loop that looks at something. One that only yields takes a processor from those
 /// that it waits for.
-pub(crate) fn wait_to_look_again() {
+pub fn wait_to_look_again() {
     clock::sleep_until(clock::monotonic() + LOOK);
 }

@@ -6,23 +6,30 @@ use serde_json::Value;
 
 /// One request as the sink saw it; times in nanoseconds on the clock of this machine (`CLOCK_MONOTONIC`).
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub struct Row {
     /// The request's header `x-plimsoll-id`; without it its number at the sink.
-    pub(crate) id: u64,
-    pub(crate) recv_ns: u64,
-    pub(crate) reply_ns: Option<u64>,
+    pub id: u64,
+    /// Arrival of the request.
+    pub recv_ns: u64,
+    /// The moment at which the reply was handed to the kernel, if there was one.
+    pub reply_ns: Option<u64>,
     /// Action of the sink, with the status if that was one on purpose: `status 503`.
-    pub(crate) action: String,
+    pub action: String,
 }
 
 /// The sink's log.
 #[derive(Debug)]
-pub(crate) struct Truth {
-    pub(crate) rows: Vec<Row>,
+pub struct Truth {
+    /// A row for each request.
+    pub rows: Vec<Row>,
 }
 
 impl Truth {
-    pub(crate) fn parse(log: &str) -> Self {
+    /// Reads a log.
+    ///
+    /// # Panics
+    /// The text is no log of a sink.
+    pub fn parse(log: &str) -> Self {
         let mut lines = log.lines();
         assert_eq!(lines.next(), Some("id,recv_ns,reply_ns,action,status,number"));
         let row = |line: &str| {
@@ -39,21 +46,24 @@ impl Truth {
         Self { rows: lines.map(row).collect() }
     }
 
-    /// The requests that came after the start of the run, that is all but its preflight.
-    pub(crate) fn of_run(&self, result: &Value) -> impl Iterator<Item = &Row> {
+    /// Returns the requests that came after the start of the run, that is all but its preflight.
+    pub fn of_run(&self, result: &Value) -> impl Iterator<Item = &Row> {
         let start = count(result, "/run/started_at_monotonic_ns");
         self.rows.iter().filter(move |row| row.recv_ns >= start)
     }
 
     /// Returns the number of requests of the run that ended at the sink with `action`.
-    pub(crate) fn ended(&self, result: &Value, action: &str) -> u64 {
+    pub fn ended(&self, result: &Value, action: &str) -> u64 {
         self.of_run(result).filter(|row| row.action == action).count() as u64
     }
 
-    /// The true response times of a run whose arrival `n` was due `schedule[n]` after its start, sorted: from
-    /// then until the sink handed its reply to the kernel. The requests must have carried the index of their
-    /// arrival.
-    pub(crate) fn response_times(&self, result: &Value, schedule: &[u64]) -> Vec<u64> {
+    /// Returns the true response times of a run whose arrival `n` was due `schedule[n]` after its start, sorted:
+    /// from then until the sink handed its reply to the kernel. The requests must have carried the index of
+    /// their arrival.
+    ///
+    /// # Panics
+    /// An arrival came twice, was not answered, or did not come.
+    pub fn response_times(&self, result: &Value, schedule: &[u64]) -> Vec<u64> {
         let start = count(result, "/run/started_at_monotonic_ns");
         let mut replies = HashMap::new();
         for row in self.of_run(result) {
@@ -68,36 +78,40 @@ impl Truth {
     }
 }
 
-/// Nearest rank: the smallest value such that at least `p` % of the values are not larger.
-pub(crate) fn percentile_ms(sorted: &[u64], p: f64) -> f64 {
+/// Returns a percentile of times in nanoseconds, in milliseconds, by the nearest rank: the smallest value such that at least `p` % of the values are not larger.
+pub fn percentile_ms(sorted: &[u64], p: f64) -> f64 {
     let rank = (p / 100.0 * sorted.len() as f64).ceil() as usize;
     sorted[rank.max(1) - 1] as f64 / 1e6
 }
 
-/// A count in a result, by its JSON pointer; 0 if there is none (classes that did not occur are left out).
-pub(crate) fn count(result: &Value, pointer: &str) -> u64 {
+/// Returns a count in a result, by its JSON pointer; 0 if there is none (classes that did not occur are left
+/// out).
+///
+/// # Panics
+/// The value is no count.
+pub fn count(result: &Value, pointer: &str) -> u64 {
     result.pointer(pointer).map_or(0, |value| value.as_u64().unwrap_or_else(|| panic!("{pointer}: {value}")))
 }
 
 /// The figure `kind` of the accounts.
-pub(crate) fn account(result: &Value, kind: &str) -> u64 {
+pub fn account(result: &Value, kind: &str) -> u64 {
     let value = result.pointer(&format!("/accounting/{kind}"));
     value.and_then(Value::as_u64).unwrap_or_else(|| panic!("no account `{kind}`"))
 }
 
 /// The number of failed requests of a class.
-pub(crate) fn errors(result: &Value, class: &str) -> u64 {
+pub fn errors(result: &Value, class: &str) -> u64 {
     count(result, &format!("/errors/{class}"))
 }
 
 /// A percentile of a time in milliseconds.
-pub(crate) fn reported_ms(result: &Value, time: &str, p: &str) -> f64 {
+pub fn reported_ms(result: &Value, time: &str, p: &str) -> f64 {
     let value = &result[time]["p"][p];
     value.as_u64().unwrap_or_else(|| panic!("{time} p{p}: {value}")) as f64 / 1e6
 }
 
 /// Asserts that the accounts balance, those of the requests and those of the classes.
-pub(crate) fn assert_balance(result: &Value) {
+pub fn assert_balance(result: &Value) {
     let of = |kind| account(result, kind);
     assert_eq!(
         of("scheduled"),
@@ -118,7 +132,7 @@ pub(crate) fn assert_balance(result: &Value) {
 }
 
 /// Requests that a target must have got if the result is right.
-pub(crate) fn delivered(result: &Value) -> u64 {
+pub fn delivered(result: &Value) -> u64 {
     let of = |kind| account(result, kind);
     of("started") - of("undelivered") + of("unmeasured") + of("redirects_followed") + of("resent")
 }

@@ -1,0 +1,21 @@
+//! The program against the hostile servers of this folder.
+
+use std::path::Path;
+
+use plimsoll_testkit::hostile::check;
+
+use crate::hostile::suites;
+use crate::program::PROGRAM;
+
+#[test]
+fn hostile_servers_of_grpc() {
+    check(Path::new(PROGRAM), &suites());
+}
+
+/// A new server has to be added to the page, too.
+#[test]
+fn the_page_of_assurance_counts_the_servers() {
+    let count: usize = suites().iter().map(|suite| suite.cases.len()).sum();
+    let row = format!("| {count} | `ext/grpc/hostile.rs` |");
+    assert!(include_str!("../../../docs/assurance.md").contains(&row), "{row}");
+}
