@@ -4,13 +4,15 @@
 //! a share anyway. As shares they can be counted in every interval of a run, and be judged with an interval
 //! of confidence (`plimsoll_statistics::share_interval`).
 
+use plimsoll_core::Nanos;
 use plimsoll_histogram::{Delta, Histogram};
 use plimsoll_statistics::SliceCount;
 
 use crate::threshold::{
     Among, Counted, Figure, Limit, Metric, Operator, Threshold, ThresholdSpec, TimeKind, Total,
+    lag_alone_breaks, merged,
 };
-use crate::{Outline, Tally};
+use crate::{Outline, RunRecord, Tally};
 
 /// Part of a limit from which a start lag may decide whether it is kept.
 const BORNE: u64 = 10;
@@ -103,6 +105,14 @@ impl Objective {
     pub fn bears(&self, start_lag: &Histogram) -> bool {
         let Bad::Slow(limit, _) = self.bad else { return false };
         start_lag.percentile(100.0 * (1.0 - self.limit)).is_none_or(|lag| lag < limit / BORNE)
+    }
+
+    /// Returns `true` if a trial breaks the objective by the generator's own start lag alone: it tells nothing
+    /// about the target. Never so if the objective is not about times.
+    pub fn breaks_by_own_lag(&self, record: &RunRecord) -> bool {
+        let Bad::Slow(limit, _) = self.bad else { return false };
+        let steps: Vec<u32> = self.steps.iter().map(|step| *step as u32).collect();
+        lag_alone_breaks(&merged(&steps, record), record, Nanos(limit), self.limit)
     }
 
     /// Counts the requests that ended in an interval; `steps` are its tallies, step by step.

@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos, figure};
 
-use crate::course::longest_answer;
+use crate::course::{answered, longest_answer};
 use crate::{AnswerPause, AnswerTimes, Interval, Model, RunRecord};
 
 /// The shortest silence that is a standstill.
@@ -14,6 +14,11 @@ const ASKED: u64 = 3;
 /// The same where other answers are slow, too, and chance makes several of them follow each other. Of a user
 /// whose answers take exponential times, one in three million takes as long as this many usually do.
 const ASKED_OF_SLOW: u64 = 15;
+/// Share of the time for which an answer is waited that one takes which comes nearly too late.
+const NEARLY: f64 = 0.8;
+/// Factor between such an answer and the median: where a queue grows evenly until its answers come too late,
+/// the last one takes twice the median.
+const LONGER_THAN_MEDIAN: f64 = 1.4;
 /// Share of the users whose requests a standstill leaves without an answer, in the closed model: of fewer the
 /// others may have had nothing left to ask.
 const OF_USERS: f64 = 0.9;
@@ -37,6 +42,11 @@ pub struct Standstill {
     pub in_flight: u64,
     /// `true` if it lasted to the end of the run, drain included.
     pub to_the_end: bool,
+    /// The time after which its requests were given up; `None` if they were waited for to its end.
+    pub patience: Option<Nanos>,
+    /// `true` if answers before it had come to take as long as they were waited for. A target with a queue that
+    /// grows then looks as one that stands still, and need not be one: its answers come too late.
+    pub outgrown: bool,
 }
 
 impl Standstill {
@@ -48,8 +58,8 @@ impl Standstill {
         let cells: Vec<&Interval> = record.cells().collect();
         let last = silences(&cells).pop().filter(|silence| silence.is_last)?;
         let shortest = longest_answer(record)?.saturating_mul(LONGER);
-        let asks = is_standstill(record, &cells, &last, Nanos(shortest));
-        asks.map(|in_flight| Self { since: last.since, until: last.until, in_flight, to_the_end: true })
+        let in_flight = is_standstill(record, &cells, &last, Nanos(shortest))?;
+        Some(Self { to_the_end: true, ..Self::new(record, &cells, &last, in_flight) })
     }
 
     /// The longest standstill of the measured part, the one [at the end](Self::at_end) before any other;
@@ -71,9 +81,22 @@ impl Standstill {
         let shortest = Nanos(usual.saturating_mul(LONGER));
         let found = silences(&cells).into_iter().filter_map(|silence| {
             let in_flight = is_standstill(record, &cells, &silence, shortest)?;
-            Some(Self { since: silence.since, until: silence.until, in_flight, to_the_end: false })
+            Some(Self::new(record, &cells, &silence, in_flight))
         });
         found.collect()
+    }
+
+    fn new(record: &RunRecord, cells: &[&Interval], silence: &Silence, in_flight: u64) -> Self {
+        let timed_out = cells.iter().any(|cell| cell.timed_out > 0 && silence.share_of(cell) > 0.0);
+        let patience = usual_patience(record).filter(|_| timed_out);
+        Self {
+            since: silence.since,
+            until: silence.until,
+            in_flight,
+            to_the_end: false,
+            patience,
+            outgrown: patience.is_some_and(|patience| is_outgrown(record, silence.took, patience)),
+        }
     }
 
     /// Returns a sentence with the begin, the end and the requests in flight.
@@ -84,12 +107,25 @@ impl Standstill {
             _ => ("requests", "they were"),
         };
         let in_flight = format!("{} {requests} in flight", figure::count(self.in_flight));
-        match self.to_the_end {
-            true => format!(
+        let patience = self.patience.map(figure::nanos);
+        match (self.to_the_end, patience) {
+            (true, Some(patience)) if self.outgrown => format!(
+                "the target is overloaded: answers took longer and longer, and from {since} on none came within \
+                 the {patience} that each was waited for, with {in_flight}"
+            ),
+            (false, Some(patience)) if self.outgrown => format!(
+                "answers took longer and longer, and from {since} to {until} none came within the {patience} that \
+                 each was waited for, with {in_flight}"
+            ),
+            (true, Some(patience)) => format!(
+                "the target stopped answering: no answer from {since} on, to the end at {until}, with {in_flight}, \
+                 each waited for {patience}"
+            ),
+            (true, None) => format!(
                 "the target stopped answering: no answer from {since} on, with {in_flight}; {they} waited \
                  for until {until}"
             ),
-            false => format!("no answer from {since} to {until}, with {in_flight}"),
+            (false, _) => format!("no answer from {since} to {until}, with {in_flight}"),
         }
     }
 }
@@ -136,6 +172,8 @@ struct Silence {
     until: Nanos,
     /// Requests in flight just before the first answer after it; zero where that was not noted.
     waiting: u64,
+    /// The time that the last answer before it took; zero where that was not noted.
+    took: Nanos,
     /// `true` if no answer came after it.
     is_last: bool,
 }
@@ -154,20 +192,20 @@ fn silences(cells: &[&Interval]) -> Vec<Silence> {
     let (Some(first), Some(last)) = (cells.first(), cells.last()) else { return Vec::new() };
     let is_noted = cells.iter().any(|cell| cell.answers.is_some());
     let mut all = Vec::new();
-    let mut note = |since: Nanos, until: Nanos, waiting: u64, is_last: bool| {
+    let mut note = |since: Nanos, until: Nanos, waiting: u64, took: Nanos, is_last: bool| {
         if until > since {
-            all.push(Silence { since, until, waiting, is_last });
+            all.push(Silence { since, until, waiting, took, is_last });
         }
     };
-    let mut since = begin(first);
+    let (mut since, mut took) = (begin(first), Nanos::ZERO);
     let mut gave_up = false;
     for cell in cells {
         if let Some(answers) = answers(cell, is_noted) {
-            note(since, answers.first, answers.waiting, false);
+            note(since, answers.first, answers.waiting, took, false);
             if let Some(AnswerPause { since, until, waiting }) = answers.pause {
-                note(since, until, waiting, false);
+                note(since, until, waiting, Nanos::ZERO, false);
             }
-            (since, gave_up) = (answers.last, false);
+            (since, took, gave_up) = (answers.last, answers.took, false);
         }
         // Who timed out was owed an answer, too.
         gave_up |= cell.timed_out > 0;
@@ -175,7 +213,7 @@ fn silences(cells: &[&Interval]) -> Vec<Silence> {
             since = since.max(cell.at);
         }
     }
-    note(since, last.at, 0, true);
+    note(since, last.at, 0, took, true);
     all
 }
 
@@ -215,6 +253,22 @@ fn is_standstill(record: &RunRecord, cells: &[&Interval], silence: &Silence, sho
         }
     };
     stands_still.then_some(in_flight)
+}
+
+/// The time after which requests without an answer were given up: the median of what they waited; `None` if
+/// every request was answered.
+fn usual_patience(record: &RunRecord) -> Option<Nanos> {
+    let (times, answered) = (&record.total.service_time, answered(record));
+    let unanswered = times.count().saturating_sub(answered);
+    let median = (unanswered > 0).then(|| times.value_at(answered + unanswered.div_ceil(2)))?;
+    median.map(Nanos)
+}
+
+/// Returns `true` if the last answer before a silence took nearly as long as requests are waited for, and longer
+/// than answers do as a rule: a target that freezes stops between answers like all others.
+fn is_outgrown(record: &RunRecord, took: Nanos, patience: Nanos) -> bool {
+    let median = record.total.service_time.value_at(answered(record).div_ceil(2)).unwrap_or(0);
+    took.0 as f64 >= patience.0 as f64 * NEARLY && took.0 as f64 >= median as f64 * LONGER_THAN_MEDIAN
 }
 
 /// Returns `true` if every answer was fast beside a time without any, and before and after its consequences.

@@ -21,6 +21,7 @@ pub use self::decimal::Decimal;
 use self::judgement::{Judgement, Times, Values, View, judge};
 pub use self::judgement::{Observed, Unit};
 pub use self::own_lag::OwnLag;
+pub(crate) use self::own_lag::lag_alone_breaks;
 pub use self::text::{
     Among, Counted, Figure, LONGEST_QUERY, Limit, Metric, Number, Operator, Percentile, Span, Threshold,
     ThresholdError, TimeKind, Total,
@@ -281,7 +282,7 @@ fn judge_record(spec: &ThresholdSpec, steps: &[u32], record: &RunRecord) -> Judg
 }
 
 /// The sum of some steps.
-fn merged(steps: &[u32], record: &RunRecord) -> StepRecord {
+pub(crate) fn merged(steps: &[u32], record: &RunRecord) -> StepRecord {
     let mut total = StepRecord::default();
     for step in steps.iter().filter_map(|step| record.steps.get(*step as usize)) {
         total.merge(step);

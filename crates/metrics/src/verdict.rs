@@ -229,13 +229,21 @@ impl Judge<'_> {
         if stalled < STALL_LIMIT {
             return self.long_calls();
         }
-        let first = self.record.workers[number].stalls.iter().find(|stall| measured(stall) > Nanos::ZERO);
-        let first = first.map_or(Nanos::ZERO, |stall| stall.at);
-        let evidence = format!(
-            "the generator itself stood still for {} (worker {number}, first at {} of the run)",
-            figure::nanos(stalled),
-            figure::nanos(first),
-        );
+        let stalls = self.record.workers[number].stalls.iter().filter(|stall| measured(stall) > Nanos::ZERO);
+        let stalls: Vec<&Stall> = stalls.collect();
+        let first = figure::nanos(stalls.first().map_or(Nanos::ZERO, |stall| stall.at));
+        let all = figure::nanos(stalled);
+        let evidence = match stalls.iter().map(|stall| measured(stall)).max() {
+            Some(longest) if stalls.len() > 1 => format!(
+                "the generator itself stood still {} times, for {all} in all and {} at the longest (worker \
+                 {number}, first at {first} of the run)",
+                figure::count(stalls.len() as u64),
+                figure::nanos(longest),
+            ),
+            _ => {
+                format!("the generator itself stood still for {all} (worker {number}, at {first} of the run)")
+            }
+        };
         let calls = self.record.workers[number].long_calls;
         let (evidence, hint) = match calls.total * 2 >= stalled {
             true => (format!("{evidence}, most of it for {}", self.of_calls(calls)), LONG_CALLS_HINT),

@@ -437,6 +437,20 @@ fn no_share_of_the_time_is_more_than_all_of_it() {
     assert!(evidence.iter().any(|text| text.contains("no CPU for 100.0 % of the time")), "{evidence:?}");
 }
 
+/// Symptom: "stood still for 3.03 s", of many stalls of which the longest was 238 ms.
+#[test]
+fn several_stalls_are_no_single_one() {
+    let mut record = good(Model::Open);
+    for (at, length) in [(2_000, 58), (2_500, 238), (3_000, 100)] {
+        record.workers[0].stalls.push(Stall { worker: 0, at: ms(at), length: ms(length) });
+    }
+    assert_eq!(
+        judge(&record).reasons[0].evidence,
+        "the generator itself stood still 3 times, for 396 ms in all and 238 ms at the longest (worker 0, first \
+         at 2.00 s of the run)"
+    );
+}
+
 /// Symptom: a script that held the worker up was told as other work on the machine.
 #[test]
 fn own_work_that_holds_a_worker_up_is_named() {
@@ -457,7 +471,7 @@ fn own_work_that_holds_a_worker_up_is_named() {
     let many = held_up(ms(300), &[ms(60), ms(100), ms(60)]);
     assert_eq!(
         many.reasons[0].evidence,
-        "the generator itself stood still for 300 ms (worker 1, first at 2.00 s of the run), most of it for its \
+        "the generator itself stood still for 300 ms (worker 1, at 2.00 s of the run), most of it for its \
          own work on a request of `GET /search` (100 ms, the longest of 3)"
     );
     for verdict in [&one.warnings[0], &many.reasons[0]] {

@@ -45,8 +45,14 @@ fn slow_and_failed_requests_are_found_by_their_traces() {
     let file = folder.write("plan.json", plan.to_string());
     let page = folder.file("page.html");
     let flags = "--trace-context --trace-link https://traces.test/t/${trace_id}?x=1";
-    let finished = run(&format!("run {file} {flags} --report {page} -o json"));
+    let text = folder.file("report.txt");
+    let finished = run(&format!("run {file} {flags} --report {page} --out text={text} -o json"));
     let result = finished.result();
+    // Symptom: only the slowest requests of a report had their traces.
+    let failed = &result["by_step"][2]["error_examples"]["status_5xx"]["trace_id"];
+    let failed = failed.as_str().expect("a trace");
+    let report = std::fs::read_to_string(&text).expect("it was written");
+    assert!(report.contains(&format!("; trace {failed}")), "{report}");
     let seen = seen(&folder);
     for (number, path) in ["/fast", "/slow", "/fail"].into_iter().enumerate() {
         let step = &result["by_step"][number];

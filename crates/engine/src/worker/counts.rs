@@ -41,6 +41,8 @@ pub(super) struct Counts {
     ok_at_failure: u64,
     /// When the last answer came; zero before the first.
     last_answer: Nanos,
+    /// The time between the last request that ended with an answer and that answer.
+    took: Nanos,
     /// Value of `last_answer` at the end of the last pass.
     told_answer: Nanos,
     /// Answers since the last snapshot, as instants of the clock.
@@ -101,10 +103,16 @@ impl Counts {
         self.in_flight -= 1;
     }
 
-    /// Notes that something came from the target then: the end of a request, or a part of a stream.
+    /// Notes that a part of a stream came from the target then.
     #[inline(always)]
-    pub(super) const fn note_answer(&mut self, at: Nanos) {
+    pub(super) const fn note_part(&mut self, at: Nanos) {
         self.last_answer = at;
+    }
+
+    /// Notes that a request, sent then, was answered to its end.
+    #[inline(always)]
+    pub(super) const fn note_answer(&mut self, sent: Nanos, at: Nanos) {
+        (self.last_answer, self.took) = (at, at.since(sent));
     }
 
     /// Notes the answers of a pass of the loop that began with so many requests in flight.
@@ -115,8 +123,10 @@ impl Counts {
         }
         self.told_answer = self.last_answer;
         match &mut self.new_answers {
-            Some(answers) => answers.last = self.last_answer,
-            none => *none = Some(AnswerTimes::at(self.last_answer, waiting)),
+            Some(answers) => (answers.last, answers.took) = (self.last_answer, self.took),
+            none => {
+                *none = Some(AnswerTimes { took: self.took, ..AnswerTimes::at(self.last_answer, waiting) });
+            }
         }
     }
 

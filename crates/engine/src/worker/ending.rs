@@ -41,7 +41,7 @@ impl<B: Backend> Worker<'_, B> {
             at = self.resolve_send(&mut request, at, status != 0);
         }
         if is_from_target(outcome) {
-            self.counts.note_answer(at);
+            self.counts.note_answer(request.sent, at);
         }
         let request = &request;
         let intended = request.intended.min(request.sent).min(at);

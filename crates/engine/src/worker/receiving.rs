@@ -85,7 +85,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         // Events of a stream come before the end of its request.
         if self.steps.has_streams {
-            self.counts.note_answer(at);
+            self.counts.note_part(at);
         }
         if decoded.is_ok() {
             if self.misbehaviour.is_some() && self.breaks_off_response(slot, at) {

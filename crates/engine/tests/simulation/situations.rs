@@ -96,7 +96,9 @@ fn contradicts(claim: Claim) -> &'static [&'static str] {
         | Claim::Transfer
         | Claim::SlowSending => &OTHER_LOAD,
         // More connections are advice where those that there are wait for a target that is slow to fail.
-        Claim::NotServed | Claim::Queue | Claim::PerhapsQueue | Claim::Overload => &BETTER_GENERATOR,
+        Claim::NotServed | Claim::Queue | Claim::PerhapsQueue | Claim::Overload | Claim::Outgrown => {
+            &BETTER_GENERATOR
+        }
         Claim::FewConnections | Claim::FewStreams | Claim::FewUsers => &["idle machine", "--precise"],
         // Percentiles of few answers may depend on the length of a run whatever limits it.
         Claim::Delivered => &["lower rate", "idle machine", "more threads", "more connections", "look at"],

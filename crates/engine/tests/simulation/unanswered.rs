@@ -2,7 +2,7 @@
 //! every end. What hangs never holds a threshold.
 
 use plimsoll_metrics::{Headline, RunFacts, RunOutcome, Standstill, judge_thresholds};
-use plimsoll_testkit::{Faults, Law, Pause};
+use plimsoll_testkit::{Concurrency, Faults, Law, Pause};
 
 use super::*;
 
@@ -217,6 +217,58 @@ fn a_silence_with_a_reason_is_no_standstill() {
         let (record, _) = carry_out(&plan(flags), world(behaviour));
         assert_eq!(Standstill::at_end(&record), None, "{name}: {:?}", record.accounting);
     }
+}
+
+/// A queue that grows until its answers come later than they are waited for looks as a target that stands
+/// still, and is called what it is. A target that freezes is not called overloaded, whatever the time-out is.
+///
+/// Symptom: "the target stopped answering", of a server that went on answering as many requests as it can.
+#[test]
+fn answers_that_come_too_late_are_no_standstill() {
+    // 200 requests per second, one at a time.
+    let slow = Behaviour {
+        service: Law::Constant(MS * 5),
+        concurrency: Concurrency::SingleQueue,
+        ..Behaviour::default()
+    };
+    let freezes = Behaviour { pauses: frozen(Nanos::from_secs(3_600)).pauses, ..slow.clone() };
+    let open: [(&str, &str); 4] =
+        [("--rate", "150"), ("--rate", "260"), ("--rate", "600"), ("--rate", "4000")];
+    let closed: [(&str, &str); 2] = [("-c", "20"), ("-c", "800")];
+    let (mut wrong, mut cells) = (Vec::new(), 0);
+    for (load, carried) in
+        open.map(|load| (load, load.1 == "150")).into_iter().chain(closed.map(|load| (load, load.1 == "20")))
+    {
+        for timeout in ["300ms", "1s", "3s"] {
+            for (behaviour, freezes) in [(&slow, false), (&freezes, true)] {
+                cells += 1;
+                let flags = [load, ("-d", "20s"), ("--timeout", timeout)];
+                let (record, _) = carry_out(&plan(&flags), world(behaviour.clone()));
+                let end = Standstill::at_end(&record);
+                let words = end.map(|end| end.words()).unwrap_or_default();
+                let limit = &record.verdict.limited_by;
+                let name =
+                    format!("{load:?}, {timeout}, {freezes}: {words:?}, {limit:?}, {:?}", record.accounting);
+                let is_right = match (freezes, carried) {
+                    // A queue that grows and a freeze in it are told apart only where the freeze comes first.
+                    (true, false) => words.starts_with("the target "),
+                    (true, true) => {
+                        words.starts_with("the target stopped answering")
+                            && words.contains("each waited for ")
+                    }
+                    (false, true) => end.is_none(),
+                    (false, false) => {
+                        words.starts_with("the target is overloaded") && limit.hint.contains("lower rate")
+                    }
+                };
+                if !is_right {
+                    wrong.push(name);
+                }
+            }
+        }
+    }
+    assert_eq!(cells, 36);
+    assert!(wrong.is_empty(), "{} in {cells} cells are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// A threshold that ends the run sees who waits: a target that freezes ends it as soon as enough requests

@@ -15,6 +15,9 @@ pub struct AnswerTimes {
     pub waiting: u64,
     /// The last answer.
     pub last: Nanos,
+    /// The time that the last whole answer took since its request was sent; zero where that was not noted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub took: Nanos,
     /// Of joined intervals: the longest time without an answer across one of the edges between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<AnswerPause>,
@@ -34,7 +37,7 @@ pub struct AnswerPause {
 impl AnswerTimes {
     /// A single answer, while so many requests were in flight.
     pub const fn at(at: Nanos, waiting: u64) -> Self {
-        Self { first: at, waiting, last: at, pause: None }
+        Self { first: at, waiting, last: at, took: Nanos::ZERO, pause: None }
     }
 
     /// Adds the answers to another worker, or another process, in the same interval.
@@ -46,6 +49,7 @@ impl AnswerTimes {
                 first: mine.first.min(theirs.first),
                 waiting: mine.waiting + theirs.waiting,
                 last: mine.last.max(theirs.last),
+                took: if theirs.last > mine.last { theirs.took } else { mine.took },
                 pause: None,
             },
             None => theirs,
@@ -60,19 +64,26 @@ impl AnswerTimes {
                 let between = AnswerPause { since: mine.last, until: next.first, waiting: next.waiting };
                 let all = [mine.pause, Some(between), next.pause].into_iter().flatten();
                 let pause = all.max_by_key(|pause| pause.until.since(pause.since));
-                Self { last: mine.last.max(next.last), pause, ..mine }
+                let took = if next.last >= mine.last { next.took } else { mine.took };
+                Self { last: mine.last.max(next.last), took, pause, ..mine }
             }
             None => next,
         });
     }
 }
 
+fn is_zero(time: &Nanos) -> bool {
+    *time == Nanos::ZERO
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Answers of which the last one took as many nanoseconds as were waiting.
     fn between(first: u64, last: u64, waiting: u64) -> Option<AnswerTimes> {
-        Some(AnswerTimes { first: Nanos(first), waiting, last: Nanos(last), pause: None })
+        let took = Nanos(waiting);
+        Some(AnswerTimes { first: Nanos(first), waiting, last: Nanos(last), took, pause: None })
     }
 
     #[test]
@@ -80,12 +91,13 @@ mod tests {
         let mut both = between(5, 9, 40);
         AnswerTimes::merge(&mut both, between(3, 7, 2));
         AnswerTimes::merge(&mut both, None);
-        assert_eq!(both, between(3, 9, 42));
+        assert_eq!(both, between(3, 9, 42).map(|both| AnswerTimes { took: Nanos(40), ..both }));
         let mut joined = None;
         for next in [between(1, 2, 3), None, between(12, 19, 30), between(21, 30, 5)] {
             AnswerTimes::join(&mut joined, next);
         }
         let pause = Some(AnswerPause { since: Nanos(2), until: Nanos(12), waiting: 30 });
-        assert_eq!(joined, Some(AnswerTimes { first: Nanos(1), waiting: 3, last: Nanos(30), pause }));
+        let took = Nanos(5);
+        assert_eq!(joined, Some(AnswerTimes { first: Nanos(1), waiting: 3, last: Nanos(30), took, pause }));
     }
 }

@@ -70,6 +70,20 @@ pub(super) fn own_lag(
         .then_some(OwnLag { start_lag, service_time: Some(service_time) })
 }
 
+/// Returns `true` if more of the response times than this share reach a limit, and would not without the
+/// generator's own start lag. Never so of a closed run, nor where service times are not known.
+pub(crate) fn lag_alone_breaks(times: &StepRecord, record: &RunRecord, limit: Nanos, share: f64) -> bool {
+    let (response, service) = (&times.response_time, &times.service_time);
+    if record.model == Model::Closed || service.is_empty() {
+        return false;
+    }
+    let slow = |times: &Histogram| times.count_above(limit.0.saturating_sub(1));
+    let allowed = |times: &Histogram| (times.count() as f64 * share) as u64;
+    let usual = Nanos(service.percentile(50.0).unwrap_or(0));
+    let waited = Waits::of(record).at_least(limit.since(usual).max(FLOOR), times.start_lag.count());
+    slow(response) > allowed(response) && slow(service) + waited <= allowed(service)
+}
+
 fn figure_of(times: &Histogram, figure: Figure) -> Option<Nanos> {
     let value = match figure {
         Figure::Percentile(percentile) => times.percentile(percentile.p()),

@@ -38,7 +38,7 @@ const THROTTLED_SHARE: f64 = 0.10;
 /// Service times are level if their p90 is at most this multiple of the fastest.
 const LEVEL_FACTOR: u64 = 2;
 /// A target that queues serves most requests in at least this multiple of the fastest time...
-const QUEUE_FACTOR: u64 = 5;
+const QUEUE_FACTOR: f64 = 5.0;
 /// ...and nearly all of them alike, as each waits for as many others: the p10 is at least this share of the
 /// p50. Times that only vary do not have both: lognormal ones with a p10 of 0.7 p50 (σ = 0.28)
 /// have a fastest of a million of 0.26 p50; exponential ones have a p10 of 0.15. In one queue, 16 users have
@@ -46,10 +46,13 @@ const QUEUE_FACTOR: u64 = 5;
 const QUEUE_SHARE: f64 = 0.7;
 /// With times that are all the same, fewer times the fastest are enough.
 const ALIKE_SHARE: f64 = 0.9;
+/// Times that are all the same, and longer than the fastest by this factor, may be those of two or three users
+/// of a target that serves one at a time, whatever their number is: more users would not be answered as fast.
+const FEW_FACTOR: f64 = 1.5;
 /// From here on the same may be a queue of few users or times that vary: 5 users in one queue have a p10 of
 /// 0.52 p50, by chance a tenth less in a short run; lognormal times of σ = 0.4 have 0.6. One number of users
 /// does not distinguish them.
-pub(super) const PERHAPS_FACTOR: u64 = 3;
+pub(super) const PERHAPS_FACTOR: f64 = 3.0;
 pub(super) const PERHAPS_SHARE: f64 = 0.45;
 /// Share of the service time between the first and the last byte from which the transfer dominates.
 const TRANSFER_SHARE: f64 = 0.5;
@@ -570,10 +573,10 @@ impl Judge<'_> {
     fn queue(&self) -> Option<Limitation> {
         let (times, streams) = self.owed_times();
         let (fastest, p10, p50) = (times.min()?, times.percentile(10.0)?, times.percentile(50.0)?);
-        let is_queue = |factor: u64, share: f64| {
-            p50 >= fastest.saturating_mul(factor) && p10 as f64 >= p50 as f64 * share
+        let is_queue = |factor: f64, share: f64| {
+            p50 as f64 >= fastest as f64 * factor && p10 as f64 >= p50 as f64 * share
         };
-        if !is_queue(PERHAPS_FACTOR, PERHAPS_SHARE) {
+        if !is_queue(PERHAPS_FACTOR, PERHAPS_SHARE) && !is_queue(FEW_FACTOR, ALIKE_SHARE) {
             return None;
         }
         // Users that think have none.
@@ -722,6 +725,11 @@ impl Judge<'_> {
         // If the system shows why, that is worth a word.
         let shown = self.busy_target().map_or(String::new(), |limit| format!("; {}", limit.evidence));
         let evidence = format!("{}{more}{shown}", longest.words());
+        if longest.outgrown {
+            let hint = "its answers come later than they are waited for: use a lower rate or fewer users, which \
+                        `plimsoll find` looks for, or a longer --timeout";
+            return Some(Claim::Outgrown.by(evidence, hint));
+        }
         let claim = if longest.to_the_end { Claim::StoppedAnswering } else { Claim::StoodStill };
         Some(claim.by(evidence, "look at the target and its log at that time"))
     }

@@ -292,7 +292,7 @@ impl Judge<'_> {
         let fastest = before.chain(times.min()).min()?;
         let (few, usual) = (times.percentile(10.0)?, times.percentile(50.0)?);
         let is_queue =
-            usual >= fastest.saturating_mul(PERHAPS_FACTOR) && few as f64 >= usual as f64 * PERHAPS_SHARE;
+            usual as f64 >= fastest as f64 * PERHAPS_FACTOR && few as f64 >= usual as f64 * PERHAPS_SHARE;
         is_queue.then(|| {
             format!(
                 "ask for a lower rate: more connections do not help if the target is saturated, as half of \

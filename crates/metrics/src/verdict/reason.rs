@@ -91,6 +91,8 @@ claims! {
     StoodStill is Target,
     /// The target gave no answer any more to the end of the run.
     StoppedAnswering is Target,
+    /// Answers of the target came to take longer than they were waited for.
+    Outgrown is Target,
     /// The target turned requests away with 429 or 503.
     Refused is Target,
     /// Requests failed by the target's doing.
@@ -167,6 +169,7 @@ impl Claim {
             | Self::NoConnections
             | Self::StoodStill
             | Self::StoppedAnswering
+            | Self::Outgrown
             | Self::NeverAnswered
             | Self::HeldConnections
             | Self::OneFreeze => late || course || matches!(code, ReasonCode::ConnectionLimit),

@@ -374,14 +374,23 @@ impl CapacitySearch {
     fn capacity(&self, used: Nanos, stopped: bool) -> Capacity {
         let answer = self.search.answer(stopped);
         let mut notes = Vec::new();
-        let tried_from_above = self.trials.iter().any(|trial| trial.after_per_s.is_some());
+        let broke = finding_name(Finding::Breaks);
+        let from_above = self.trials.iter().filter(|trial| trial.after_per_s.is_some());
+        let broke_from_above: Vec<&TrialResult> = from_above.filter(|trial| trial.finding == broke).collect();
         match (answer.low, answer.from_above) {
             (Some(low), Some(from_above)) if from_above < low => notes.push(format!(
                 "right after an overload it holds {} only: it recovers slowly",
                 figure::per_second(from_above)
             )),
-            (Some(_), None) if tried_from_above && matches!(answer.end, End::Narrow | End::Unclear) => {
-                notes.push("right after an overload all of the rates near it break".to_owned());
+            (Some(_), None)
+                if !broke_from_above.is_empty() && matches!(answer.end, End::Narrow | End::Unclear) =>
+            {
+                let rates: Vec<String> =
+                    broke_from_above.iter().map(|trial| figure::per_second(trial.rate_per_s)).collect();
+                notes.push(format!(
+                    "right after an overload {} broke as well: within such a trial it did not recover",
+                    rates.join(" and ")
+                ));
             }
             _ => {}
         }

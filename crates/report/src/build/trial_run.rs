@@ -85,6 +85,10 @@ impl TrialRun {
         if self.applied.is_overload() {
             return Outcome::Overloaded;
         }
+        // What lag alone breaks is no finding about the server, however few requests were late.
+        if objectives.iter().any(|objective| objective.breaks_by_own_lag(&self.record)) {
+            return Outcome::NotApplied;
+        }
         Outcome::Measured(counts.with_unended(self.unended()))
     }
 }
@@ -252,6 +256,34 @@ mod tests {
         assert!(!was_applied(&record, &[objective(errors)]) && !was_applied(&record, &[]));
         record.verdict = found(&[ReasonCode::StartLag, ReasonCode::CpuSaturation]);
         assert!(!was_applied(&record, &[objective("p99<25ms")]));
+    }
+
+    /// Symptom: "less than 900/s", from a trial whose requests started up to 25 ms late for other work on the
+    /// machine.
+    #[test]
+    fn a_trial_that_our_own_lag_breaks_tells_nothing() {
+        let spec = ThresholdSpec::new(Threshold::parse("p99<25ms").unwrap());
+        let outline = Outline { steps: vec!["a".to_owned()], ..Outline::default() };
+        let objectives = [Objective::new(&spec, &outline).unwrap()];
+        let outcome = |lag: u64, service: u64| {
+            let mut record = RunRecord::empty(Model::Open);
+            record.total.start_lag.record_many(1_000, 480);
+            record.total.service_time.record_many(1_000_000, 480);
+            record.total.response_time.record_many(1_001_000, 480);
+            record.total.start_lag.record_many(lag, 20);
+            record.total.service_time.record_many(service, 20);
+            record.total.response_time.record_many(lag + service, 20);
+            record.steps = vec![record.total.clone()];
+            let run = TrialRun::of_record(record);
+            let bad = u64::from(lag + service >= 25_000_000) * 20;
+            let mut counts = TrialCounts::new(1);
+            counts.portions[0].push(SliceCount { count: 500, marked: bad });
+            run.outcome(&objectives, &counts)
+        };
+        assert!(matches!(outcome(24_400_000, 1_000_000), Outcome::NotApplied));
+        assert!(matches!(outcome(1_000, 30_000_000), Outcome::Measured(_)), "the server breaks it");
+        assert!(matches!(outcome(24_400_000, 30_000_000), Outcome::Measured(_)), "without the lag, too");
+        assert!(matches!(outcome(5_000_000, 1_000_000), Outcome::Measured(_)), "it holds");
     }
 
     /// Symptom: a search whose trials had 64 connections, as many as it chose, said "limited by

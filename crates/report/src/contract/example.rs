@@ -6,6 +6,8 @@ use plimsoll_metrics::{ErrorExample, ServerTiming, timing_words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::contract::result::RunResult;
+
 /// The first failed request of one class at one step, in the measured part of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorExampleResult {
@@ -59,9 +61,22 @@ impl ErrorExampleResult {
             (Some(status @ 400..), Some(body)) => format!("{status}: {body}"),
             _ => self.reason.clone(),
         };
-        match &*self.server_timing {
+        let summary = match &*self.server_timing {
             [] => summary,
             parts => format!("{summary}; its server: {}", timing_words(parts)),
+        };
+        match &self.trace_id {
+            Some(id) => format!("{summary}; trace {id}"),
+            None => summary,
         }
+    }
+}
+
+impl RunResult {
+    /// Returns the id of the trace of the first request that failed with this class, if requests name traces.
+    pub(crate) fn trace_of(&self, class: &str) -> Option<&str> {
+        let all = self.by_step.iter().filter_map(|step| step.error_examples.get(class));
+        let first = all.min_by(|one, other| one.at_s.total_cmp(&other.at_s));
+        first.and_then(|example| example.trace_id.as_deref())
     }
 }

@@ -6,6 +6,7 @@ use plimsoll_core::figure;
 
 use super::accounts::CHANGES_SHOWN;
 use super::{Fact, Line, Shown, Span, Table, bytes, count, length, line, per_second, pointer, share};
+use crate::contract::context::TRACE_ID;
 use crate::contract::result::{AddressChangeResult, Http2Result, RunResult};
 use crate::contract::traffic::{Http2TrafficResult, RateSpread};
 use crate::render::layout::Emphasis;
@@ -56,7 +57,13 @@ pub(super) fn errors(result: &RunResult) -> Table {
     let mut rows = rows(result, "errors", &result.errors);
     for (row, class) in rows.iter_mut().zip(result.errors.keys()) {
         row[0].spans[0].emphasis = Emphasis::Bad;
-        row.push(result.error_examples.get(class).map_or("", String::as_str).into());
+        let mut example = Line::from(result.error_examples.get(class).map_or("", String::as_str));
+        if let Some(id) = result.trace_of(class) {
+            let href = result.run.trace_link.as_ref().map(|link| link.replace(TRACE_ID, id));
+            example.push("; trace ");
+            example.push(Span { href, ..Span::from(id) });
+        }
+        row.push(example);
     }
     let columns = [
         ("error", Shown::Everywhere),

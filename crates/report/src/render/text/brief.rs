@@ -278,7 +278,8 @@ fn errors(page: &mut Page<'_>, result: &RunResult, document: &Document, room: us
     let mut label = "errors";
     for (class, count) in all.iter().take(room) {
         let example = result.error_examples.get(*class);
-        let example = example.map_or_else(String::new, |example| format!(", the first: {example}"));
+        let trace = result.trace_of(class).map_or_else(String::new, |id| format!("; trace {id}"));
+        let example = example.map_or_else(String::new, |example| format!(", the first: {example}{trace}"));
         page.emphasised_field(label, Emphasis::Bad, class, &format!(": {}{example}", figure::count(**count)));
         label = "";
     }
