@@ -138,6 +138,24 @@ impl Resolver<'_> {
         })
     }
 
+    /// Refuses settings of requests of HTTP where none is sent: nothing is ignored silently.
+    pub(crate) fn refuse_http_flags(&mut self, patch: &PlanPatch, scheme: &str) {
+        let values = [&patch.basic, &patch.bearer, &patch.alpn].into_iter().flatten();
+        let switches = [&patch.http1, &patch.http2, &patch.http2_prior_knowledge];
+        let switches =
+            switches.into_iter().filter(|switch| switch.is_on()).filter_map(|switch| switch.given());
+        for given in patch.headers.iter().chain(values).chain(switches) {
+            let problem = given.problem(format!("{} has no effect: no URL is http or https", given.by));
+            let hint = match given.by.as_ref() {
+                "--basic" => format!(
+                    "write user and password into the URL, {scheme}://USER:PASSWORD@HOST, if it takes them"
+                ),
+                _ => "leave it out".to_owned(),
+            };
+            self.problems.push(problem.with_hint(hint));
+        }
+    }
+
     /// Checks the wish against the schemes of the URLs.
     pub(crate) fn check_schemes(
         &mut self,

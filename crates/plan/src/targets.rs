@@ -79,6 +79,13 @@ impl Servers {
         self.0.len() - 1
     }
 
+    /// The scheme of the first server, if HTTP is spoken to none of them.
+    fn without_http(&self) -> Option<&'static str> {
+        let first = self.0.first()?.url.scheme.scheme;
+        let is_another = |server: &Server| matches!(server.url.scheme.protocol, Some(Protocol::InTurn(_)));
+        self.0.iter().all(is_another).then_some(first)
+    }
+
     /// Returns `true` if a server is addressed over TLS.
     fn any_secure(&self) -> bool {
         self.0.iter().any(|server| server.url.is_secure())
@@ -113,6 +120,9 @@ impl Resolver<'_> {
         // Only the run shows whether ALPN matters to any server.
         if !(strays && matches!(preference, ProtocolPreference::Alpn(_))) {
             self.check_schemes(patch, preference, servers.any(&HTTP), servers.any(&HTTPS));
+        }
+        if let Some(scheme) = servers.without_http().filter(|_| !strays) {
+            self.refuse_http_flags(patch, scheme);
         }
         // HTTP/2 by prior knowledge is no request that a proxy could be handed.
         let proxy = self.proxy(patch, preference.http(false) == Protocol::Http1);

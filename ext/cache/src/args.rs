@@ -155,7 +155,10 @@ impl LoadArgs for CacheArgs {
             names: ["TCP", "HTTP"],
             plan: made(&format!("{NAME}, over HTTP"), &over_http)?,
             amend: [
-                Box::new(|flags| flags.bearer = None),
+                Box::new(|flags| {
+                    flags.bearer = None;
+                    flags.headers.clear();
+                }),
                 Box::new(move |flags| {
                     if flags.bearer.is_none() {
                         flags.basic = Some(RawValue::new("--user", &*user));
@@ -172,11 +175,8 @@ impl LoadArgs for CacheArgs {
         alternative: Option<&Resolved>,
     ) -> Result<Vec<String>, Failure> {
         // Problems of the plan are reported before the first request to the server.
-        if alternative.is_none() && !resolve()?.layered.patch.headers.is_empty() {
-            let problem = Problem::new("-H has no effect: the cache protocol has no header fields");
-            return Err(Failure::usage(
-                problem.with_hint("leave it out, or compare with HTTP: --compare-http URL"),
-            ));
+        if alternative.is_none() {
+            resolve()?;
         }
         let load = self.to_load().map_err(Failure::usage)?;
         if self.setup.create {

@@ -342,7 +342,7 @@ fn what_has_no_effect_or_no_room_is_refused_and_few_iterations_need_few_connecti
     assert!(verdict::ran(fewer.code), "{}", fewer.stderr);
     assert_eq!(count(&json(&fewer), "/accounting/ok"), 20);
     for (args, message) in [
-        ("-H a:b", "-H has no effect: the cache protocol has no header fields"),
+        ("-H a:b", "--header has no effect: no URL is http or https"),
         ("--value-size 8388608", "does not fit into a frame of the protocol, which has 8 MiB"),
     ] {
         load(&target.frames, args).assert_refused(2, message);

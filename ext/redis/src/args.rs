@@ -105,6 +105,10 @@ impl RedisArgs {
             let problem = Problem::new(format!("{flag} has no effect beside a command"));
             return Err(problem.with_hint("leave one of them out: the words of a command are templates"));
         }
+        if server.bytes().all(|byte| byte.is_ascii_digit()) {
+            let problem = Problem::new(format!("`{server}` is a number, and no server"));
+            return Err(problem.with_hint(format!("a port has its host before it: 127.0.0.1:{server}")));
+        }
         let server = match server.contains("://") {
             true => server.to_owned(),
             false => format!("redis://{server}"),
@@ -120,6 +124,11 @@ impl RedisArgs {
             }
             words => Commands::One(words.iter().map(|word| (*word).clone()).collect()),
         };
+        let sizes = self.value_size.strip_prefix("exp:").unwrap_or(&self.value_size);
+        if sizes.split('-').any(|size| size.parse::<u32>().is_err()) {
+            const FORMS: &str = "write bytes as in 100, 100-2000 or exp:500";
+            return Err(wrong("--value-size", &self.value_size, FORMS));
+        }
         let settings = self.run.settings();
         let default = if commands == Commands::SetGet { "sequential" } else { "random" };
         let pattern = self.key_pattern.as_deref().unwrap_or(default);

@@ -5,6 +5,7 @@
 //! ahead of them (`--pipeline`).
 #![forbid(unsafe_code)]
 
+mod advice;
 mod args;
 mod frame;
 mod load;
@@ -36,5 +37,6 @@ pub const EXTENSION: Extension = Extension {
     plan: PARTS,
     loads: &[LoadCommand::of::<args::RedisArgs>("redis", args::SUMMARY, args::DETAILS)],
     servers: &[server::SERVER],
+    advice: advice::ADVICE,
     ..Extension::NONE
 };

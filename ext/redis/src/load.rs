@@ -130,7 +130,11 @@ impl RedisLoad {
         let value = |of: &str| format!("${{fill({},\"{of}-\")}}", self.value_size);
         let key = self.keys.template();
         match &self.commands {
-            Commands::One(words) => vec![json!({ "steps": [{ "redis": words }] })],
+            // A key that is not there is an answer.
+            Commands::One(words) => {
+                let step = json!({ "redis": words, "expect": { "status": [200, 404] } });
+                vec![json!({ "steps": [step] })]
+            }
             Commands::SetGet => {
                 // Of a key that others have, too, a value that another iteration has set is as good.
                 let expected = match self.keys.is_own() {
