@@ -3,7 +3,7 @@
 use std::process::Output;
 
 use plimsoll_testkit::machine;
-use plimsoll_testkit::program::{self, Server};
+use plimsoll_testkit::program::{self, Folder, Server};
 use serde_json::Value;
 
 /// The program.
@@ -58,6 +58,31 @@ fn a_load_counts_what_its_server_counts() {
     // Each run asks its server once before the load.
     let said = server.stop().stderr;
     assert!(said.contains("commands on") && said.contains(" 0 answered with an error"), "{said}");
+}
+
+/// Symptom: a command was shown as a request of HTTP, `:method: SET` with its words as a path.
+#[test]
+fn a_command_is_tried_and_explained_as_what_it_is() {
+    let server = target("");
+    let made = redis(&[&server.address, "--print-plan"]).stdout;
+    let folder = Folder::new();
+    let plan = folder.write("plan.yaml", made);
+    let shown = |command: &str| {
+        let output = program::command(PROGRAM, &format!("{command} {plan}")).output().expect("it was built");
+        String::from_utf8(output.stdout).expect("it is text")
+    };
+    let (tried, explained) = (shown("try"), shown("explain"));
+    let url = format!("redis://{}", server.address);
+    for line in [
+        format!("SET  {url}  200"),
+        "> SET key:0 key:0=0-".to_owned(),
+        "< OK".to_owned(),
+        "> GET key:0\n".to_owned(),
+    ] {
+        assert!(tried.contains(&line), "{line}: {tried}");
+    }
+    assert!(!tried.contains(":path") && !tried.contains("http://"), "{tried}");
+    assert!(explained.contains(&format!("{url}  the protocol of Redis")), "{explained}");
 }
 
 #[test]

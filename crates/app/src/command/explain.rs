@@ -284,7 +284,7 @@ impl Explanation {
 
 /// URL and protocol of a target, and the way to it.
 fn target_words(target: &Target) -> String {
-    let scheme = if target.tls.is_some() { "https" } else { "http" };
+    let scheme = target.scheme();
     let way = match (&target.proxy, target.forward()) {
         (None, _) => String::new(),
         (Some(proxy), Some(_)) => format!("  handed to the proxy {}", proxy.authority),

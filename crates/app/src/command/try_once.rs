@@ -7,7 +7,7 @@ use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Control, Once, SetValue, run_once};
 use plimsoll_metrics::log::Message;
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions};
-use plimsoll_plan::{End, GivenValue, Load, Plan, Problem};
+use plimsoll_plan::{End, GivenValue, Load, Plan, Problem, Protocol};
 use plimsoll_scenario::redaction::HIDDEN;
 use plimsoll_scenario::reference::path_of;
 use plimsoll_scenario::{FieldList, Received, SentRequest, Session};
@@ -185,9 +185,15 @@ fn shown(plan: &Plan, sessions: &mut [Session], exchange: &FailedExchange) -> Tr
     let step = &plan.steps[entry.step as usize];
     let target = &plan.targets[step.target];
     let sent = sent(request, &target.authority);
-    let scheme = if target.tls.is_some() { "https" } else { "http" };
+    let scheme = target.scheme();
+    // A request that is no HTTP has no head: it is shown as the words that its protocol gives it.
+    let is_http = !matches!(target.protocol, Protocol::InTurn(_));
     let [method, authority, path] = [&sent.method, &sent.authority, &sent.path].map(|part| text_of(part));
-    let url = redaction.in_text(&format!("{scheme}://{authority}{path}")).into_owned();
+    let url = match is_http {
+        true => redaction.in_text(&format!("{scheme}://{authority}{path}")).into_owned(),
+        false => format!("{scheme}://{}", target.authority),
+    };
+    let words = redaction.in_text(&format!("{method} {path}")).into_owned();
     let scenario = outline.scenario_of(entry.step).unwrap_or_default();
     let error = match entry.outcome {
         Outcome::Ok => None,
@@ -205,10 +211,14 @@ fn shown(plan: &Plan, sessions: &mut [Session], exchange: &FailedExchange) -> Tr
         whole.flatten().unwrap_or_else(|| text_of(&message.body))
     };
     let message = |message: &Message, is_request: bool| ShownMessage {
-        head: (text_of(&message.head).lines())
-            .map(|line| redaction.in_header(line).into_owned())
-            .collect::<Vec<_>>()
-            .join("\n"),
+        head: match (is_http, is_request) {
+            (true, _) => (text_of(&message.head).lines())
+                .map(|line| redaction.in_header(line).into_owned())
+                .collect::<Vec<_>>()
+                .join("\n"),
+            (false, true) => words.clone(),
+            (false, false) => String::new(),
+        },
         body: match is_request {
             true => redaction.in_body(&body(message, true)).into_owned(),
             false => body(message, false),
@@ -457,7 +467,9 @@ impl TriedExchange {
                 let _ = writeln!(text, "{sign} {}", visible(line));
             }
             if !message.body.is_empty() {
-                let _ = writeln!(text, "{sign}");
+                if !message.head.is_empty() {
+                    let _ = writeln!(text, "{sign}");
+                }
                 for line in message.body.lines() {
                     let _ = writeln!(text, "{sign} {}", visible(line));
                 }
