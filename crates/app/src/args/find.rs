@@ -51,7 +51,7 @@ pub(crate) struct FindArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 struct SearchArgs {
-    /// Objective, such as 'p99<10ms' or 'error_rate<0.1%', repeatable [default: the plan's thresholds]
+    /// Objective, such as 'p99<10ms' or 'error_rate<0.1%', repeatable, beside the plan's thresholds
     ///
     /// Upper limits of percentiles of the response time, of the error rate and of the timeout rate. Without
     /// one about errors, 'error_rate<1%' is added.

@@ -48,6 +48,10 @@ const H2LOADRUNNER: Kind = Kind {
     what: "a configuration of h2loadrunner",
     advice: "plimsoll run --h2loadrunner {}, or plimsoll import h2loadrunner {} > plan.yaml",
 };
+const RESULT: Kind = Kind {
+    what: "a result of Plimsoll",
+    advice: "plimsoll show {} prints it, and plimsoll report {} draws it",
+};
 const CLUSTER: Kind = Kind {
     what: "a description of a cluster",
     advice: "plimsoll cluster check {}, then plimsoll cluster run {}",
@@ -115,6 +119,7 @@ fn keys_of_yaml(text: &str) -> Vec<String> {
 fn of_keys(keys: &[String], text: &str) -> Option<Kind> {
     let has = |key: &str| keys.iter().any(|known| known == key);
     match () {
+        () if has("schema_version") && has("tool") => Some(RESULT),
         () if has("openapi") => Some(OPENAPI),
         () if has("swagger") => Some(SWAGGER),
         () if has("log") && text.contains("\"entries\"") => Some(HAR),
@@ -140,5 +145,13 @@ mod tests {
         );
         assert_eq!(keys("{\"log\": {\"entries\": []}}").unwrap(), ["log"]);
         assert_eq!(keys("{\"log\": {\"entries\": [").unwrap(), ["log", "entries"]);
+    }
+
+    /// Symptom: 200 lines of unknown keys, of a result that was taken for a plan.
+    #[test]
+    fn a_result_is_known_by_its_first_keys_however_long_it_is() {
+        let text = "{\n  \"schema_version\": 1,\n  \"tool\": {\n    \"name\": \"plimsoll\"";
+        let kind = of_keys(&keys(text).unwrap_or_default(), text);
+        assert_eq!(kind.map(|kind| kind.what), Some("a result of Plimsoll"));
     }
 }

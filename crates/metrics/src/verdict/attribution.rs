@@ -414,9 +414,9 @@ impl Judge<'_> {
             self.failed_when(),
         );
         let hint = match many >= unavailable {
-            true => "it limits its load: ask for less, or raise that limit",
+            true => "the target limits its load: ask for less, or raise that limit",
             // Also of a service that is not ready, or behind a proxy that has none.
-            false => "it has too much to do, or does not work: look at its own log, or ask for less",
+            false => "the target has too much to do, or does not work: look at its own log, or ask for less",
         };
         Some(Claim::Refused.by(evidence, hint))
     }
