@@ -63,6 +63,13 @@ pub const fn floor_of(value: u64) -> u64 {
     lowest_of(index_of(value))
 }
 
+/// The smallest and the largest value of a bucket, by its [index](index_of). The layout goes on beyond the
+/// range of a [`Histogram`], up to the largest number of 64 bits.
+pub const fn bounds_of(index: usize) -> (u64, u64) {
+    let highest = if index >= index_of(u64::MAX) { u64::MAX } else { highest_of(index) };
+    (lowest_of(index), highest)
+}
+
 /// The smallest value of a bucket.
 const fn lowest_of(index: usize) -> u64 {
     if index == 0 { 0 } else { highest_of(index - 1) + 1 }

@@ -19,6 +19,7 @@ pub mod outline;
 mod pace;
 pub mod record;
 pub mod recorder;
+pub mod series;
 pub mod slice;
 mod standstill;
 pub mod tally;
@@ -47,6 +48,7 @@ pub use record::{
     Throttling, WatchedProcess, WatchedUse, WebSocketRecord, WorkerRecord, timing_words,
 };
 pub use recorder::{Gauges, Recorder};
+pub use series::{Distribution, MetricRecord, MetricSpec, Series, SeriesKind, TaggedSeries, UnfitExample};
 pub use slice::{Slice, Slicer, Timeline, TimelineDownsampler};
 pub use standstill::Standstill;
 pub use tally::Tally;
