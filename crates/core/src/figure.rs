@@ -78,6 +78,22 @@ pub fn per_second_of(noun: &str, value: f64) -> String {
     per_second(value).replace('/', &format!(" {noun}/"))
 }
 
+/// A number of any sign with six significant digits: `1,234.5`, `-0.25`, `12,345,678`. The part before the
+/// point keeps all of its digits.
+pub fn number(value: f64) -> String {
+    const DIGITS: i32 = 6;
+    let magnitude = value.abs();
+    let whole_digits = if magnitude < 1.0 { 0 } else { magnitude.log10().floor() as i32 + 1 };
+    let decimals = (DIGITS - whole_digits).clamp(0, DIGITS) as usize;
+    let text = format!("{magnitude:.decimals$}");
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), count);
+    let sign = if value < 0.0 && (whole != "0" || !fraction.is_empty()) { "-" } else { "" };
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{point}{fraction}")
+}
+
 /// A number of bytes: `512 B`, `3.42 MiB`.
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -96,6 +112,26 @@ pub fn bytes(value: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_keep_six_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (7.0, "7"),
+            (0.1, "0.1"),
+            (-0.25, "-0.25"),
+            (0.000_001, "0.000001"),
+            (-0.000_000_1, "0"),
+            (12.345_678_9, "12.3457"),
+            (1_234.5, "1,234.5"),
+            (999_999.9, "1,000,000"),
+            (-12_345_678.9, "-12,345,679"),
+            (9e12, "9,000,000,000,000"),
+        ] {
+            assert_eq!(number(value), text, "{value}");
+        }
+    }
 
     #[test]
     fn durations_keep_three_digits_and_change_units_where_rounding_does() {

@@ -10,8 +10,8 @@ use plimsoll_driver::Endpoint;
 use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, EarlyEnd, Interval, IterationRecord, Log, LogRecord, MachineInterval,
-    MachineRecord, Pace, Peer, PhaseMerger, RunRecord, Slice, Slicer, StepRecord, ThresholdWatch,
-    TimelineDownsampler, WorkerRecord, verdict,
+    MachineRecord, MetricRecord, Pace, Peer, PhaseMerger, RunRecord, Slice, Slicer, StepRecord,
+    ThresholdWatch, TimelineDownsampler, WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Plan, Proxy, StartTime, Target};
 use plimsoll_scenario::{Feeds, Per};
@@ -533,11 +533,10 @@ fn merge(
     let mut protocols: BTreeMap<String, u64> = BTreeMap::new();
     let mut iterations = IterationRecord::default();
     let mut error_examples = BTreeMap::new();
-    let mut peers = Vec::new();
+    let (mut peers, mut metrics) = (Vec::new(), Vec::new());
     let mut early_end: Option<EarlyEnd> = None;
     let (mut duration, mut drain, mut completed_in_window) = (Nanos::ZERO, Nanos::ZERO, 0);
-    let mut pacing_budget = Nanos::ZERO;
-    let mut workers = Vec::new();
+    let (mut pacing_budget, mut workers) = (Nanos::ZERO, Vec::new());
     let mut log = LogRecord::default();
     for report in reports {
         if steps.is_empty() {
@@ -549,6 +548,7 @@ fn merge(
                 mine.merge(theirs);
             }
         }
+        MetricRecord::merge_all(&mut metrics, &report.metrics);
         accounting.merge(&report.accounting);
         connections.merge(&report.connections);
         for (version, count) in report.tls_versions {
@@ -599,6 +599,7 @@ fn merge(
         steps,
         connections,
         peers,
+        metrics,
         error_examples,
         protocols,
         iterations,

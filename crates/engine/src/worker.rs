@@ -23,6 +23,7 @@ mod kept;
 mod making;
 mod misbehaving;
 mod outgoing;
+mod own_metrics;
 mod poll_queue;
 mod polling;
 mod proceeding;
@@ -48,8 +49,8 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, EarlyEnd, IterationRecord, LogRecord, LogSink, Peer, Snapshot, StepRecord,
-    WorkerRecord,
+    Accounting, ConnectionRecord, EarlyEnd, IterationRecord, LogRecord, LogSink, MetricRecord, Peer,
+    Snapshot, StepRecord, WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan};
 use plimsoll_scenario::{Feeds, Scripts, TraceKey};
@@ -116,6 +117,8 @@ pub struct WorkerReport {
     pub worker: WorkerRecord,
     /// One per target: facts of the first connection.
     pub peers: Vec<Peer>,
+    /// Metrics of the plan's own.
+    pub metrics: Vec<MetricRecord>,
     /// TLS versions by connections.
     pub tls_versions: BTreeMap<String, u64>,
     /// Measured responses by protocol.

@@ -33,6 +33,7 @@ fn outline() -> Outline {
         awaited: Vec::new(),
         phases: Vec::new(),
         paces_requests: true,
+        metrics: Vec::new(),
     }
 }
 

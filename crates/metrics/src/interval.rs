@@ -384,6 +384,7 @@ mod tests {
             awaited: Vec::new(),
             phases: Vec::new(),
             paces_requests: false,
+            metrics: Vec::new(),
         };
         let mut merger = IntervalMerger::new(2).with_length(SECOND * 2).with_outline(outline);
         let tally = |ok| Tally { started: ok + 1, ok, completed: ok, ..Tally::default() };

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plimsoll_core::Nanos;
 
-use crate::{RateUnit, StepRecord};
+use crate::{MetricSpec, RateUnit, StepRecord};
 use serde::{Deserialize, Serialize};
 
 /// The names of a plan's scenarios, steps and phases, in the order of their indices.
@@ -22,6 +22,9 @@ pub struct Outline {
     pub phases: Vec<PhaseOutline>,
     /// Open model: whether arrivals are requests, and not iterations.
     pub paces_requests: bool,
+    /// Metrics that steps record values of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricSpec>,
 }
 
 /// Kind of response that a step awaits: it says who decides how long the step takes.
@@ -81,6 +84,7 @@ impl Outline {
         awaited: Vec::new(),
         phases: Vec::new(),
         paces_requests: false,
+        metrics: Vec::new(),
     };
 
     /// The name of each step and that of its scenario: empty where the step is alone in it, of which the name

@@ -33,7 +33,8 @@ pub use self::steering::{RateChange, SteeredBy, Steering};
 pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
 pub use self::websocket::WebSocketRecord;
 use crate::{
-    Awaited, EventStreamRecord, Exemplars, Slice, Tally, ThresholdResult, Timeline, Verdict, WorkerStatus,
+    Awaited, EventStreamRecord, Exemplars, MetricRecord, Slice, Tally, ThresholdResult, Timeline, Verdict,
+    WorkerStatus,
 };
 use plimsoll_histogram::{Censored, Delta, Histogram};
 use schemars::JsonSchema;
@@ -649,6 +650,9 @@ pub struct RunRecord {
     pub connections: ConnectionRecord,
     /// The targets, in the order of the plan.
     pub peers: Vec<Peer>,
+    /// Metrics of the plan's own, of the measured part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricRecord>,
     /// Text of the first error of each class.
     pub error_examples: BTreeMap<String, String>,
     /// Responses by negotiated protocol, e.g. `http/1.1`.
@@ -863,6 +867,7 @@ impl RunRecord {
             steps: Vec::new(),
             connections: ConnectionRecord::default(),
             peers: Vec::new(),
+            metrics: Vec::new(),
             error_examples: BTreeMap::new(),
             protocols: BTreeMap::new(),
             tls_versions: BTreeMap::new(),

@@ -24,6 +24,7 @@ impl Plan {
             variables: requests.variables,
             feeds: requests.feeds,
             pools: requests.pools,
+            metrics: requests.metrics,
             leaves: requests.leaves,
             setup: None,
             refresh: None,

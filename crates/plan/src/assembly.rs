@@ -53,6 +53,7 @@ impl Parts {
             variables: requests.variables,
             feeds: requests.feeds,
             pools: requests.pools,
+            metrics: requests.metrics,
             leaves: requests.leaves,
             setup: None,
             refresh: None,

@@ -25,6 +25,7 @@ mod parallel;
 mod pause;
 mod poll;
 mod pool;
+mod recording;
 mod repetition;
 mod request;
 mod rows;
@@ -59,6 +60,7 @@ use around::Around;
 pub use data::LONGEST_DATA_HEAD;
 use data::SourceDraft;
 use pool::PoolDraft;
+use recording::MetricDraft;
 use script::ScriptText;
 use server::NamedTarget;
 pub use step::MOST_STEPS;
@@ -100,6 +102,8 @@ struct Compiler<'r, 'a> {
     judges: Vec<Arc<dyn Judge>>,
     /// Pools that steps fill.
     pools: Vec<PoolDraft>,
+    /// Metrics that the plan declares, followed by those that are only recorded.
+    metrics: Vec<MetricDraft>,
     /// Number of steps that were compiled so far.
     steps: usize,
     around: Around,
@@ -145,6 +149,7 @@ impl Resolver<'_> {
                 supplies: Vec::new(),
                 judges: Vec::new(),
                 pools: Vec::new(),
+                metrics: Vec::new(),
                 steps: 0,
                 around: Around { role, ..around },
             };
@@ -197,6 +202,7 @@ impl Compiler<'_, '_> {
         self.name_targets();
         self.name_sources();
         self.name_pools();
+        self.name_metrics();
         self.name_variables();
         let mut names = HashSet::new();
         let mut scenarios = Vec::new();
@@ -212,6 +218,7 @@ impl Compiler<'_, '_> {
         }
         let complete = scenarios.len() == document.scenarios.len();
         let feeds = self.feeds();
+        let metrics = self.finish_metrics();
         let mut pools = self.finish_pools();
         let leaves = self.leaving(&mut scenarios, &mut pools);
         let scripts = self.load_scripts(patch, &scenarios);
@@ -230,6 +237,7 @@ impl Compiler<'_, '_> {
             variables: Arc::clone(&self.variables),
             feeds,
             pools,
+            metrics,
             leaves,
             supplies: std::mem::take(&mut self.supplies),
             scripts,

@@ -8,6 +8,7 @@ mod check;
 mod field;
 mod form;
 mod json;
+mod metric;
 mod reader;
 mod schema;
 mod secrets;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use field::{Field, Keyed, Text};
 pub use form::DocumentFormat;
+pub use metric::{MetricSpec, RecordSpec};
 pub use source::{LoadedDocument, Source};
 pub use step::*;
 pub(crate) use title::{BY_SCRIPT, SAME_URL, StepNames};
@@ -61,6 +63,10 @@ pub struct Document {
     /// JSON Web Tokens that are signed here, by the names that `${token(name)}` uses.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub tokens: Keyed<TokenSettings>,
+    /// Metrics that steps record values of, by their names. A metric that is recorded and not named here is a
+    /// trend.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub metrics: Keyed<Field<MetricSpec>>,
     /// Steps that are carried out once per run, before the load: variables that they set are there in every
     /// iteration and in `teardown`. If a request of them fails, no load begins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -458,6 +464,8 @@ pub(crate) const SHORT_FORMS: &[(&str, &str)] = &[
     ("MatchSpec", MATCH_PLAIN),
     ("ReceiveSpec", "equals"),
     ("ThresholdSpec", "that"),
+    ("MetricSpec", "kind"),
+    ("RecordSpec", "value"),
 ];
 
 /// The name of [`MatchSpec::plain`], which can only be written short.
@@ -491,6 +499,8 @@ short_forms! {
     MatchSpec: plain,
     ReceiveSpec: equals,
     ThresholdSpec: that,
+    MetricSpec: kind,
+    RecordSpec: value,
 }
 
 impl Serialize for Row {

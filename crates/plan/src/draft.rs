@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_metrics::MetricSpec;
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
     Body, BodySupply, Constants, Dialect, FeedSpec, Fingerprint, ForwardProxy, Needs, Op, PoolSpec, Program,
@@ -27,7 +28,9 @@ pub(crate) struct Requests {
     pub(crate) feeds: Vec<FeedSpec>,
     /// Pools of rows that iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
-    /// The one of them whose rows the run leaves to its caller.
+    /// Metrics that steps record values of.
+    pub(crate) metrics: Vec<MetricSpec>,
+    /// The pool whose rows the run leaves to its caller.
     pub(crate) leaves: Option<u16>,
     /// Supplies of bodies that are made for requests.
     pub(crate) supplies: Vec<BodySupply>,
@@ -76,7 +79,9 @@ pub(crate) struct Work {
     pub(crate) feeds: Vec<FeedSpec>,
     /// Pools of rows that iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
-    /// The one of them whose rows the run leaves to its caller.
+    /// Metrics that steps record values of.
+    pub(crate) metrics: Vec<MetricSpec>,
+    /// The pool whose rows the run leaves to its caller.
     pub(crate) leaves: Option<u16>,
     pub(crate) supplies: Vec<BodySupply>,
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
@@ -148,6 +153,7 @@ impl Default for Work {
             variables: Arc::from([]),
             feeds: Vec::new(),
             pools: Vec::new(),
+            metrics: Vec::new(),
             leaves: None,
             supplies: Vec::new(),
             scripts: None,
@@ -243,6 +249,7 @@ impl Resolver<'_> {
             variables: work.variables,
             feeds: work.feeds,
             pools: work.pools,
+            metrics: work.metrics,
             leaves: work.leaves,
             supplies: work.supplies,
             tokens: work.tokens,

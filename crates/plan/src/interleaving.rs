@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use plimsoll_core::{Nanos, gcd};
+use plimsoll_metrics::MetricSpec;
 use plimsoll_scenario::{Op, Program};
 use plimsoll_schedule::Population;
 
@@ -129,6 +130,7 @@ impl Plan {
             steps: self.steps.len() as u32,
             feeds: shared_or_behind(&mut self.feeds, other.feeds),
             pools: shared_or_behind(&mut self.pools, other.pools),
+            metrics: apart(&mut self.metrics, other.metrics),
         };
         let targets = self.targets.len();
         for (scenario, weight) in self.scenarios.iter_mut().zip(mine) {
@@ -183,12 +185,24 @@ fn shared_or_behind<T: PartialEq>(all: &mut Vec<T>, later: Vec<T>) -> u16 {
     before
 }
 
+/// Puts the later metrics behind the others; names tell those of A from those of B. Returns by how much their
+/// positions grow.
+fn apart(all: &mut Vec<MetricSpec>, later: Vec<MetricSpec>) -> u16 {
+    let of =
+        |side: &str, metric: MetricSpec| MetricSpec { name: format!("{side}.{}", metric.name), ..metric };
+    let before = all.len() as u16;
+    let mine = std::mem::take(all).into_iter().map(|metric| of("A", metric));
+    *all = mine.chain(later.into_iter().map(|metric| of("B", metric))).collect();
+    before
+}
+
 /// By how much positions grow in the programs of a plan that is put behind another one.
 #[derive(Clone, Copy, Debug)]
 struct Shift {
     steps: u32,
     feeds: u16,
     pools: u16,
+    metrics: u16,
 }
 
 impl Shift {
@@ -207,6 +221,10 @@ impl Shift {
             Op::Fork(steps) => Op::Fork(self.range(steps)),
             Op::Draw(feed) => Op::Draw(feed + self.feeds),
             Op::Keep(pool) => Op::Keep(pool + self.pools),
+            Op::Record(mut recording) => {
+                recording.metric += self.metrics;
+                Op::Record(recording)
+            }
             Op::Pick { pool, leaves } => Op::Pick { pool: pool + self.pools, leaves },
             // Scripts are those of one of the plans.
             Op::Pause(_)

@@ -87,6 +87,7 @@ fn bounds(ops: &[Op], start: usize, end: usize) -> Bounds {
             | Op::Pace(_)
             | Op::ScriptPause(_)
             | Op::Set { .. }
+            | Op::Record(_)
             | Op::Draw(_)
             | Op::Keep(_)
             | Op::Pick { .. }

@@ -87,6 +87,7 @@ pub(crate) fn requests_per_iteration(scenarios: &[Scenario]) -> Option<(u64, u64
                 | Op::Pace(_)
                 | Op::ScriptPause(_)
                 | Op::Set { .. }
+                | Op::Record(_)
                 | Op::Draw(_)
                 | Op::Keep(_)
                 | Op::Pick { .. }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate, Shard};
 use plimsoll_metrics::{
-    Awaited, Basis, Goodput, IntervalDownsampler, Model, Outline, PhaseOutline, RateUnit, ScenarioOutline,
-    ThresholdSpec,
+    Awaited, Basis, Goodput, IntervalDownsampler, MetricSpec, Model, Outline, PhaseOutline, RateUnit,
+    ScenarioOutline, ThresholdSpec,
 };
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
@@ -38,6 +38,8 @@ pub struct Plan {
     pub feeds: Vec<FeedSpec>,
     /// Pools of rows that iterations keep for each other.
     pub pools: Vec<PoolSpec>,
+    /// Metrics that steps record values of.
+    pub metrics: Vec<MetricSpec>,
     /// The pool whose rows the run leaves to its caller.
     pub leaves: Option<u16>,
     /// The steps that are carried out once before the load, as a plan of their own.
@@ -142,6 +144,7 @@ impl Plan {
             awaited: self.awaited(),
             phases: self.phases.clone(),
             paces_requests: self.paces_requests(),
+            metrics: self.metrics.clone(),
         }
     }
 
@@ -165,7 +168,12 @@ impl Plan {
                         }
                         owed = matches!(action, Some(WebSocketAction::Send { answered: false, .. }));
                     }
-                    Op::Pause(_) | Op::Pace(_) | Op::ScriptPause(_) | Op::Set { .. } | Op::Draw(_) => {}
+                    Op::Pause(_)
+                    | Op::Pace(_)
+                    | Op::ScriptPause(_)
+                    | Op::Set { .. }
+                    | Op::Record(_)
+                    | Op::Draw(_) => {}
                     _ => owed = false,
                 }
             }

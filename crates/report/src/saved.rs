@@ -11,7 +11,7 @@ use std::io;
 
 use plimsoll_core::Nanos;
 use plimsoll_histogram::Histogram;
-use plimsoll_metrics::{PhaseRecord, RunRecord, Slice, StepRecord, Tally};
+use plimsoll_metrics::{MetricRecord, PhaseRecord, RunRecord, Slice, StepRecord, Tally};
 use serde::{Deserialize, Serialize};
 
 pub use self::encoding::{
@@ -50,6 +50,9 @@ pub struct SavedRun {
     pub tls_time: Histogram,
     /// Round trips of HTTP/2's PING.
     pub ping_time: Histogram,
+    /// Metrics of the plan's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricRecord>,
     /// The run over time, in its order: warm-up, measured part, drain. Empty if no histograms were kept.
     pub slices: Vec<SavedSlice>,
 }
@@ -93,6 +96,7 @@ impl SavedRun {
             connect_time: record.connections.connect_time.clone(),
             tls_time: record.connections.tls_time.clone(),
             ping_time: record.connections.http2.ping_time.clone(),
+            metrics: record.metrics.clone(),
             slices: warmup.chain(measured).chain(drain).collect(),
         }
     }
@@ -107,6 +111,7 @@ impl SavedRun {
             connect_time: Histogram::new(),
             tls_time: Histogram::new(),
             ping_time: Histogram::new(),
+            metrics: Vec::new(),
             slices: Vec::new(),
         }
     }

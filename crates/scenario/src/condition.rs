@@ -253,6 +253,7 @@ mod tests {
             random: &mut Random::new(0, 0),
             feeds: &mut Feeds::default(),
             tokens: None,
+            values: None,
         };
         condition.holds(session, &mut surroundings).unwrap()
     }

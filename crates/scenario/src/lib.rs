@@ -32,6 +32,7 @@ pub mod pointer;
 mod pool;
 mod program;
 mod quote;
+mod recording;
 pub mod redaction;
 pub mod redirect;
 pub mod reference;
@@ -71,6 +72,7 @@ pub use pause::Pause;
 pub use pool::{PoolSpec, Row};
 pub use program::{LONGEST_VALUE, Next, Op, Program, Surroundings};
 pub use quote::first_line;
+pub use recording::{RecordedValue, Recording, ValueSink};
 pub use redaction::Redaction;
 pub use request::{LONGEST_WITH_VALUES, RequestTemplate, Supplied};
 pub use response_handler::{

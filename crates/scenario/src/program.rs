@@ -7,6 +7,7 @@ use plimsoll_core::{Nanos, Random};
 use crate::condition::{Condition, variables_of};
 use crate::feed::{FeedError, Feeds};
 use crate::pause::Pause;
+use crate::recording::{RecordedValue, Recording, ValueSink};
 use crate::session::KeptRow;
 use crate::token::Tokens;
 use crate::{Context, Session, Template};
@@ -33,6 +34,8 @@ pub enum Op {
         /// Its new value.
         value: Template,
     },
+    /// Record a value of a metric.
+    Record(Box<Recording>),
     /// Take the next row of a data source (an index into the plan's): sets its variables.
     Draw(u16),
     /// Keep the values of some variables as a row of a pool (an index into the plan's).
@@ -81,7 +84,15 @@ impl Op {
             _ => None,
         };
         let in_condition = condition.into_iter().flat_map(Condition::variables);
-        template.into_iter().flat_map(variables_of).chain(in_condition)
+        let recorded = self.recording().into_iter().flat_map(Recording::templates);
+        template.into_iter().chain(recorded).flat_map(variables_of).chain(in_condition)
+    }
+
+    fn recording(&self) -> Option<&Recording> {
+        match self {
+            Self::Record(recording) => Some(recording),
+            _ => None,
+        }
     }
 
     /// The variable that it sets itself. Those of a [`Draw`](Self::Draw) or a [`Pick`](Self::Pick) are the
@@ -100,6 +111,7 @@ impl Op {
                 template.needs_clock()
             }
             Self::Unless(condition, _) => condition.needs_clock(),
+            Self::Record(recording) => recording.templates().any(Template::needs_clock),
             _ => false,
         }
     }
@@ -111,6 +123,7 @@ impl Op {
             Self::Pause(pause) => !matches!(pause, Pause::Fixed(_)),
             Self::Set { value: template, .. } | Self::Repeat { times: template, .. } => template.draws() > 0,
             Self::Unless(condition, _) => condition.draws(),
+            Self::Record(recording) => recording.templates().any(|template| template.draws() > 0),
             // The order of rows follows from the seed.
             Self::Draw(_) | Self::Keep(_) | Self::Pick { .. } | Self::ScriptPause(_) => true,
             Self::Send(_)
@@ -167,6 +180,8 @@ pub struct Surroundings<'a> {
     pub feeds: &'a mut Feeds,
     /// The worker's tokens.
     pub tokens: Option<&'a Tokens>,
+    /// Receiver of the values that steps record; `None` to forget them.
+    pub values: Option<&'a mut dyn ValueSink>,
 }
 
 impl<'a> Surroundings<'a> {
@@ -272,6 +287,7 @@ fn carry_out(op: &Op, session: &mut Session, surroundings: &mut Surroundings<'_>
         }
         Op::ScriptPause(script) => return Some(Next::ScriptPause(*script)),
         Op::Set { variable, value } => return set(*variable, value, session, surroundings),
+        Op::Record(recording) => return record(recording, session, surroundings),
         Op::Draw(feed) => return draw(*feed, session, surroundings),
         Op::Keep(pool) => surroundings.feeds.pool(*pool).keep(surroundings.random, &session.variables),
         Op::Pick { pool, leaves } => {
@@ -316,6 +332,26 @@ fn set(
     // The value takes the buffer, and the buffer that it had is the next room to render into.
     std::mem::swap(&mut session.variables[usize::from(variable)], &mut session.scratch);
     session.known[usize::from(variable)] = true;
+    None
+}
+
+fn record(recording: &Recording, session: &mut Session, surroundings: &mut Surroundings<'_>) -> Option<Next> {
+    let len_of = |index: u16| session.variables.get(usize::from(index)).map_or(0, Vec::len);
+    let len = recording.templates().map(|template| template.len_of_variables(&len_of));
+    if len.fold(0, usize::saturating_add) > LONGEST_VALUE {
+        let most = LONGEST_VALUE >> 20;
+        return Some(Next::Fail(format!("a value to be recorded has more than {most} MiB")));
+    }
+    session.scratch.clear();
+    session.ends.clear();
+    for template in recording.templates() {
+        let context = surroundings.context(&session.variables);
+        template.render(&context, surroundings.random, &mut session.scratch);
+        session.ends.push(session.scratch.len());
+    }
+    if let Some(values) = &mut surroundings.values {
+        values.record(RecordedValue { recording, texts: &session.scratch, ends: &session.ends });
+    }
     None
 }
 

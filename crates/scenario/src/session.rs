@@ -47,6 +47,8 @@ pub struct Session {
     /// Room for texts that are rendered to be examined. It keeps the content of the last use: clear it
     /// first.
     pub(crate) scratch: Vec<u8>,
+    /// Where each of several such texts ends.
+    pub(crate) ends: Vec<usize>,
     /// Room for the value of a response that is compared with such a text.
     pub(crate) looked_at: Vec<u8>,
 }

@@ -4,6 +4,7 @@ use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_plan::Plan;
 use plimsoll_scenario::{Feeds, Scripts, Surroundings};
 
+use super::own_metrics::OwnMetrics;
 use super::random_of;
 use super::tokens::TokenCache;
 use crate::supply::BodyQueues;
@@ -21,6 +22,8 @@ pub(super) struct Content {
     pub(super) bodies: BodyQueues,
     pub(super) tokens: TokenCache,
     pub(super) scripts: Option<Box<dyn Scripts>>,
+    /// Values that steps record of the plan's own metrics.
+    pub(super) metrics: OwnMetrics,
 }
 
 impl Content {
@@ -34,7 +37,8 @@ impl Content {
         scripts: Option<Box<dyn Scripts>>,
     ) -> Self {
         let tokens = TokenCache::new(plan, shard, unix_ns);
-        Self { random: random_of(plan.seed, shard), feeds, bodies, tokens, scripts }
+        let metrics = OwnMetrics::new(plan);
+        Self { random: random_of(plan.seed, shard), feeds, bodies, tokens, scripts, metrics }
     }
 
     /// The sources that a program may draw from in the next step of iteration `index`, `elapsed` after it
@@ -55,6 +59,7 @@ impl Content {
             random: &mut self.random,
             feeds: &mut self.feeds,
             tokens: Some(&self.tokens.all),
+            values: Some(&mut self.metrics),
         }
     }
 

@@ -545,6 +545,7 @@ impl<B: Backend> Worker<'_, B> {
             accounting: self.counts.accounting(),
             worker: self.records.worker,
             peers: self.records.peers,
+            metrics: self.content.metrics.finish(self.plan),
             tls_versions: self.records.tls_versions,
             protocols: self.counts.protocols(self.plan),
             iterations,

@@ -72,6 +72,7 @@ impl<B: Backend> Worker<'_, B> {
             let Some(session) = self.iterations.sessions.get_mut(number) else { return IterationState::Over };
             let unix_ns = self.clock.unix_ns();
             let elapsed = due.since.since(session.begun);
+            self.content.metrics.go_on(measured, self.clock.now.since(self.clock.start));
             let mut surroundings = self.content.surroundings(session.index, elapsed, self.shard, unix_ns);
             let steps = match self.iterations.programs[scenario as usize]
                 .next(&mut session.state, &mut surroundings)

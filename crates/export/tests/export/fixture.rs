@@ -18,6 +18,7 @@ fn outline() -> Outline {
         awaited: Vec::new(),
         phases: Vec::new(),
         paces_requests: false,
+        metrics: Vec::new(),
     }
 }
 

@@ -33,6 +33,7 @@ impl Compiler<'_, '_> {
             };
             let company = [
                 ("think", spec.think.place()),
+                ("record", spec.record.0.first().map(|(_, place, _)| *place)),
                 ("clear_cookies", request.clear_cookies.place()),
                 ("same_url", request.address.same_url.place()),
             ];

@@ -388,6 +388,7 @@ fn moved(op: &mut Op, shift: u32) {
         | Op::Pace(_)
         | Op::ScriptPause(_)
         | Op::Set { .. }
+        | Op::Record(_)
         | Op::Draw(_)
         | Op::Keep(_)
         | Op::Pick { .. }

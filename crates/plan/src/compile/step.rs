@@ -62,6 +62,7 @@ impl Compiler<'_, '_> {
             StepKind::Added(step) => self.added_step(spec, step, place, part, known),
             StepKind::WebSocket(step) => self.websocket_step(spec, step, place, part, known),
             StepKind::Pause => self.pause(&spec.think).map(|pause| part.ops.push(pause)),
+            StepKind::Record => self.record_step(spec, part, known),
             StepKind::Set(step) => self.set_step(step, part, known),
             StepKind::Rows(rows) => self.rows_step(rows, part, known),
             StepKind::Branch(branch) => self.branch_step(branch, place, part, known),
@@ -84,6 +85,7 @@ impl Compiler<'_, '_> {
         };
         // The variables of a request are set after it, even if the rest of it is wrong.
         self.extracted(spec, known);
+        let recordings = self.recordings(spec, part, known);
         let Some(draft) = draft else {
             // There is a request, but its content is unknown.
             known.last = Last::Several;
@@ -91,6 +93,7 @@ impl Compiler<'_, '_> {
         };
         let index = part.add_draft(draft, known);
         part.ops.push(Op::Send(index));
+        part.ops.extend(recordings?);
         part.ops.extend(pause?);
         Some(())
     }

@@ -106,12 +106,16 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// Returns the problem with the name of a variable, if there is one.
-fn wrong_name(name: &str) -> Option<Problem> {
+/// Returns `true` if a text begins with a letter and has nothing but letters, digits, `_`, `-` and `.`.
+pub(super) fn is_name(name: &str) -> bool {
     let mut characters = name.chars();
     let first = characters.next().is_some_and(|first| first.is_alphabetic() || first == '_');
-    let legal = |c: char| c.is_alphanumeric() || "_-.".contains(c);
-    if !first || !characters.all(legal) {
+    first && characters.all(|c| c.is_alphanumeric() || "_-.".contains(c))
+}
+
+/// Returns the problem with the name of a variable, if there is one.
+fn wrong_name(name: &str) -> Option<Problem> {
+    if !is_name(name) {
         let problem = Problem::new(format!("`{}` cannot be the name of a variable", name.escape_debug()));
         return Some(
             problem.with_hint("a name begins with a letter and has letters, digits, `_`, `-` and `.`"),

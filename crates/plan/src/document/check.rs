@@ -230,7 +230,7 @@ impl<'d> Check<'d, '_> {
             self.belonging(step);
             match kind {
                 StepKind::Request(request) => self.request(step, request, targets, at_once),
-                StepKind::Pause => self.pause(&step.think),
+                StepKind::Pause | StepKind::Record => self.pause(&step.think),
                 StepKind::Branch(branch) if branch.then.is_empty() => {
                     let problem = Problem::new("`if` has no `then`");
                     let hint = "`then` has the steps to carry out if the condition holds";
@@ -277,7 +277,7 @@ impl<'d> Check<'d, '_> {
                 let requests = PlanParts::current().request_keys().map(|key| format!("{key}, "));
                 let hint = format!(
                     "it needs one of get, post, put, patch, delete, head, request, same_url, {}websocket, set, \
-                     think, if, repeat, while, parallel",
+                     record, think, if, repeat, while, parallel",
                     requests.collect::<String>()
                 );
                 let problem = Problem::new("the step does nothing");
@@ -297,6 +297,7 @@ impl<'d> Check<'d, '_> {
             let problem = Problem::new(format!("`{name}` cannot be combined with {}", noun(step)));
             let problem = match (&step.kind, name) {
                 (StepKind::Request(_), _) => problem,
+                (_, "record") => problem.with_hint("record values in a request, or in a step of their own"),
                 (_, "think") => problem.with_hint("write the pause as a step of its own: `- think: 1s`"),
                 (_, "name") => problem.with_hint("only requests have names in reports"),
                 _ => problem.with_hint(format!("known here: {}", known.join(", "))),
@@ -330,6 +331,10 @@ impl<'d> Check<'d, '_> {
                 problem.with_hint("write the pause as a step behind it: `- think: 1s`"),
                 step.think.place(),
             );
+        }
+        if let (true, Some((_, place, _))) = (at_once, step.record.0.first()) {
+            let problem = Problem::new("`record` cannot be combined with a request within `parallel`");
+            self.report(problem.with_hint("write it as a step behind it"), Some(*place));
         }
         self.pause(&step.think);
         if let Some(expect) = step.expect.get() {
@@ -458,6 +463,7 @@ impl<'d> Check<'d, '_> {
             ("variables", first(document.variables.0.first().map(|(_, place, _)| place))),
             ("data", first(document.data.0.first().map(|(_, place, _)| place))),
             ("tokens", first(document.tokens.0.first().map(|(_, place, _)| place))),
+            ("metrics", first(document.metrics.0.first().map(|(_, place, _)| place))),
             ("scripts", document.scripts.place()),
             ("setup", document.setup.first().and_then(Field::place)),
             ("refresh", document.refresh.place()),
@@ -479,6 +485,7 @@ fn noun(step: &StepSpec) -> String {
     match (&step.kind, step.verbs().first()) {
         (StepKind::Request(_), _) => "a request".to_owned(),
         (_, Some((verb, _))) => format!("`{verb}`"),
+        (StepKind::Record, None) => "`record`".to_owned(),
         (_, None) => "a pause".to_owned(),
     }
 }

@@ -37,7 +37,7 @@ pub use rows::RowsStep;
 pub use set::SetStep;
 pub use websocket::{AnswerSpec, HeartbeatSpec, ReceiveSpec, WebSocketSpec, WebSocketStep};
 
-use super::{ExpectSpec, ExtractSpec, Field, Keyed, Text};
+use super::{ExpectSpec, ExtractSpec, Field, Keyed, RecordSpec, Text};
 use crate::{Place, PlanParts};
 
 /// One step: a request (`get`, `post`, … or `request`), or one of `set`, `think`, `if`, `repeat`, `while`,
@@ -63,6 +63,9 @@ pub struct StepSpec {
     pub expect: Field<ExpectSpec>,
     /// Values to take from the exchange, by the names of the variables they go into.
     pub extract: Keyed<Field<ExtractSpec>>,
+    /// Values to record of metrics, by the names of these: behind the answer, if that was good; or, without a
+    /// request, at once.
+    pub record: Keyed<Field<RecordSpec>>,
     /// Think time after the request; or, without one, a pause: `100ms`, `{uniform: [1s, 3s]}`,
     /// `{exponential: 2s}`, or `{pace: 5s}`: until 5 s after the iteration began.
     pub think: Field<PauseSpec>,
@@ -92,6 +95,8 @@ pub enum StepKind {
     WebSocket(Box<WebSocketStep>),
     /// The pause of [`StepSpec::think`] alone.
     Pause,
+    /// The values of [`StepSpec::record`], and perhaps the pause behind them.
+    Record,
     /// `set`.
     Set(SetStep),
     /// `keep`, `pick` or `take`.
@@ -105,13 +110,13 @@ pub enum StepKind {
 }
 
 /// The keys of steps that this crate has, in the order in which they are written.
-const KEYS: [&str; 40] = joined(&[&REQUEST_KEYS, &KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
+const KEYS: [&str; 41] = joined(&[&REQUEST_KEYS, &KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
 
 const REQUEST_KEYS: [&str; 8] = ["name", "get", "post", "put", "patch", "delete", "head", "request"];
 
 const KEYS_BEFORE_BODY: [&str; 5] = ["websocket", "method", "same_url", "target", "headers"];
 
-const KEYS_AFTER_BODY: [&str; 22] = [
+const KEYS_AFTER_BODY: [&str; 23] = [
     "records",
     "poll",
     "stream",
@@ -119,6 +124,7 @@ const KEYS_AFTER_BODY: [&str; 22] = [
     "on_failure",
     "expect",
     "extract",
+    "record",
     "collect",
     "clear_cookies",
     "script",
@@ -185,7 +191,8 @@ const VERBS: [&str; 17] = [
 ];
 
 /// The keys of a request of another protocol than HTTP among those of [`StepSpec`].
-const OF_OTHERS: [&str; 7] = ["name", "target", "timeout", "on_failure", "expect", "extract", "think"];
+const OF_OTHERS: [&str; 8] =
+    ["name", "target", "timeout", "on_failure", "expect", "extract", "record", "think"];
 
 /// Some of the keys of a step.
 trait Part {
@@ -274,6 +281,7 @@ part!(StepSpec {
     "on_failure": on_failure,
     "expect": expect,
     "extract": extract,
+    "record": record,
     "think": think,
     ..kind,
 });
@@ -282,7 +290,7 @@ part!(StepSpec {
 macro_rules! of_kind {
     ($kind:expr, $part:ident => $with:expr, $without:expr) => {
         match $kind {
-            StepKind::Nothing | StepKind::Pause => $without,
+            StepKind::Nothing | StepKind::Pause | StepKind::Record => $without,
             StepKind::Request($part) => $with,
             StepKind::Added($part) => $with,
             StepKind::WebSocket($part) => $with,
@@ -441,6 +449,7 @@ impl StepSpec {
         match self.kind {
             StepKind::Added(_) | StepKind::WebSocket(_) => own.extend(OF_OTHERS),
             StepKind::Pause => own.push("think"),
+            StepKind::Record => own.extend(["record", "think"]),
             _ => {}
         }
         let requests = match &self.kind {
@@ -470,8 +479,12 @@ impl StepSpec {
         let verb = all.clone().filter(|(key, _)| is_verb(key)).min_by_key(|(_, place)| *place);
         // A script may choose the server by itself.
         let decisive = verb.or_else(|| all.clone().find(|(key, _)| *key == "script")).copied();
-        if decisive.is_none() && !self.think.is_absent() {
-            self.kind = StepKind::Pause;
+        if decisive.is_none() {
+            self.kind = match (self.record.is_empty(), self.think.is_absent()) {
+                (false, _) => StepKind::Record,
+                (true, false) => StepKind::Pause,
+                (true, true) => StepKind::Nothing,
+            };
         }
         for (kind, keys) in given {
             match decisive {

@@ -22,6 +22,7 @@ fn short(op: &Op) -> String {
         Op::ScriptPause(script) => format!("script pause {script}"),
         Op::Set { variable, .. } => format!("set {variable}"),
         Op::Draw(feed) => format!("draw {feed}"),
+        Op::Record(recording) => format!("record {}", recording.metric),
         Op::Keep(pool) => format!("keep {pool}"),
         Op::Pick { pool, leaves: false } => format!("pick {pool}"),
         Op::Pick { pool, leaves: true } => format!("take {pool}"),

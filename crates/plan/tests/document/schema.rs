@@ -90,6 +90,8 @@ fn around(of: &str, value: Value) -> Value {
         "ExtractSpec" => step(json!({"extract": {"v": value}})),
         "TokenSettings" => json!({"tokens": {"t": value}}),
         "DataSpec" => json!({"data": {"d": value}}),
+        "MetricSpec" => json!({"metrics": {"m": value}}),
+        "RecordSpec" => step(json!({"record": {"m": value}})),
         "ThresholdSpec" => json!({"thresholds": [value]}),
         "PhaseSpec" => json!({"phases": [value]}),
         "ScriptSettings" => json!({"scripts": value}),
@@ -107,7 +109,7 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 24, "{types:?}");
+    assert_eq!(types.len(), 26, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);

@@ -19,6 +19,7 @@ use crate::contract::context::{ModelContext, RunContext, TargetContext};
 use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::example::ErrorExampleResult;
 use crate::contract::machine::{self, MachineSummary, TargetProcessResult};
+use crate::contract::metric::OwnMetric;
 use crate::contract::phase::PhaseResult;
 use crate::contract::probe::ProbeResult;
 use crate::contract::records::RecordsResult;
@@ -149,6 +150,7 @@ impl RunResult {
             records: RecordsResult::new(record, &context.records),
             event_streams: event_streams(total, record.streamed()),
             lag: lag(total),
+            metrics: OwnMetric::all(&record.metrics, record.duration),
             faults: Vec::new(),
             reconciliation: None,
             generator: Generator { calibration: context.calibration, ..Generator::new(record) },

@@ -22,6 +22,7 @@ use crate::contract::context::{Host, OnceResult, Preflight, RefreshResult};
 use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::example::ErrorExampleResult;
 use crate::contract::machine::{MachineSummary, MachineUse, TargetProcessResult};
+use crate::contract::metric::OwnMetric;
 use crate::contract::phase::PhaseResult;
 use crate::contract::probe::ProbeResult;
 use crate::contract::reconciliation::Reconciliation;
@@ -156,6 +157,10 @@ pub struct RunResult {
     /// Streams of events among the responses, and the tokens in them; missing where no step has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_streams: Option<EventStreamsResult>,
+    /// Metrics that the steps of the plan record, of its measured part; missing where there are none, and in
+    /// results of runs that did not come to their end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<OwnMetric>,
     /// The agents that carried the load out, in the order of their shards; missing where there is no fleet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentResult>,

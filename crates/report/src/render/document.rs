@@ -8,6 +8,7 @@ pub(crate) mod accounts;
 mod answers;
 mod beside;
 mod generator;
+pub(crate) mod metrics;
 mod origin;
 pub(crate) mod records;
 pub(crate) mod searched;
@@ -83,6 +84,8 @@ pub(crate) struct Document {
     pub(crate) connections: Vec<Fact>,
     /// Streams of events, and the tokens in them.
     pub(crate) streams: Vec<Section>,
+    /// Metrics of the plan's own.
+    pub(crate) metrics: Vec<Section>,
     /// A probe and slow clients beside the load.
     pub(crate) beside: Vec<Section>,
     /// The generator, its machine, and the processes that were watched.
@@ -129,6 +132,7 @@ impl Document {
             no_errors: answers::no_errors(result),
             connections: answers::connections(result),
             streams: streams::sections(result),
+            metrics: metrics::sections(result),
             beside: beside::sections(result),
             generator: generator::sections(result),
             origin: origin::sections(result),
@@ -192,6 +196,8 @@ pub(crate) enum Unit {
     /// A share of one.
     Share,
     Bytes,
+    /// A number without a unit that is known here.
+    Number,
     /// A text as it is.
     Text,
     /// The word of an outcome.
@@ -207,6 +213,7 @@ impl Unit {
             Self::PerSecond => "per_s",
             Self::Share => "share",
             Self::Bytes => "bytes",
+            Self::Number => "number",
             Self::Text => "text",
             Self::Outcome => "outcome",
         }

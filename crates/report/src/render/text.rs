@@ -50,6 +50,10 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     answers(&mut page, &document);
     facts(&mut page, &document.connections);
     document.streams.iter().for_each(|streams| section(&mut page, streams));
+    if !document.metrics.is_empty() {
+        page.blank();
+    }
+    document.metrics.iter().for_each(|metrics| section(&mut page, metrics));
     document.beside.iter().for_each(|beside| section(&mut page, beside));
     document.generator.iter().for_each(|part| facts(&mut page, &part.facts));
     page.blank();

@@ -7,11 +7,12 @@ use std::fmt;
 use plimsoll_core::Nanos;
 use plimsoll_histogram::{Delta, Histogram};
 use plimsoll_metrics::slice::MOST_OF_TIMELINE;
-use plimsoll_metrics::{PhaseRecord, Tally};
+use plimsoll_metrics::{MetricRecord, PhaseRecord, Tally};
 use plimsoll_statistics::Join;
 
 use super::{SavedRun, SavedSlice, SavedStep};
 use crate::build::assembly::{by_class, event_streams, lag, per_second, statuses};
+use crate::contract::metric::OwnMetric;
 use crate::contract::phase::PhaseResult;
 use crate::contract::result::{
     Finding, InStall, IntervalResult, IntervalTimes, LimitedByResult, Note, RunResult, SteadyResult,
@@ -115,6 +116,7 @@ impl SavedRun {
             merged.connect_time.merge(&other.connect_time);
             merged.tls_time.merge(&other.tls_time);
             merged.ping_time.merge(&other.ping_time);
+            MetricRecord::merge_all(&mut merged.metrics, &other.metrics);
             add_counts(&mut merged.result, &other.result);
         }
         merged.phases = phases(runs);
@@ -281,7 +283,7 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     let summed =
         |of: fn(&RunResult) -> Option<f64>| runs.iter().map(|run| of(&run.result)).sum::<Option<f64>>();
     let tallies = measured(&merged.slices);
-    let SavedRun { result, steps, phases, slices, connect_time, tls_time, ping_time, .. } = merged;
+    let SavedRun { result, steps, phases, slices, connect_time, tls_time, ping_time, metrics, .. } = merged;
     result.run.id = format!("{}+{}", result.run.id, runs.len() - 1);
     result.duration_s = longest(|result| result.duration_s);
     result.warmup_s = longest(|result| result.warmup_s);
@@ -320,6 +322,7 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     }
     result.event_streams = event_streams(&total, answered);
     result.lag = lag(&total);
+    result.metrics = OwnMetric::all(metrics, duration);
     result.in_stall = InStall::new(&total);
     result.statuses = statuses(&total);
     result.errors = by_class(&total.errors);

@@ -116,6 +116,7 @@ impl SavedRun {
             iterations: result.iterations,
             total: self.total(),
             steps: self.steps.clone(),
+            metrics: self.metrics.clone(),
             ..RunRecord::empty(result.model.kind)
         };
         record.connections.connect_time = self.connect_time.clone();
@@ -142,6 +143,7 @@ impl SavedRun {
             awaited: self.steps.iter().map(|step| step.awaited).collect(),
             phases: Vec::new(),
             paces_requests: self.result.rate.paces_requests,
+            metrics: self.metrics.iter().map(|metric| metric.spec.clone()).collect(),
         }
     }
 }

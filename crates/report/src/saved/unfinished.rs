@@ -122,7 +122,8 @@ impl LiveRecord {
 impl SavedRun {
     /// The run of which only these are known, because it did not come to its end. Its result is not valid,
     /// and says why; that of a run that goes on is its result so far. Figures that a run reports only at its
-    /// end are missing: start lags, first-byte times, connections, costs of the generator.
+    /// end are missing: start lags, first-byte times, metrics of the plan's own, connections, costs of the
+    /// generator.
     pub fn unfinished(
         beginning: Beginning,
         intervals: Vec<IntervalResult>,
@@ -168,7 +169,8 @@ fn verdict(record: &RunRecord, intervals: &[IntervalResult], cut: Cut) -> Verdic
             "look for a script or a file of data that never returns",
         ),
     };
-    let evidence = format!("{what}: {until}; start lags, connections and the generator's cost are not known");
+    let unknown = "start lags, metrics of the plan's own, connections and the generator's cost are not known";
+    let evidence = format!("{what}: {until}; {unknown}");
     let mut reasons = vec![Reason { code: ReasonCode::Unfinished, evidence, hint: hint.to_owned() }];
     let is_over = cut != Cut::Ongoing;
     // While a run goes on, the missing end is not a fault.
@@ -249,6 +251,7 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
         steps,
         connections: Default::default(),
         peers: Vec::new(),
+        metrics: Vec::new(),
         error_examples: BTreeMap::new(),
         protocols: BTreeMap::new(),
         tls_versions: BTreeMap::new(),

@@ -628,6 +628,7 @@ pub(crate) fn thresholds() -> RunResult {
         awaited: Vec::new(),
         phases: Vec::new(),
         paces_requests: false,
+        metrics: Vec::new(),
     };
     let two = Some(SECOND * 2);
     let specs = [

@@ -2,8 +2,8 @@
 
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_scenario::{
-    AtEnd, Condition, FeedSpec, Feeds, LONGEST_VALUE, Next, Op, Order, Pause, Per, Program, Rows, Scope,
-    Session, Share, Surroundings, Template,
+    AtEnd, Condition, FeedSpec, Feeds, LONGEST_VALUE, Next, Op, Order, Pause, Per, Program, RecordedValue,
+    Recording, Rows, Scope, Session, Share, Surroundings, Template, ValueSink,
 };
 use proptest::prelude::*;
 
@@ -54,6 +54,7 @@ fn trace_of(program: &Program, session: &mut Session, feeds: &mut Feeds, most: u
             random: &mut random,
             feeds,
             tokens: None,
+            values: None,
         };
         trace.push(program.next(session, &mut surroundings));
         if matches!(trace.last(), Some(Next::End | Next::Exhausted(_) | Next::Overgrown(_) | Next::Fail(_))) {
@@ -65,6 +66,55 @@ fn trace_of(program: &Program, session: &mut Session, feeds: &mut Feeds, most: u
 
 fn trace(ops: Vec<Op>) -> Vec<Next> {
     trace_of(&Program::new(ops), &mut Session::new(3), &mut feeds(AtEnd::Stop), 100)
+}
+
+/// The values that a program records, as `metric=value{name:tag,}`.
+#[derive(Debug, Default)]
+struct Recorded(Vec<String>);
+
+impl ValueSink for Recorded {
+    fn record(&mut self, value: RecordedValue<'_>) {
+        let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        let tags: String = value.tags().map(|(name, tag)| format!("{name}:{},", shown(tag))).collect();
+        self.0.push(format!("{}={}{{{tags}}}", value.metric(), shown(value.value())));
+    }
+}
+
+#[test]
+fn recorded_values_have_the_texts_of_their_instant() {
+    let record = |metric, value: &str, tags: &[(&str, &str)]| {
+        let tags = tags.iter().map(|(name, value)| ((*name).to_owned(), template(value))).collect();
+        Op::Record(Box::new(Recording { metric, value: template(value), tags }))
+    };
+    let ops = vec![
+        set(0, "7"),
+        set(1, "north"),
+        record(3, "${a}", &[("empty", ""), ("shop", "${b}-1")]),
+        set(0, "8"),
+        record(0, "${a}", &[]),
+    ];
+    assert_eq!(ops[2].reads().collect::<Vec<_>>(), [0, 1]);
+    assert!(!ops[2].draws() && !ops[2].needs_clock());
+    assert!(record(0, "${random_int(1, 9)}", &[]).draws() && record(0, "${timestamp_ms}", &[]).needs_clock());
+    let (mut recorded, mut feeds) = (Recorded::default(), feeds(AtEnd::Stop));
+    let (mut session, program) = (Session::new(3), Program::new(ops));
+    let mut surroundings = Surroundings {
+        index: 0,
+        worker: 0,
+        unix_ns: 0,
+        elapsed: Nanos::ZERO,
+        random: &mut Random::new(1, 0),
+        feeds: &mut feeds,
+        tokens: None,
+        values: Some(&mut recorded),
+    };
+    assert_eq!(program.next(&mut session, &mut surroundings), Next::End);
+    assert_eq!(recorded.0, ["3=7{empty:,shop:north-1,}", "0=8{}"]);
+    // One that is longer than any value ends the iteration.
+    let double = |variable: u16| set(variable, "${a}${a}");
+    let begin = std::iter::once(set(0, "0123456789abcdef"));
+    let ops = begin.chain((0..19).map(|_| double(0))).chain([record(0, "${a}${a}${a}", &[])]);
+    assert_eq!(failure(ops.collect()), "a value to be recorded has more than 16 MiB");
 }
 
 fn failure(ops: Vec<Op>) -> String {

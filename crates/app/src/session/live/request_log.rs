@@ -451,6 +451,7 @@ mod tests {
             awaited: Vec::new(),
             phases: Vec::new(),
             paces_requests: false,
+            metrics: Vec::new(),
         }
     }
 

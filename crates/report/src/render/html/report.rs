@@ -72,6 +72,7 @@ pub(super) const PARTS: [Part; 8] = [
         write: |page, run| {
             page.table(&run.document.steps);
             page.table(&run.document.slowest);
+            run.document.metrics.iter().for_each(|section| page.part(section));
         },
     },
     Part {

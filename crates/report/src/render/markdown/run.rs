@@ -152,7 +152,7 @@ fn times(out: &mut String, document: &Document) {
 }
 
 fn streams(out: &mut String, document: &Document) {
-    for section in &document.streams {
+    for section in document.streams.iter().chain(&document.metrics) {
         out.push_str(&facts(section.facts.iter()));
         out.push_str(&table(&section.table, false, true));
     }

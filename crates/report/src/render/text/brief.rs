@@ -7,6 +7,7 @@ use crate::Style;
 use crate::contract::result::{ModelKind, RunResult};
 use crate::contract::summary::Summary;
 use crate::render::document::accounts::{rate_line, resent};
+use crate::render::document::metrics::in_words;
 use crate::render::document::streams::missing;
 use crate::render::document::times::unreached;
 use crate::render::document::{Document, Fact, Target, cell, seconds};
@@ -20,6 +21,8 @@ const FINDINGS: usize = 6;
 const HINTS: usize = 3;
 /// Thresholds that have a line of their own at most.
 const THRESHOLDS: usize = 3;
+/// Metrics of the plan's own that have a line at most.
+const METRICS: usize = 4;
 /// Lines of details that are always there.
 const FEWEST_DETAILS: usize = 4;
 /// Targets, and lines about the model, that are named.
@@ -41,6 +44,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     counts(&mut figures, result);
     times(&mut figures, result);
     streams(&mut figures, document, result);
+    own_metrics(&mut figures, result);
     if result.slow_clients.is_some() {
         document.beside.last().into_iter().for_each(|slow| section(&mut figures, slow));
     }
@@ -103,6 +107,21 @@ fn what_ran(page: &mut Page<'_>, document: &Document) {
         page.line(&more(targets.len() - NAMED, "target", "targets"));
     }
     page.statement(Emphasis::Plain, &model[..model.len().min(NAMED)].join("; "), "");
+}
+
+/// The first metrics of the plan's own, each in a line.
+fn own_metrics(page: &mut Page<'_>, result: &RunResult) {
+    for metric in result.metrics.iter().take(METRICS) {
+        let unit = metric.unit.as_ref().map_or(String::new(), |unit| format!(" ({unit})"));
+        page.statement(
+            Emphasis::Heading,
+            &format!("{}{unit}", metric.name),
+            &format!(": {}", in_words(metric)),
+        );
+    }
+    if result.metrics.len() > METRICS {
+        page.line(&more(result.metrics.len() - METRICS, "metric", "metrics"));
+    }
 }
 
 /// The outcomes of requests, and their rate.

@@ -29,6 +29,7 @@ fn subject(steps: usize) -> Subject {
             awaited: Vec::new(),
             phases: Vec::new(),
             paces_requests: false,
+            metrics: Vec::new(),
         },
         basis: plimsoll_metrics::Basis {
             model: Model::Open,
