@@ -37,6 +37,7 @@ mod making;
 mod names;
 mod outcome;
 mod outputs;
+mod own_metrics;
 mod pool;
 mod printed;
 pub(crate) mod process;

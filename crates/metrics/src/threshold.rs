@@ -8,6 +8,7 @@
 mod answer;
 mod decimal;
 mod judgement;
+mod own;
 mod own_lag;
 mod text;
 mod watch;
@@ -20,6 +21,7 @@ pub use self::answer::{Answer, DecidingSeries, SeriesValue, observed_words};
 pub use self::decimal::Decimal;
 use self::judgement::{Judgement, Times, Values, View, judge};
 pub use self::judgement::{Observed, Unit};
+pub use self::own::{OwnFigure, SeriesFigure};
 pub use self::own_lag::OwnLag;
 pub(crate) use self::own_lag::lag_alone_breaks;
 pub use self::text::{
@@ -183,6 +185,11 @@ impl ThresholdSpec {
             let message = format!("there is no step \"{}\"", self.step.as_deref().unwrap_or_default());
             return error(message, format!("write one of {}", names.join(", ")));
         }
+        if let Metric::Own(own) = &self.threshold.metric
+            && let Some((message, hint)) = own::check(own, self.threshold.limit, &outline.metrics)
+        {
+            return error(message, hint);
+        }
         let part = self.scenario.is_some() || self.step.is_some();
         if self.query().is_some() && (part || self.phase.is_some() || self.window.is_some()) {
             let hint =
@@ -195,6 +202,7 @@ impl ThresholdSpec {
             Metric::Time(..) => (false, false),
             Metric::Count(Counted::Total(Total::Dropped)) => (true, false),
             Metric::Rate if matches!(self.threshold.limit, Limit::OfTarget(_)) => (true, false),
+            Metric::Own(_) => (true, false),
             _ => (false, true),
         };
         if part && whole {
@@ -257,6 +265,9 @@ pub fn judge_thresholds(
 
 /// Judges one threshold over the whole run.
 fn judge_record(spec: &ThresholdSpec, steps: &[u32], record: &RunRecord) -> Judgement {
+    if let Metric::Own(own) = &spec.threshold.metric {
+        return own::judge(&spec.threshold, own, &record.metrics, record.duration);
+    }
     let all = spec.scenario.is_none() && spec.step.is_none();
     let is_of_ended = matches!(spec.threshold.metric, Metric::Time(_, _, Among::All));
     if all {

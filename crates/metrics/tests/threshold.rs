@@ -2,5 +2,6 @@
 
 mod answers;
 mod judging;
+mod own;
 mod texts;
 mod windows;

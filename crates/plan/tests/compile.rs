@@ -8,6 +8,7 @@ mod lengths;
 mod pace;
 pub(crate) mod plans;
 mod programs;
+mod recording;
 mod requests;
 mod secrets;
 mod targets;

@@ -353,7 +353,7 @@ impl<'a> View<'a> {
     }
 }
 
-const NO_DATA: &str = "no data";
+pub(super) const NO_DATA: &str = "no data";
 
 /// Judges one figure.
 ///
@@ -460,6 +460,8 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
         }
         (Metric::Rate, limit) => rate(threshold, view, limit),
         (Metric::Query(_), _) => Judgement::unknown(None, NOT_ASKED),
+        // Metrics of the plan's own are judged by the record of a run.
+        (Metric::Own(_), _) => Judgement::unknown(None, NO_DATA),
         // Parsing pairs every figure with a limit of its kind.
         _ => Judgement::unknown(None, format!("{} has no such limit", Shown(&threshold.metric))),
     }
@@ -669,7 +671,7 @@ fn rate(threshold: &Threshold, view: &View<'_>, limit: Limit) -> Judgement {
     decided(threshold.operator, ordering, observed)
 }
 
-fn decided(operator: Operator, ordering: Ordering, observed: Observed) -> Judgement {
+pub(super) fn decided(operator: Operator, ordering: Ordering, observed: Observed) -> Judgement {
     Judgement::told(operator.holds(ordering), Some(observed))
 }
 

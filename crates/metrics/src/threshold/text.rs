@@ -7,6 +7,7 @@ use std::sync::Arc;
 use plimsoll_core::{ErrorClass, ErrorRow, Nanos};
 
 use super::decimal::Decimal;
+use super::own::{self, OwnFigure, is_own};
 use serde::{Deserialize, Serialize};
 
 /// Units of time and their lengths in nanoseconds.
@@ -64,6 +65,8 @@ pub enum Metric {
     Rate,
     /// The values of a query that a Prometheus server is asked, each of them: `prom(rate(http_errors[1m]))`.
     Query(Arc<str>),
+    /// A figure of a metric of the plan's own: `metric(cart_total).p95`.
+    Own(Arc<OwnFigure>),
 }
 
 macro_rules! named {
@@ -177,6 +180,18 @@ impl Percentile {
     pub fn p(self) -> f64 {
         self.0 as f64 / 1e8
     }
+
+    /// Reads the number of a percentile above 0 and below 100.
+    pub(super) fn parse(number: &str) -> Option<Self> {
+        let units = Decimal::parse(number).and_then(|number| number.scaled(8));
+        units.filter(|units| (1..10_000_000_000).contains(units)).map(Self)
+    }
+}
+
+impl fmt::Display for Percentile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Decimal::of_units(self.0, 8).fmt(f)
+    }
 }
 
 named! {
@@ -259,7 +274,7 @@ pub enum Limit {
     /// A fraction of the due arrivals. Requests count: the later ones of an iteration, once it has reached
     /// them.
     OfTarget(Decimal),
-    /// A number of any sign, for queries.
+    /// A number of any sign, for queries and metrics of the plan's own.
     Number(Number),
 }
 
@@ -373,8 +388,8 @@ impl Threshold {
     }
 
     fn parse_among(text: &str, rows: Rows<'_>) -> Result<Self, ThresholdError> {
-        // A query has comparisons of its own, and a limit no bracket.
-        let from = match is_query(text) {
+        // A query has comparisons of its own, tags may have any sign, and a limit has no bracket.
+        let from = match is_query(text) || is_own(text) {
             true => text.rfind(')').map_or(0, |end| end + 1),
             false => 0,
         };
@@ -384,6 +399,9 @@ impl Threshold {
                 format!("`{text}` compares nothing"),
                 match is_query(text) {
                     true => "write a comparison behind the query, such as prom(rate(http_errors[1m]))<1",
+                    false if is_own(text) => {
+                        "write a figure and a comparison behind it, such as metric(cart_total).p95<100"
+                    }
                     false => "write a figure, <, <=, >, >=, == or !=, and a limit, such as p99<10ms",
                 },
             )
@@ -476,6 +494,10 @@ fn metric(part: &Part<'_>, rows: Rows<'_>) -> Result<Metric, ThresholdError> {
     if is_query(part.text) {
         return query(part);
     }
+    if is_own(part.text) {
+        let own = own::parse(part.text).map_err(|(message, hint)| part.error(message, hint))?;
+        return Ok(Metric::Own(Arc::new(own)));
+    }
     if part.text.is_empty() {
         return Err(part.error("the figure is missing", "write one before the comparison, such as p99<10ms"));
     }
@@ -506,9 +528,8 @@ fn metric(part: &Part<'_>, rows: Rows<'_>) -> Result<Metric, ThresholdError> {
     if let Some(number) = figure.strip_prefix('p')
         && number.starts_with(|c: char| c.is_ascii_digit())
     {
-        let percentile = Decimal::parse(number).and_then(|number| number.scaled(8));
-        return match percentile.filter(|units| (1..10_000_000_000).contains(units)) {
-            Some(units) => time(Figure::Percentile(Percentile(units))),
+        return match Percentile::parse(number) {
+            Some(percentile) => time(Figure::Percentile(percentile)),
             None => Err(part.error(
                 format!("`{figure}` is not a percentile"),
                 "write one above 0 and below 100, such as p99.9; the largest value is max",
@@ -596,7 +617,8 @@ fn unknown(part: &Part<'_>, rows: Rows<'_>) -> ThresholdError {
         Some(name) => format!("write {name}"),
         None => "write p99 (any percentile), min, mean, max, stdev, error_rate, timeout_rate, rate, failed, \
                  timed_out, checks, dropped, the class of an error such as status_5xx, or of streams \
-                 goodput, ttft.p99, itl.p99 or tpot.p50, of messages lag.p99; of a Prometheus server prom(QUERY)"
+                 goodput, ttft.p99, itl.p99 or tpot.p50, of messages lag.p99; of a Prometheus server \
+                 prom(QUERY); of the plan's own metrics metric(NAME).p95"
             .to_owned(),
     };
     part.error(format!("`{}` is not a figure", part.text), hint)
@@ -627,6 +649,9 @@ fn limit(metric: &Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
         let number = part.text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(wrong)?;
         return Ok(Limit::Number(Number(number)));
     }
+    if let Metric::Own(own) = metric {
+        return own::limit(own.figure, part.text).ok_or_else(wrong);
+    }
     let split = part.text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.text.len());
     let (number, unit) = part.text.split_at(split);
     let number = Decimal::parse(number).ok_or_else(wrong)?;
@@ -645,7 +670,7 @@ fn limit(metric: &Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
         Metric::Count(_) if unit == "%" => percent(number, unit),
         Metric::Count(_) => in_units(THOUSANDS).map(Limit::Count),
         Metric::Rate => rate(number, unit),
-        Metric::Query(_) => None,
+        Metric::Query(_) | Metric::Own(_) => None,
     }
     .ok_or_else(wrong)
 }
@@ -693,6 +718,10 @@ fn example(metric: &Metric) -> &'static str {
         Metric::Count(_) => "100, 10k or 0.1%",
         Metric::Rate => "5000, 5k/s, 300/m or 0.99*target",
         Metric::Query(_) => "1, 0.01, -5 or 1e6",
+        Metric::Own(own) if own.figure == own::SeriesFigure::Rate => {
+            "95% of a rate, or 5 per second of a counter"
+        }
+        Metric::Own(_) => "100, 0.5, -5 or 1e6",
     }
 }
 
@@ -707,7 +736,7 @@ impl fmt::Display for Shown<'_> {
                     write!(f, "{}.", kind.name())?;
                 }
                 match figure {
-                    Figure::Percentile(Percentile(units)) => write!(f, "p{}", Decimal::of_units(units, 8))?,
+                    Figure::Percentile(percentile) => write!(f, "p{percentile}")?,
                     Figure::Min => f.write_str("min")?,
                     Figure::Mean => f.write_str("mean")?,
                     Figure::Max => f.write_str("max")?,
@@ -725,6 +754,7 @@ impl fmt::Display for Shown<'_> {
             Metric::Count(counted) => f.write_str(counted.name()),
             Metric::Rate => f.write_str("rate"),
             Metric::Query(query) => write!(f, "{QUERY}({query})"),
+            Metric::Own(own) => write!(f, "{own}"),
         }
     }
 }

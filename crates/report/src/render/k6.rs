@@ -147,7 +147,7 @@ fn metric(metric: Metric) -> &'static str {
         Metric::Time(TimeKind::Response, ..) => RESPONSE,
         Metric::Time(TimeKind::Service, ..) => SERVICE,
         Metric::Time(TimeKind::FirstByte, ..) => "http_req_waiting",
-        Metric::Time(..) | Metric::Rate | Metric::Query(_) => REQUESTS,
+        Metric::Time(..) | Metric::Rate | Metric::Query(_) | Metric::Own(_) => REQUESTS,
         Metric::ErrorRate | Metric::TimeoutRate => FAILED,
         Metric::Count(Counted::Errors(_)) => FAILED,
         Metric::Count(Counted::Total(total)) => match total.name() {
