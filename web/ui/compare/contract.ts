@@ -18,7 +18,7 @@ export interface Change {
 export interface Metric {
   metric: string;
   unit: "ns" | "per_s" | "share" | "us" | (string & {});
-  better: "lower" | "higher";
+  better: "lower" | "higher" | "none";
   judged: boolean;
   a: (number | null)[];
   b: (number | null)[];

@@ -6,6 +6,7 @@
 
 mod grounds;
 mod judging;
+mod own;
 
 use std::io;
 
@@ -223,11 +224,12 @@ impl Note {
 /// One figure in both groups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricResult {
-    /// Its name: as in `--metric`, with the kind of time.
+    /// Name of the figure: as in `--metric`, with the kind of time; of a metric of the plan's own as in a
+    /// threshold.
     pub metric: String,
-    /// Unit of the values: "ns", "per_s", "share" (of one) or "us".
+    /// Unit of the values: "ns", "per_s", "share" (of one), "us" or "number".
     pub unit: String,
-    /// Which way it should go: "lower" or "higher".
+    /// Which way it should go: "lower" or "higher", and "none" of a metric of the plan's own.
     pub better: String,
     /// True if it counts for the verdict; others are shown only.
     pub judged: bool,
@@ -316,6 +318,9 @@ impl Comparison {
         }
         let refused = doubt.filter(|_| !question.allow_invalid);
         let mut metrics = judging::metrics(a, b, question, &mut notes);
+        if question.measures.is_empty() {
+            metrics.extend(own::metrics(a, b, question));
+        }
         let verdict = if refused.is_some() {
             metrics.iter_mut().for_each(|metric| metric.verdict = None);
             Word::Undecided
@@ -361,6 +366,11 @@ impl Comparison {
         if broken.is_some() {
             metrics.iter_mut().for_each(MetricResult::without_answers);
         }
+        let (own, together) = own::of_sides(&run.metrics, question.confidence);
+        let together = together.then(|| {
+            let text = "metrics of the plan's own are those of A and B together, in the result in JSON";
+            Note::new("own_metrics", text)
+        });
         let verdict = match (&refused, broken) {
             (Some(_), _) => {
                 metrics.iter_mut().for_each(|metric| metric.verdict = None);
@@ -400,8 +410,8 @@ impl Comparison {
             settings: Settings { effect, error_effect, confidence },
             a,
             b,
-            notes: notes.collect(),
-            metrics,
+            notes: notes.chain(together).collect(),
+            metrics: metrics.into_iter().chain(own).collect(),
             interleaved: Some(InterleavedResult { statement, ..run }),
         }
     }

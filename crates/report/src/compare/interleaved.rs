@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::comparison::{ChangeResult, MetricResult, Question, Word};
 use super::measure::{Measure, TimeFigure};
 use crate::contract::context::Host;
+use crate::contract::metric::OwnMetric;
 use crate::contract::result::{Finding, ModelKind};
 use crate::contract::summary::PERCENTILES;
 use crate::render::text::comparison::{amount, change_interval, short};
@@ -63,6 +64,10 @@ pub struct InterleavedResult {
     pub looks: Vec<Look>,
     /// Reasons why the measurement is not valid, and warnings, with evidence.
     pub findings: Vec<Finding>,
+    /// Metrics that the steps of the plans record: those of A begin with `A.`, those of B with `B.`. Those of
+    /// one plan of which A and B are scenarios are of both together. Omitted if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<OwnMetric>,
 }
 
 impl InterleavedResult {
@@ -395,6 +400,7 @@ impl Interleaving {
             a: side(false, &total.a),
             b: side(true, &total.b),
             looks: self.looks.clone(),
+            metrics: OwnMetric::all(&record.metrics, record.duration),
             findings: verdict.reasons.iter().chain(&verdict.warnings).map(Finding::of).collect(),
             ..InterleavedResult::default()
         }

@@ -10,7 +10,7 @@ use plimsoll_report::{Format, RunResult, SavedRun, Style, render as render_resul
 
 use crate::fixture::{context, quiet, recorded, result, result_with};
 
-fn page_of(runs: &[(&str, &SavedRun)]) -> String {
+pub(crate) fn page_of(runs: &[(&str, &SavedRun)]) -> String {
     let named: Vec<NamedRun<'_>> = runs.iter().map(|&(name, run)| NamedRun { name, run }).collect();
     let mut page = Vec::new();
     render(&named, &[], &mut page).expect("writing to memory does not fail");

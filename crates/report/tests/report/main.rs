@@ -9,6 +9,7 @@ mod formats;
 mod html;
 mod interleaved;
 mod long;
+mod own_metrics;
 mod repeated;
 mod saved;
 mod searched;

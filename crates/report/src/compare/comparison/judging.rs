@@ -76,10 +76,10 @@ struct Compared {
 }
 
 /// A change, as a method found it.
-struct Change {
-    shift: Shift,
-    p: Option<f64>,
-    method: &'static str,
+pub(super) struct Change {
+    pub(super) shift: Shift,
+    pub(super) p: Option<f64>,
+    pub(super) method: &'static str,
 }
 
 impl Change {
@@ -255,7 +255,7 @@ fn adjust(compared: &mut [(Measure, Compared)]) {
 
 /// The change from `a` to `b` by the method that fits; `None` if a ratio is asked for and a value is not
 /// positive.
-fn change(a: &[f64], b: &[f64], is_absolute: bool, confidence: f64) -> Option<Change> {
+pub(super) fn change(a: &[f64], b: &[f64], is_absolute: bool, confidence: f64) -> Option<Change> {
     let runs = a.len().min(b.len());
     let first = *a.first()?;
     let is_equal = a.iter().chain(b).all(|value| *value == first);
@@ -277,7 +277,7 @@ fn change(a: &[f64], b: &[f64], is_absolute: bool, confidence: f64) -> Option<Ch
     Some(Change { shift, p: None, method: "none" })
 }
 
-fn median(values: &[Option<f64>]) -> Option<f64> {
+pub(super) fn median(values: &[Option<f64>]) -> Option<f64> {
     let mut values = values.iter().copied().collect::<Option<Vec<f64>>>()?;
     values.sort_by(f64::total_cmp);
     let middle = values.len().checked_sub(1)? / 2;

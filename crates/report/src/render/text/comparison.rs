@@ -1,5 +1,7 @@
 //! A comparison for people.
 
+use plimsoll_core::figure;
+
 use crate::Style;
 use crate::compare::comparison::{ChangeResult, Comparison, FigureRow, GroupResult, MetricResult, Word};
 use crate::compare::interleaved::SideResult;
@@ -134,7 +136,13 @@ pub(crate) fn medians(metric: &MetricResult) -> [String; 2] {
     let measure: Option<Measure> = metric.metric.parse().ok();
     let shown = |value: Option<f64>, at_least: bool| {
         let mark = if at_least { "≥ " } else { "" };
-        value.zip(measure).map_or("-".to_owned(), |(value, measure)| format!("{mark}{}", measure.show(value)))
+        let own = |value: f64| match metric.unit.as_str() {
+            "per_s" => figure::per_second(value),
+            "share" => figure::share(value),
+            _ => figure::number(value),
+        };
+        let shown = value.map(|value| measure.map_or_else(|| own(value), |measure| measure.show(value)));
+        shown.map_or("-".to_owned(), |shown| format!("{mark}{shown}"))
     };
     [shown(metric.a_median, metric.a_at_least), shown(metric.b_median, metric.b_at_least)]
 }
