@@ -2,9 +2,10 @@
 //! that of the URL that was made of it; and a URL that was made is its own location.
 
 use plimsoll_core::Random;
+use plimsoll_core::Redaction;
 use plimsoll_plan::DynamicOrigin;
 use plimsoll_scenario::reference::{Origin, Resource, origin, resolve, resolve_url};
-use plimsoll_scenario::{Body, Context, Dialect, Location, Redaction, RequestSpec, RequestTemplate, Scheme};
+use plimsoll_scenario::{Body, Context, Dialect, Location, RequestSpec, RequestTemplate, Scheme};
 
 use std::sync::LazyLock;
 

@@ -2,9 +2,9 @@
 //! and plans without problems are written as YAML that reads back to the same.
 
 use plimsoll_app::plan_parts;
+use plimsoll_core::Redaction;
 use plimsoll_plan::Problems;
 use plimsoll_plan::document::{Document, Source};
-use plimsoll_scenario::Redaction;
 
 fn read(name: &str, text: String) -> (Option<Document>, Problems) {
     let mut problems = Problems::default();

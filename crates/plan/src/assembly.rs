@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_core::Redaction;
 use plimsoll_metrics::{Goodput, PhaseOutline, ThresholdSpec};
-use plimsoll_scenario::Redaction;
 use plimsoll_schedule::Population;
 use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, FieldLimits};

@@ -7,6 +7,7 @@ use core::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use plimsoll_core::Redaction;
 use plimsoll_core::{Nanos, Rate, Shard};
 use plimsoll_metrics::{
     Awaited, Basis, Goodput, IntervalDownsampler, MetricSpec, Model, Outline, PhaseOutline, RateUnit,
@@ -14,8 +15,8 @@ use plimsoll_metrics::{
 };
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
-    AtEnd, BodySupply, FeedSpec, Fingerprint, ForwardProxy, Needs, Op, PoolSpec, Program, Redaction,
-    RequestTemplate, ResponseHandler, ScriptSource, Supplied, UrlScript, WebSocketAction,
+    AtEnd, BodySupply, FeedSpec, Fingerprint, ForwardProxy, Needs, Op, PoolSpec, Program, RequestTemplate,
+    ResponseHandler, ScriptSource, Supplied, UrlScript, WebSocketAction,
 };
 use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_wire::http1::Limits;

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_core::Redaction;
 use plimsoll_metrics::{Goodput, RateUnit};
-use plimsoll_scenario::{PatternRoom, Redaction};
+use plimsoll_scenario::PatternRoom;
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_wire::http1::Limits;
 

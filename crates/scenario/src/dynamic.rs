@@ -4,9 +4,10 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
+use plimsoll_core::redaction::is_secret_header;
 use plimsoll_wire::http2::hpack::put_literal;
 
-use crate::header::{is_secret, is_token, is_value};
+use crate::header::{is_token, is_value};
 use crate::slot::write_decimal;
 use crate::{FieldList, ForwardProxy, Scheme, SentRequest, reference};
 
@@ -244,7 +245,7 @@ impl DynamicRequest {
         }
         for (name, value) in self.fields.iter().filter(|(name, _)| !is_ours(name)) {
             if !self.is_of_connection(name, value) {
-                let secret = std::str::from_utf8(name).is_ok_and(is_secret);
+                let secret = std::str::from_utf8(name).is_ok_and(is_secret_header);
                 put_literal(out, name, trimmed(value), secret);
             }
         }

@@ -34,14 +34,6 @@ pub(crate) fn compile_value(name: &str, value: &str, scope: &Scope<'_>) -> Resul
     Ok(value)
 }
 
-/// Returns `true` if the value of this header is a credential, which must not appear in names, messages or
-/// hashes.
-pub fn is_secret(name: &str) -> bool {
-    ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token"]
-        .iter()
-        .any(|secret| secret.eq_ignore_ascii_case(name))
-}
-
 /// RFC 9110 section 5.1: a header's name is a token.
 pub(crate) fn check_name(name: &str) -> Result<(), TemplateError> {
     if name.is_empty() {

@@ -33,7 +33,6 @@ mod pool;
 mod program;
 mod quote;
 mod recording;
-pub mod redaction;
 pub mod redirect;
 pub mod reference;
 pub mod regular_file;
@@ -73,7 +72,6 @@ pub use pool::{PoolSpec, Row};
 pub use program::{LONGEST_VALUE, Next, Op, Program, Surroundings};
 pub use quote::first_line;
 pub use recording::{RecordedValue, Recording, ValueSink};
-pub use redaction::Redaction;
 pub use request::{LONGEST_WITH_VALUES, RequestTemplate, Supplied};
 pub use response_handler::{
     AnswerSpec, Answered, CheckSpec, CollectSpec, EventPick, ExtractSpec, Failure, HeartbeatSpec, Judge,

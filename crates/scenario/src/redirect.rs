@@ -1,8 +1,10 @@
 //! The request that follows a redirect.
 
+use plimsoll_core::Redaction;
+
 use crate::head::{FieldText, HeadField};
 use crate::request::Source;
-use crate::{Body, Redaction, RequestSpec, RequestTemplate, Scheme, Scope, Template, TemplateError};
+use crate::{Body, RequestSpec, RequestTemplate, Scheme, Scope, Template, TemplateError};
 
 /// Returns `true` for the statuses of a response that leads to another URL (RFC 9110 section 15.4).
 pub const fn leads_elsewhere(status: u16) -> bool {

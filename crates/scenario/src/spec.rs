@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use plimsoll_core::redaction::is_secret_header;
+
 use crate::CodedBody;
 use crate::Fingerprint;
 use crate::Framing;
 use crate::WebSocketAction;
-use crate::header::is_secret;
 
 /// Specification of a request, before it is compiled.
 #[derive(Clone, PartialEq, Eq)]
@@ -157,7 +158,7 @@ impl fmt::Debug for RequestSpec {
 }
 
 fn shown<'a>(name: &str, value: &'a str) -> &'a str {
-    if is_secret(name) && !value.is_empty() { "<secret>" } else { value }
+    if is_secret_header(name) && !value.is_empty() { "<secret>" } else { value }
 }
 
 /// The fingerprint of the sent bytes, without the values of secret headers. The scheme is left out: it is the

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
-use plimsoll_scenario::{
-    Body, Context, DynamicRequest, ForwardProxy, Redaction, RequestSpec, RequestTemplate, Scheme,
-};
+use plimsoll_core::Redaction;
+use plimsoll_scenario::{Body, Context, DynamicRequest, ForwardProxy, RequestSpec, RequestTemplate, Scheme};
 
 fn proxy() -> ForwardProxy {
     ForwardProxy { authorization: Some(Arc::from("Basic bWU6c2VjcmV0")) }

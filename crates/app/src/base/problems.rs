@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use plimsoll_core::Redaction;
 use plimsoll_core::suggest;
 use plimsoll_plan::{Problem, Problems, Source};
-use plimsoll_scenario::Redaction;
 use serde_json::{Value, json};
 
 use crate::base::diagnostics::{Excerpts, Position};

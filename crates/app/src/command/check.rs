@@ -4,9 +4,9 @@ mod foreign_slots;
 
 use std::collections::BTreeSet;
 
+use plimsoll_core::Redaction;
 use plimsoll_engine::check_user_rows;
 use plimsoll_plan::{LONGEST_DATA_HEAD, Plan, Problem, Problems, Resolved};
-use plimsoll_scenario::Redaction;
 use serde_json::json;
 
 use crate::args::document::{DocumentArgs, DocumentFormat};

@@ -4,6 +4,8 @@ mod schedule;
 
 use std::fmt::Write as _;
 
+use plimsoll_core::Redaction;
+use plimsoll_core::redaction::HIDDEN;
 use plimsoll_core::{Nanos, Shard, figure, text::plural};
 use plimsoll_plan::document::{Field, StepSpec, Text};
 use plimsoll_plan::{
@@ -11,8 +13,7 @@ use plimsoll_plan::{
     Target,
 };
 use plimsoll_report::Style;
-use plimsoll_scenario::redaction::HIDDEN;
-use plimsoll_scenario::{AtEnd, Order, Per, Redaction, Rows, Share};
+use plimsoll_scenario::{AtEnd, Order, Per, Rows, Share};
 use plimsoll_schedule::{Arrivals, Process};
 use serde_json::{Value, json};
 

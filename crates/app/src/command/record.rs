@@ -5,10 +5,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use plimsoll_core::Redaction;
 use plimsoll_import::har;
 use plimsoll_plan::Problem;
 use plimsoll_record::{Authority, Hosts, Options, Recording, Unusable};
-use plimsoll_scenario::Redaction;
 use plimsoll_system::clock;
 
 use crate::args::record::RecordArgs;

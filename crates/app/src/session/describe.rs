@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use plimsoll_core::Redaction;
+use plimsoll_core::redaction::HIDDEN;
 use plimsoll_core::{Nanos, Rate, text::plural};
 use plimsoll_engine::FirstContact;
 use plimsoll_metrics::PhaseOutline;
 use plimsoll_plan::{IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Scenario, Target};
 use plimsoll_report::result::Tool;
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
-use plimsoll_scenario::Redaction;
-use plimsoll_scenario::redaction::HIDDEN;
 use plimsoll_schedule::{Population, Process, Stage};
 use plimsoll_system::usage;
 

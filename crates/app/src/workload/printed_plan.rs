@@ -4,10 +4,10 @@
 //! both, so that `plimsoll run` with it puts the same load on the same servers: its `load_checksum` is the
 //! same. Credentials are left out, and a note names the flag that gives them.
 
+use plimsoll_core::redaction::HIDDEN;
+use plimsoll_core::redaction::is_secret_header;
 use plimsoll_plan::document::{Document, Field, RequestStep, Source, StepSpec, Text};
 use plimsoll_plan::{PlanPatch, Problem, Problems, Resolved, SettingKind, SettingLayers};
-use plimsoll_scenario::header::is_secret;
-use plimsoll_scenario::redaction::HIDDEN;
 use serde_json::{Value, json};
 
 use crate::args::find::FindArgs;
@@ -256,7 +256,7 @@ fn settings(patches: [&PlanPatch; 3], made: &Value, notes: &mut Vec<String>) -> 
                     given.by,
                     setting.variable(),
                 )),
-                "headers" if is_secret(header) => {
+                "headers" if is_secret_header(header) => {
                     notes.push(format!(
                         "the header {header} is not printed: give it with -H when the plan is run"
                     ));

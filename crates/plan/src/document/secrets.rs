@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use plimsoll_scenario::Redaction;
-use plimsoll_scenario::header::is_secret;
-use plimsoll_scenario::redaction::HIDDEN;
+use plimsoll_core::Redaction;
+use plimsoll_core::redaction::HIDDEN;
+use plimsoll_core::redaction::is_secret_header;
 
 use super::tree::{self, Entry, Kind, Node};
 use super::{Document, Source};
@@ -151,7 +151,7 @@ fn in_comment(comment: &str, redaction: &Redaction) -> String {
 /// Returns `true` if the value of a key or header with this name is a credential.
 fn is_credential(name: &str) -> bool {
     let name = name.trim().trim_matches(['"', '\'']);
-    is_secret(name)
+    is_secret_header(name)
         || ["basic", "bearer", "password", "token", "jwt_key"]
             .iter()
             .any(|key| key.eq_ignore_ascii_case(name))

@@ -1,8 +1,8 @@
 //! Forms that a plan file may have, and the places of its values.
 
+use plimsoll_core::Redaction;
 use plimsoll_plan::document::{Document, Field, Source, Text};
 use plimsoll_plan::{Place, Problems};
-use plimsoll_scenario::Redaction;
 use proptest::prelude::*;
 
 use super::parts::PARTS;

@@ -1,12 +1,13 @@
 //! Descriptions of failures, in words.
 
+use plimsoll_core::redaction::is_secret_header;
+
 use super::budget::{Budget, Excess};
 use super::place::{Exchange, Parsed, Place};
 use super::take::Take;
 use super::{
     CheckSpec, ExtractSpec, Failure, JUDGE, Matching, ResponseHandler, STATUS, Source, StatusRange, UNTIL,
 };
-use crate::header::is_secret;
 use crate::pattern::Pattern;
 use crate::{Conversion, Received, SentRequest, cookie::CookieJar, first_line};
 
@@ -132,7 +133,7 @@ fn checked(check: &CheckSpec, is_there: Option<bool>) -> String {
 fn comparison(check: &CheckSpec) -> String {
     let hidden = match &check.source {
         Source::Header(name) | Source::RequestHeader(name) => {
-            is_secret(name) || name.eq_ignore_ascii_case("set-cookie")
+            is_secret_header(name) || name.eq_ignore_ascii_case("set-cookie")
         }
         Source::Cookie(_) => true,
         _ => false,

@@ -8,6 +8,7 @@ use core::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use plimsoll_core::Redaction;
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::Progress;
 use plimsoll_export::prometheus::Exposition;
@@ -15,7 +16,6 @@ use plimsoll_export::{Gauges, Pusher, Shared, Totals};
 use plimsoll_http::serve::{Access, Reply, Request, ServeOptions, Server, serve};
 use plimsoll_plan::{Plan, Problem};
 use plimsoll_report::result::ExportResult;
-use plimsoll_scenario::Redaction;
 
 use crate::args::export::{ExportSpec, OtlpSpec};
 use crate::base::messages::Notify;

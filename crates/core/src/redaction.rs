@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::header::is_secret;
-
 /// Replacement for a secret.
 pub const HIDDEN: &str = "***";
 
@@ -84,7 +82,7 @@ impl Redaction {
 
     /// Returns `true` if the value of this header is a secret.
     pub fn hides_header(&self, name: &str) -> bool {
-        is_secret(name) || self.hides(name)
+        is_secret_header(name) || self.hides(name)
     }
 
     /// A header `Name: value` without its secret: the whole value, or the secret part of a URL.
@@ -215,6 +213,14 @@ impl Redaction {
     fn hides_bytes(&self, name: &[u8]) -> bool {
         !name.is_empty() && std::str::from_utf8(name).is_ok_and(|name| self.hides(name))
     }
+}
+
+/// Returns `true` if the value of this header is a credential, which must not appear in names, messages or
+/// hashes.
+pub fn is_secret_header(name: &str) -> bool {
+    ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token"]
+        .iter()
+        .any(|secret| secret.eq_ignore_ascii_case(name))
 }
 
 /// A secret in a text.
