@@ -1,7 +1,7 @@
 //! Sources in XML, as elements with their lines.
 
 use plimsoll_plan::Problems;
-use plimsoll_scenario::xml::XmlBounds;
+use plimsoll_xml::XmlBounds;
 use roxmltree::NodeType;
 
 use crate::findings::Findings;

@@ -48,7 +48,6 @@ mod supply;
 pub mod template;
 pub mod token;
 mod websocket;
-pub mod xml;
 
 pub use coded::{Code, CodedBody, CodedText};
 pub use condition::Condition;

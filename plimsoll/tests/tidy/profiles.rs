@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item};
 
 /// Crates that requests pass through: they are optimized in every profile, as extensions are.
-const LOAD_PATH: [&str; 16] = [
+const LOAD_PATH: [&str; 17] = [
     "core",
     "driver",
     "engine",
@@ -22,6 +22,7 @@ const LOAD_PATH: [&str; 16] = [
     "targets",
     "wire",
     "workloads",
+    "xml",
 ];
 
 /// Returns the level of each package that a profile gives one to.

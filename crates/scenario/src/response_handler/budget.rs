@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
 
+use plimsoll_xml::{XmlBounds, XmlFault};
+
 use crate::pattern::{Pattern, TooMuchWork, Work};
-use crate::xml::{XmlBounds, XmlFault};
 
 /// Values of a body that is searched, at most: elements, attributes, texts, or those of JSON. They take some
 /// 15 MB.

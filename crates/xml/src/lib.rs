@@ -1,4 +1,5 @@
 //! XML that others wrote, parsed within bounds.
+#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::ops::ControlFlow;
