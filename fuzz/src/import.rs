@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use plimsoll_document::{Document, Files, KeyLogFile, Problems, Source};
 use plimsoll_grpc::PARTS;
 use plimsoll_grpc::ghz as of_ghz;
 use plimsoll_import::{Imported, curl as of_curl, gatling as of_gatling, h2loadrunner as of_h2loadrunner};
@@ -10,8 +11,6 @@ use plimsoll_import::{
     artillery as of_artillery, jmeter as of_jmeter, k6 as of_k6, locust as of_locust, postman as of_postman,
 };
 use plimsoll_import::{har as of_har, openapi as of_openapi, vegeta as of_vegeta};
-use plimsoll_plan::document::{Document, Source};
-use plimsoll_plan::{Files, KeyLogFile, Problems};
 
 const PROTO: &[u8] =
     b"syntax = \"proto3\"; package shop; service Orders { rpc Place(Order) returns (Order); }
@@ -110,7 +109,7 @@ fn check(data: &[u8], imported: &Result<Imported, Problems>) {
             let yaml = document.to_yaml();
             let source = Source { name: "plan.yaml".to_owned(), text: yaml.clone() };
             let mut problems = Problems::default();
-            let read = Document::read(&source, PARTS, &mut problems);
+            let read = Document::read(&source, PARTS.document(), &mut problems);
             assert!(problems.is_empty(), "{problems}\n{yaml}");
             assert_eq!(read.map(|document| document.to_yaml()).as_deref(), Some(&*yaml));
             notes.iter().for_each(|note| assert_plain(&note.to_string()));

@@ -3,14 +3,13 @@
 
 use plimsoll_app::plan_parts;
 use plimsoll_core::Redaction;
-use plimsoll_plan::Problems;
-use plimsoll_plan::document::{Document, Source};
+use plimsoll_document::{Document, Problems, Source};
 
 fn read(name: &str, text: String) -> (Option<Document>, Problems) {
     let mut problems = Problems::default();
     let source = Source { name: name.to_owned(), text };
     plimsoll_app::install(plimsoll::EXTENSIONS);
-    let document = Document::read(&source, plan_parts(), &mut problems);
+    let document = Document::read(&source, plan_parts().document(), &mut problems);
     for place in problems.iter().filter_map(|problem| problem.place) {
         assert!(source.text.get(place.start as usize..(place.end as usize).min(source.text.len())).is_some());
     }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_app::inspect::{self, Printed};
 use plimsoll_app::plan_parts;
+use plimsoll_document::{Problems, RawValue, Setting, Source};
 use plimsoll_engine::load_checksum;
-use plimsoll_plan::{Disk, Plan, PlanPatch, PlanSource, Problems, RawValue, Setting, Source};
+use plimsoll_plan::{Disk, Plan, PlanPatch, PlanSource};
 
 /// A command line for each kind of load, without and with TLS where there is such a thing.
 const WORKLOADS: [&str; 29] = [

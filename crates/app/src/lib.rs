@@ -16,7 +16,8 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
-use plimsoll_plan::{Disk, Problem};
+use plimsoll_document::Problem;
+use plimsoll_plan::Disk;
 use plimsoll_system::inherited;
 
 pub use crate::args::extension::{

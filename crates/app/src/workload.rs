@@ -13,7 +13,8 @@ pub(crate) mod store;
 pub(crate) mod verification;
 pub(crate) mod websocket;
 
-use plimsoll_plan::{PlanPatch, Problem};
+use plimsoll_document::Problem;
+use plimsoll_plan::PlanPatch;
 use plimsoll_report::comparison::Question;
 use plimsoll_report::{SavedRun, Style, result};
 

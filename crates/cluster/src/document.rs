@@ -2,8 +2,7 @@
 //!
 //! The JSON Schema is generated from these types, and the descriptions in it are their comments.
 
-use plimsoll_plan::document::{DocumentFormat, Field, Keyed, Text};
-use plimsoll_plan::{Problems, Source};
+use plimsoll_document::{DocumentFormat, Field, Keyed, Problems, Source, Text};
 use schemars::JsonSchema;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 use serde::{Deserialize, Deserializer};

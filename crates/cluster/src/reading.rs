@@ -7,8 +7,8 @@ mod nodes;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::{Nanos, suggest};
-use plimsoll_plan::document::{Field, Keyed, Text};
-use plimsoll_plan::{Place, Problem, Problems, Refused, Source};
+use plimsoll_document::{Field, Keyed, Place, Problem, Problems, Source, Text};
+use plimsoll_plan::Refused;
 use plimsoll_schedule::parse_duration;
 
 use crate::document::{ClusterDocument, LeaderSpec, LinkSpec, PlanText, SuiteSpec};

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::{Place, Source, named_text};
+use plimsoll_document::{Place, Source};
+use plimsoll_plan::named_text;
 
 pub use crate::fault::{Action, Choice, FaultPlan};
 

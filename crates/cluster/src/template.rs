@@ -1,7 +1,7 @@
 //! Texts of a spec with `${…}`.
 
 use plimsoll_core::suggest;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 
 /// The names in a text, in their order. `$${` does not begin one.
 pub fn names(text: &str) -> impl Iterator<Item = &str> {

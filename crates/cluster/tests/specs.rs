@@ -2,7 +2,7 @@
 
 use plimsoll_cluster::Spec;
 use plimsoll_cluster::spec::NetworkKind;
-use plimsoll_plan::Source;
+use plimsoll_document::Source;
 
 fn read(text: &str) -> Result<Spec, String> {
     Spec::read(Source { name: "spec.yaml".to_owned(), text: text.to_owned() }).map_err(|refused| {

@@ -145,7 +145,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, Plan, PlanPatch, RawValue};
+    use plimsoll_document::RawValue;
+    use plimsoll_plan::{Disk, Plan, PlanPatch};
 
     use super::*;
 

@@ -331,7 +331,8 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, PlanPatch, RawValue};
+    use plimsoll_document::RawValue;
+    use plimsoll_plan::{Disk, PlanPatch};
 
     use super::*;
 

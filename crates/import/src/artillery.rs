@@ -11,8 +11,7 @@ mod steps;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use plimsoll_plan::document::{Document, Field, Settings, Text, ThresholdSpec};
-use plimsoll_plan::{Files, Problems};
+use plimsoll_document::{Document, Field, Files, Problems, Settings, Text, ThresholdSpec};
 use serde_json::Value;
 
 use crate::amount::Ratio;

@@ -1,6 +1,6 @@
 //! The load over time: the courses of several scenarios as one.
 
-use plimsoll_plan::document::{Document, Field, Settings};
+use plimsoll_document::{Document, Field, Settings};
 
 use crate::amount::{self, Ratio};
 use crate::draft::text;

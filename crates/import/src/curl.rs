@@ -12,8 +12,7 @@ use core::net::IpAddr;
 use std::path::Path;
 
 use base64::Engine as _;
-use plimsoll_plan::document::{Document, Field, ParallelStep, Settings, StepSpec};
-use plimsoll_plan::{Files, Problems};
+use plimsoll_document::{Document, Field, Files, ParallelStep, Problems, Settings, StepSpec};
 
 use crate::Imported;
 use crate::amount::{self, Ratio};
@@ -509,7 +508,7 @@ fn is_close(name: &str, value: &str) -> bool {
 }
 
 /// A number of seconds with decimals, as curl takes it.
-fn seconds(value: &str, at: &str, findings: &mut Findings) -> Field<plimsoll_plan::document::Text> {
+fn seconds(value: &str, at: &str, findings: &mut Findings) -> Field<plimsoll_document::Text> {
     match Ratio::decimal(value).and_then(|time| time.nanos()) {
         // 0 means no limit.
         Some(0) => Field::Absent,

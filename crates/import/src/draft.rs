@@ -1,8 +1,6 @@
 //! Parts of a plan file, as importers put them together.
 
-use plimsoll_plan::document::{
-    Document, Field, PauseSpec, RequestStep, ScenarioSpec, StepSpec, TargetSpec, Text,
-};
+use plimsoll_document::{Document, Field, PauseSpec, RequestStep, ScenarioSpec, StepSpec, TargetSpec, Text};
 
 use crate::amount;
 use crate::findings::Findings;

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
-use plimsoll_plan::document::{Document, ExtractSpec, Field, Settings, StepKind, StepSpec};
-use plimsoll_plan::{
-    Command, Files, KeyLogFile, PlanPatch, PlanSource, Problem, Problems, RawValue, Source, Switch,
+use plimsoll_document::{
+    Document, ExtractSpec, Field, Files, KeyLogFile, Problem, Problems, RawValue, Settings, Source, StepKind,
+    StepSpec,
 };
+use plimsoll_plan::{Command, PlanPatch, PlanSource, Switch};
 
 use crate::{Imported, draft};
 

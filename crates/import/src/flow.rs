@@ -10,11 +10,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use plimsoll_plan::document::{
-    BranchStep, Document, Field, FormPartSpec, PauseSpec, RepetitionStep, SetStep, Settings, StepKind,
-    StepSpec,
+use plimsoll_document::{
+    BranchStep, Document, Field, FileKind, Files, FormPartSpec, PauseSpec, RepetitionStep, SetStep, Settings,
+    StepKind, StepSpec,
 };
-use plimsoll_plan::{FileKind, Files};
 use serde_json::Value;
 
 use crate::amount::{self, Ratio, proportions};

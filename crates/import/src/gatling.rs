@@ -22,8 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_plan::document::{Document, Field, ScenarioSpec, Settings, StepSpec, ThresholdSpec};
-use plimsoll_plan::{Files, Problem, Problems};
+use plimsoll_document::{
+    Document, Field, Files, Problem, Problems, ScenarioSpec, Settings, StepSpec, ThresholdSpec,
+};
 
 use crate::Imported;
 use crate::course::Load;

@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use plimsoll_plan::document::{Document, Settings};
-use plimsoll_plan::{Files, PlanPatch, Problems, ScriptHost};
+use plimsoll_document::{Document, Files, Problems, Settings};
+use plimsoll_plan::{PlanPatch, ScriptHost};
 use plimsoll_scenario::ScriptLanguage;
 
 use crate::Imported;

@@ -8,8 +8,7 @@
 mod correlation;
 mod instant;
 
-use plimsoll_plan::Problems;
-use plimsoll_plan::document::{Document, ExpectSpec, Field, ParallelStep, Settings, StepSpec};
+use plimsoll_document::{Document, ExpectSpec, Field, ParallelStep, Problems, Settings, StepSpec};
 use serde_json::Value;
 
 use crate::Imported;

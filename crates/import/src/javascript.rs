@@ -6,7 +6,7 @@ use oxc_allocator::Allocator;
 use oxc_ast::ast;
 use oxc_parser::Parser;
 use oxc_span::{LabeledSpan, SourceType};
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 
 use crate::findings::quoted;
 

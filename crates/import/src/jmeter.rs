@@ -13,8 +13,7 @@ mod tree;
 
 use std::path::Path;
 
-use plimsoll_plan::document::{Document, Field, ParallelStep, Settings, StepSpec, ThresholdSpec};
-use plimsoll_plan::{Files, Problems};
+use plimsoll_document::{Document, Field, Files, ParallelStep, Problems, Settings, StepSpec, ThresholdSpec};
 
 use self::load::Group;
 use self::scope::Scope;

@@ -25,8 +25,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_plan::document::{Document, Field, ParallelStep, Settings, StepSpec, TargetSpec, ThresholdSpec};
-use plimsoll_plan::{Files, Problems};
+use plimsoll_document::{
+    Document, Field, Files, ParallelStep, Problems, Settings, StepSpec, TargetSpec, ThresholdSpec,
+};
 
 use crate::draft::{self, text};
 use crate::findings::Findings;
@@ -468,7 +469,7 @@ impl<'a> Importer<'a> {
                         (true, false) => steps.push(flow::branch(format!("not ({condition})"), otherwise)),
                         (false, is_all) => {
                             let mut step = flow::branch(condition, then);
-                            if let plimsoll_plan::document::StepKind::Branch(branch) = &mut step.kind
+                            if let plimsoll_document::StepKind::Branch(branch) = &mut step.kind
                                 && !is_all
                             {
                                 branch.otherwise = flow::fields(otherwise);

@@ -22,7 +22,7 @@
 //! [`draft`], [`findings`] and [`source`] are what importers of other crates are made of.
 //!
 //! Nothing here prints or opens a connection; files that a source names are read through
-//! [`plimsoll_plan::Files`], on a disk through [`confined`].
+//! [`plimsoll_document::Files`], on a disk through [`confined`].
 #![forbid(unsafe_code)]
 
 pub mod artillery;
@@ -52,8 +52,7 @@ mod xml;
 mod yaml;
 
 pub use findings::Note;
-use plimsoll_plan::MOST_STEPS;
-use plimsoll_plan::document::Document;
+use plimsoll_document::{Document, MOST_STEPS};
 pub use refusals::confined;
 
 /// Result of an import.

@@ -16,8 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_plan::document::Field;
-use plimsoll_plan::{Files, Problems};
+use plimsoll_document::{Field, Files, Problems};
 
 use crate::Imported;
 use crate::amount::{self, Ratio};

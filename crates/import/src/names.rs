@@ -81,7 +81,7 @@ fn identifier(text: &str) -> String {
 fn is_reserved(name: &str) -> bool {
     let is_of_family =
         |family: &str| name.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
-    plimsoll_plan::is_function(name) || FAMILIES.iter().any(|family| is_of_family(family))
+    plimsoll_document::is_function(name) || FAMILIES.iter().any(|family| is_of_family(family))
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ mod body;
 mod example;
 mod parameter;
 
-use plimsoll_plan::Problems;
-use plimsoll_plan::document::{Document, Field};
+use plimsoll_document::{Document, Field, Problems};
 use serde_json::Value;
 
 use crate::draft::{self, Url};

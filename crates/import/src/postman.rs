@@ -14,8 +14,7 @@ mod value;
 
 use std::path::Path;
 
-use plimsoll_plan::document::{Document, Field, Settings, StepSpec, ThresholdSpec};
-use plimsoll_plan::{Files, Problems};
+use plimsoll_document::{Document, Field, Files, Problems, Settings, StepSpec, ThresholdSpec};
 use serde_json::Value;
 
 use self::auth::{Auth, Tokens};

@@ -1,6 +1,6 @@
 //! Proxies of other tools as the setting of a plan, which has one for all requests.
 
-use plimsoll_plan::document::Settings;
+use plimsoll_document::Settings;
 
 use crate::draft::{percent_encoded, text};
 use crate::findings::Findings;

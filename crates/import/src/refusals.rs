@@ -1,6 +1,7 @@
 //! Files that a source names and an import may not read.
 
-use plimsoll_plan::{Confined, Files, Problem, Problems, RefusedFile};
+use plimsoll_document::{Files, Problem, Problems};
+use plimsoll_plan::{Confined, RefusedFile};
 
 use crate::findings::plain;
 use crate::{Imported, Note};

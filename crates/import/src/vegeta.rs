@@ -4,8 +4,7 @@
 //! is there times. They can be the steps of one scenario instead.
 
 use base64::Engine as _;
-use plimsoll_plan::Problems;
-use plimsoll_plan::document::{Document, Field, StepSpec};
+use plimsoll_document::{Document, Field, Problems, StepSpec};
 use serde_json::Value;
 
 use crate::Imported;

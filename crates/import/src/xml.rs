@@ -1,6 +1,6 @@
 //! Sources in XML, as elements with their lines.
 
-use plimsoll_plan::Problems;
+use plimsoll_document::Problems;
 use plimsoll_xml::XmlBounds;
 use roxmltree::NodeType;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use plimsoll_plan::Problems;
+use plimsoll_document::Problems;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 use serde_json::{Map, Number, Value};
 

@@ -19,9 +19,8 @@ mod vegeta;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use plimsoll_document::{Document, DocumentParts, Files, KeyLogFile, Problems, Source};
 use plimsoll_import::Imported;
-use plimsoll_plan::document::Document;
-use plimsoll_plan::{Files, KeyLogFile, PlanParts, Problems, Source};
 
 /// Files by name.
 struct Named<'a>(&'a [(&'a str, &'a [u8])]);
@@ -64,7 +63,7 @@ fn shown(imported: &Result<Imported, Problems>) -> String {
 fn assert_readable(yaml: &str) {
     let source = Source { name: "plan.yaml".to_owned(), text: yaml.to_owned() };
     let mut problems = Problems::default();
-    let read = Document::read(&source, PlanParts::NONE, &mut problems);
+    let read = Document::read(&source, DocumentParts::NONE, &mut problems);
     assert!(problems.is_empty(), "{problems}\n{yaml}");
     assert_eq!(read.map(|document| document.to_yaml()).as_deref(), Some(yaml));
 }

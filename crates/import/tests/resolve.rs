@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_plan::{Command, Disk, Files, KeyLogFile, PlanSource};
+use plimsoll_document::{Files, KeyLogFile};
+use plimsoll_plan::{Command, Disk, PlanSource};
 
 /// The file system, and in it an imported plan.
 struct WithPlan(PathBuf, String);

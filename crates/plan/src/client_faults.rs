@@ -1,9 +1,10 @@
 //! Faults that clients make on purpose: requests that they abort, and answers that they do not wait for.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::RawValue;
 
 use crate::resolve::Resolver;
-use crate::{ClientFaults, Parts, PlanPatch, RawValue};
+use crate::{ClientFaults, Parts, PlanPatch};
 
 /// Of a million million: shares are drawn as whole numbers.
 const WHOLE: f64 = 1e12;

@@ -44,28 +44,23 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use plimsoll_core::suggest;
+use plimsoll_document::{Document, Field, LoadedDocument, Place, Problem, Text};
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{BodySupply, Constants, Fingerprint, Judge, Scope, TemplateError};
 
-use crate::document::{Document, Field, LoadedDocument, Text};
+use crate::PlanPatch;
 use crate::draft::{Requests, Work};
 use crate::parts::BodyContext;
 use crate::protocol::ProtocolPreference;
 use crate::requests::{closes, from_template};
 use crate::resolve::Resolver;
 use crate::targets::Servers;
-use crate::{Place, PlanPatch, Problem};
-
 use around::Around;
-pub use data::LONGEST_DATA_HEAD;
 use data::SourceDraft;
 use pool::PoolDraft;
 use recording::MetricDraft;
 use script::ScriptText;
 use server::NamedTarget;
-pub use step::MOST_STEPS;
-pub(crate) use text::unescaped;
-pub use variables::is_function;
 
 /// Most scenarios of a plan.
 const MOST_SCENARIOS: usize = 10_000;
@@ -110,7 +105,7 @@ struct Compiler<'r, 'a> {
 }
 
 impl Resolver<'_> {
-    /// Compiles the scenarios of a plan file, whose form was [checked](crate::Document::check). Headers,
+    /// Compiles the scenarios of a plan file, whose form was [checked](Document::check). Headers,
     /// credentials and TLS settings of `patch` hold for all of their requests.
     pub(crate) fn compiled(
         &mut self,
@@ -265,7 +260,7 @@ impl Compiler<'_, '_> {
         self.scripts.iter().fold(hash, |hash, script| hash.with_field(&script.source))
     }
 
-    /// Reports a problem with the form of the plan, unless its [form](crate::Document::check) was found wrong
+    /// Reports a problem with the form of the plan, unless its [form](Document::check) was found wrong
     /// before: then this is reported already, or follows from it.
     fn form<T>(&mut self, place: Option<Place>, problem: Problem) -> Option<T> {
         if self.form_is_right {

@@ -6,10 +6,11 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
+use plimsoll_document::{FileKind, Files, KeyLogFile};
 use plimsoll_scenario::regular_file;
 
 use crate::grants::{Grants, is_not_granted};
-use crate::{Disk, FileKind, Files, KeyLogFile, PlanPatch};
+use crate::{Disk, PlanPatch};
 
 /// Largest file that is imported, in bytes, and largest that it names. Both are read as a whole.
 pub const LARGEST_IMPORT: u64 = 256 << 20;
@@ -184,7 +185,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::RawValue;
+    use plimsoll_document::RawValue;
 
     /// A folder of an import with one beside it; it goes with this.
     struct Place(PathBuf);

@@ -3,11 +3,12 @@
 use core::net::IpAddr;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Place, Problem, RawValue};
 use plimsoll_schedule::parse_rate;
 
 use crate::resolve::Resolver;
 use crate::users::Users;
-use crate::{Connections, Family, Overload, Place, PlanPatch, Problem, RawValue};
+use crate::{Connections, Family, Overload, PlanPatch};
 
 /// Connections of the closed model: the number in the documentation of wrk and h2load, and enough to keep a
 /// server of a few cores busy.

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use plimsoll_document::{Problem, RawValue};
 use plimsoll_scenario::{Body, Conversion, ExtractSpec, Source, Template, check_method, parse_header};
 
+use crate::PlanPatch;
 use crate::draft::Draft;
 use crate::requests::from_template;
 use crate::resolve::Resolver;
 use crate::url::Url;
-use crate::{PlanPatch, Problem, RawValue};
 
 /// Name of the variable that passes the path of the resource from step to step.
 pub(crate) const RESOURCE: &str = "resource";

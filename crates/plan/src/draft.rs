@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::Place;
 use plimsoll_metrics::MetricSpec;
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
@@ -14,7 +15,7 @@ use plimsoll_scenario::{
 use crate::requests::from_template;
 use crate::resolve::Resolver;
 use crate::targets::{Server, Servers, Targets};
-use crate::{DynamicOrigins, ForeignRequest, Place, PlanPatch, Scenario, Step, Target};
+use crate::{DynamicOrigins, ForeignRequest, PlanPatch, Scenario, Step, Target};
 
 /// The request side of a plan.
 pub(crate) struct Requests {

@@ -1,79 +1,16 @@
-//! Files that a plan refers to.
+//! The file system as the source of files that a plan refers to.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
+use plimsoll_document::{FileKind, Files, KeyLogFile, LARGEST_TEXT};
 use plimsoll_scenario::regular_file;
 use plimsoll_wire::tls::KeyLogSink;
 
-use crate::document::LARGEST_TEXT;
-use crate::grants;
-
 /// ENXIO: what `/dev/stdin` gives where it is a socket.
 const NO_SUCH_DEVICE: i32 = 6;
-
-/// The source of files that a plan names: bodies, certificates, keys, credentials.
-pub trait Files {
-    /// The whole content of `path`.
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-
-    /// The content of a file that holds a secret: it stays on this machine.
-    fn secret(&self, path: &Path) -> io::Result<Vec<u8>> {
-        self.read(path)
-    }
-
-    /// The first bytes of `path`, at most `limit`: data files may be larger than memory.
-    fn read_head(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-        let mut content = self.read(path)?;
-        content.truncate(limit);
-        Ok(content)
-    }
-
-    /// Returns the kind of file at `path`, if there is one.
-    fn kind(&self, path: &Path) -> Option<FileKind> {
-        self.read_head(path, 1).is_ok().then_some(FileKind::File)
-    }
-
-    /// The path from the root, with all links followed; the empty path is the folder in which the command
-    /// runs.
-    ///
-    /// # Errors
-    /// There is nothing at `path`.
-    fn real(&self, path: &Path) -> io::Result<PathBuf> {
-        Ok(grants::absolute(path))
-    }
-
-    /// Checks that somebody else's text may take the place of what is at `path`.
-    ///
-    /// # Errors
-    /// There is a link that leads nowhere, a pipe, a device or a program.
-    fn replaceable(&self, _path: &Path) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// The names of the entries of a folder; none if it cannot be read.
-    fn names(&self, _folder: &Path) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// A sink that appends TLS secrets to `path`, which is created readable by its owner only.
-    fn key_log(&self, path: &Path) -> io::Result<KeyLogFile>;
-}
-
-/// Kind of file that a path leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// Something to read.
-    File,
-    /// A folder.
-    Folder,
-    /// Something that can be read once, and only while its other end is open: a pipe, a socket, a
-    /// device.
-    Stream,
-}
 
 /// The file system. The path `-` is the standard input.
 #[derive(Clone, Copy, Debug, Default)]
@@ -158,49 +95,19 @@ pub fn named_text(path: &Path) -> io::Result<String> {
     String::from_utf8(content).map_err(|_| io::Error::other("it is not text in UTF-8"))
 }
 
-/// Appends TLS secrets to a file in the NSS key log format, for Wireshark and the like (`SSLKEYLOGFILE`).
+/// A log of TLS secrets as the clients of TLS know it.
 #[derive(Debug)]
-pub struct KeyLogFile(Mutex<File>);
+pub(crate) struct KeyLog(pub(crate) KeyLogFile);
 
-impl KeyLogFile {
-    /// Opens `path` for appending.
-    pub fn append(path: &Path) -> io::Result<Self> {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        // 0600: a reader of this file can decrypt the traffic.
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        Ok(Self(Mutex::new(file)))
-    }
-}
-
-impl KeyLogSink for KeyLogFile {
+impl KeyLogSink for KeyLog {
     fn line(&self, line: &str) {
-        let mut text = line.trim_end_matches('\n').to_owned();
-        text.push('\n');
-        if let Ok(mut file) = self.0.lock() {
-            // One write per line, so that lines of several processes do not mix. A full disk must not end a
-            // load test: the log is an aid for debugging, and a short one is easy to notice.
-            let _ = file.write_all(text.as_bytes());
-        }
+        self.0.line(line);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn key_log_lines_are_appended_and_private() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let path = std::env::temp_dir().join(format!("plimsoll-key-log-{}", std::process::id()));
-        for line in ["CLIENT_RANDOM a b", "CLIENT_RANDOM c d\n"] {
-            Disk.key_log(&path).unwrap().line(line);
-        }
-        let read = Disk.read(&path).unwrap();
-        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!(read, b"CLIENT_RANDOM a b\nCLIENT_RANDOM c d\n");
-        assert_eq!(mode & 0o777, 0o600);
-    }
 
     #[test]
     fn named_texts_are_bounded_and_no_pipes() {

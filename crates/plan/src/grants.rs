@@ -6,9 +6,11 @@
 //! it.
 
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use crate::{FileKind, Files, PlanPatch, Problem};
+use plimsoll_document::{FileKind, Files, Problem};
+
+use crate::PlanPatch;
 
 /// Advice about a file that a plan may not read or write.
 pub(crate) const FILES_HINT: &str = "files of a plan lie below its own folder; for a plan that you trust, \
@@ -148,39 +150,13 @@ pub(crate) fn is_not_granted(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
-/// The path without `.` and `..`, from the root: for [`Files`] that know no links.
-pub(crate) fn absolute(path: &Path) -> PathBuf {
-    let mut whole = PathBuf::from("/here");
-    for part in path.components() {
-        match part {
-            Component::RootDir => whole = PathBuf::from("/"),
-            Component::ParentDir => drop(whole.pop()),
-            Component::Normal(name) => whole.push(name),
-            Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    whole
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsRawFd as _;
 
     use super::*;
-    use crate::{Disk, RawValue};
-
-    #[test]
-    fn a_path_goes_from_the_root() {
-        for (path, whole) in [
-            ("", "/here"),
-            ("a/./b", "/here/a/b"),
-            ("../a", "/a"),
-            ("a/../../..", "/"),
-            ("/etc/passwd", "/etc/passwd"),
-        ] {
-            assert_eq!(absolute(Path::new(path)), Path::new(whole), "{path}");
-        }
-    }
+    use crate::Disk;
+    use plimsoll_document::RawValue;
 
     /// Shapes of paths × what is granted, on a real file system.
     #[test]
@@ -275,7 +251,7 @@ mod tests {
             Ok(Vec::new())
         }
 
-        fn key_log(&self, _: &Path) -> io::Result<crate::files::KeyLogFile> {
+        fn key_log(&self, _: &Path) -> io::Result<plimsoll_document::KeyLogFile> {
             Err(io::Error::other("none"))
         }
     }

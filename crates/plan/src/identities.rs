@@ -1,9 +1,10 @@
 //! The rows of data that users of the closed model keep.
 
+use plimsoll_document::Problem;
 use plimsoll_scenario::Per;
 
 use crate::resolve::Resolver;
-use crate::{Load, Plan, Problem, Protocol};
+use crate::{Load, Plan, Protocol};
 
 impl Plan {
     /// Users of the closed model where their number is fixed, over all workers and targets: one for each

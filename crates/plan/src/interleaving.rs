@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use plimsoll_core::{Nanos, gcd};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_metrics::MetricSpec;
 use plimsoll_scenario::{Op, Program};
 use plimsoll_schedule::Population;
 
 use crate::plan::Step;
-use crate::{Dealing, Plan, Problem, Problems, Scenario};
+use crate::{Dealing, Plan, Scenario};
 
 const ALIKE: &str = "give both plans the same `run`, or give the setting as a flag, which both take";
 

@@ -1,14 +1,13 @@
 //! Thresholds of a run, and the intervals of its figures.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Field, Place, Problem, Text, unescaped};
 use plimsoll_metrics::threshold::{Counted, Limit, Metric, Total};
 use plimsoll_metrics::{Threshold, ThresholdError, ThresholdSpec};
 use plimsoll_schedule::parse_duration;
 
-use crate::compile::unescaped;
-use crate::document::{self, Field, Text};
 use crate::resolve::Resolver;
-use crate::{Load, Place, Plan, PlanParts, PlanPatch, Problem};
+use crate::{Load, Plan, PlanParts, PlanPatch};
 
 /// Length of an interval, unless a flag asks for a shorter one: longer ones are put together from these.
 pub(crate) const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -58,7 +57,7 @@ impl Resolver<'_> {
     /// A threshold of the plan file.
     fn document_threshold(
         &mut self,
-        spec: &document::ThresholdSpec,
+        spec: &plimsoll_document::ThresholdSpec,
         place: Option<Place>,
         parts: PlanParts,
     ) -> Option<Judged> {

@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use plimsoll_core::suggest;
+use plimsoll_document::settings::VARIABLE_PREFIX;
+use plimsoll_document::{LoadedDocument, Problem, Problems, RawValue, Setting, SettingKind, SettingLayers};
 
-use crate::document::{Field, LoadedDocument, Text};
-use crate::settings::{Setting, SettingKind, SettingLayers, VARIABLE_PREFIX};
-use crate::{Place, PlanPatch, Problem, Problems, RawValue, Switch};
+use crate::{PlanPatch, Switch};
 
 /// If a higher layer has one of the first settings, the second ones of lower layers give way.
 const GIVES_WAY: &[(&[&str], &[&str])] = &[
@@ -156,7 +156,7 @@ fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> 
 /// those of the upper layer.
 fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>) -> PlanPatch {
     let chosen = upper.settings().into_iter().filter_map(|(setting, values)| {
-        let chosen = values.into_iter().find(|given| given.chooses(setting))?;
+        let chosen = values.into_iter().find(|given| chooses(given, setting))?;
         Some((setting.name, chosen.clone()))
     });
     let chosen: Vec<(&'static str, RawValue)> = chosen.collect();
@@ -186,7 +186,8 @@ fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>)
             (Some(_), _) => std::mem::take(&mut below),
         };
         if let Some(to) = to {
-            let values = replaced.into_iter().filter(|given| given.chooses(setting) || given.text != to.text);
+            let values =
+                replaced.into_iter().filter(|given| chooses(given, setting) || given.text != to.text);
             gave_way.extend(values.map(|value| GaveWay { name, value, to: to.clone() }));
         }
         above.prepend(below);
@@ -199,11 +200,9 @@ fn header_name(text: &str) -> &str {
     text.split(':').next().unwrap_or_default().trim()
 }
 
-impl RawValue {
-    /// Returns `true` if this value chooses something: a switch that is off does not.
-    fn chooses(&self, setting: &Setting) -> bool {
-        !(setting.kind == SettingKind::Switch && self.text == "false")
-    }
+/// Returns `true` if a value chooses something: a switch that is off does not.
+fn chooses(given: &RawValue, setting: &Setting) -> bool {
+    !(setting.kind == SettingKind::Switch && given.text == "false")
 }
 
 /// The place of a setting's values in a patch.
@@ -292,42 +291,6 @@ impl PatchValues for Vec<RawValue> {
 impl PatchValues for Switch {
     fn values(&self) -> Vec<&RawValue> {
         self.0.iter().collect()
-    }
-}
-
-/// One value of a setting in a plan file: its text, unless it is wrong, and its place.
-pub(crate) struct SettingValue {
-    text: Option<String>,
-    place: Place,
-}
-
-/// A field of a plan file that holds the values of a setting.
-pub(crate) trait DocumentValues {
-    /// The values, if it is there.
-    fn setting_values(&self) -> Vec<SettingValue>;
-}
-
-impl DocumentValues for Field<Text> {
-    fn setting_values(&self) -> Vec<SettingValue> {
-        let text = || self.get().map(|text| text.0.clone());
-        self.place().map(|place| SettingValue { text: text(), place }).into_iter().collect()
-    }
-}
-
-impl DocumentValues for Field<bool> {
-    fn setting_values(&self) -> Vec<SettingValue> {
-        let text = || self.get().map(ToString::to_string);
-        self.place().map(|place| SettingValue { text: text(), place }).into_iter().collect()
-    }
-}
-
-impl DocumentValues for Field<Vec<Field<Text>>> {
-    fn setting_values(&self) -> Vec<SettingValue> {
-        match self {
-            Self::Given(items, _) => items.iter().flat_map(DocumentValues::setting_values).collect(),
-            Self::Bad(place) => vec![SettingValue { text: None, place: *place }],
-            Self::Absent => Vec::new(),
-        }
     }
 }
 

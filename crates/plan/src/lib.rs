@@ -1,12 +1,13 @@
 //! Flags and files become one validated, immutable plan.
 //!
 //! A [`Command`] names a plan file and has the environment and the flags; it reads the one
-//! ([`Document`]) and puts the [layers](Layered) together.
+//! ([`Document`](plimsoll_document::Document)) and puts the [layers](Layered) together.
 //!
 //! Then two steps: a [`PlanPatch`] holds the values as they were typed, as raw text with the name of the flag
 //! it came from; [`Plan::resolve`] turns it into a [`Plan`], in which nothing is left to parse and every
-//! default is filled in, or into [`Problems`]: all of them at once, each with advice. Nothing here prints,
-//! reads the environment or opens a connection; files are read through [`Files`].
+//! default is filled in, or into [`Problems`](plimsoll_document::Problems): all of them at once, each with
+//! advice. Nothing here prints, reads the environment or opens a connection; files are read through
+//! [`Files`](plimsoll_document::Files).
 //!
 //! ```text
 //! flags ──► PlanPatch ──► protocol, url, request or crud, tls, connections, load ──► Plan ──► engine
@@ -14,13 +15,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod document;
 pub mod environment;
 pub mod files;
 pub mod parts;
 mod patch;
 pub mod plan;
-pub mod problem;
 
 mod around;
 mod assembly;
@@ -62,33 +61,28 @@ mod url;
 mod users;
 
 pub use around::{GivenValue, Refresh};
-pub use compile::{LONGEST_DATA_HEAD, MOST_STEPS, is_function};
 pub use confined::{Confined, LARGEST_IMPORT, RefusedFile};
-pub use document::{Document, LoadedDocument, Source};
 pub use dynamic_origins::{DynamicOrigin, DynamicOrigins};
 pub use environment::Environment;
-pub use files::{Disk, FileKind, Files, KeyLogFile, named_text};
+pub use files::{Disk, named_text};
 pub use grants::Confinement;
 pub use layers::{GaveWay, Layered};
 pub use length::IterationLength;
 pub use loading::{Command, PlanSource, Refused, Resolved, is_plan_name};
 pub use parts::{
-    AddedKey, BodyContent, BodyContext, BodyKey, BodyPart, PartKind, PlanParts, StepKey, StepPart,
-    StepRequest,
+    BodyContent, BodyContext, BodyPart, PlanParts, StepPart, StepRequest, body_key, body_value, step_key,
 };
-pub use patch::RawValue;
 pub use plan::shard_name;
 pub use plan::{
     Address, BackendChoice, ClientFaults, Connections, Dealing, End, Family, ForeignRequest, Load, Overload,
     Pacing, Parts, Plan, PoolMember, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
 };
 pub use plimsoll_scenario::{Fingerprint, SharedText};
-pub use problem::{Place, Problem, Problems};
 pub use prometheus::PrometheusServer;
 pub use protocol::{InTurnProtocol, Opening, Protocol, ProtocolRow, ServerUrl};
 pub use proxy::{Proxy, ProxyKind};
 pub use script::ScriptHost;
-pub use settings::{PlanPatch, Setting, SettingKind, SettingLayers, Switch};
+pub use settings::{PlanPatch, Switch};
 pub use sharding::StartTime;
 pub use size::parse_size;
 pub use trial::TrialLoad;

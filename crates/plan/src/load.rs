@@ -1,6 +1,7 @@
 //! When iterations start, and when the run ends.
 
 use plimsoll_core::{Nanos, Rate};
+use plimsoll_document::{Problem, RawValue};
 use plimsoll_metrics::{PhaseOutline, RateUnit};
 use plimsoll_scenario::Op;
 use plimsoll_schedule::{Population, Process, Profile, Stage, parse_duration, parse_rate, parse_stages};
@@ -9,7 +10,7 @@ use crate::phases::{LoadProfile, Phased};
 use crate::resolve::Resolver;
 use crate::trace;
 use crate::users::Users;
-use crate::{Dealing, End, PlanPatch, Problem, RawValue, Scenario};
+use crate::{Dealing, End, PlanPatch, Scenario};
 
 /// Length of a run when nothing says otherwise.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::suggest;
+use plimsoll_document::{
+    Document, FileKind, Files, LARGEST_TEXT, LoadedDocument, Problem, Problems, Source, too_large,
+};
 
-use crate::document::{Document, LARGEST_TEXT, LoadedDocument, Source, too_large};
-
-use crate::{FileKind, Files, Layered, Plan, PlanPatch, Problem, Problems};
+use crate::{Layered, Plan, PlanPatch};
 
 /// Everything that a plan is made of.
 #[derive(Clone, Default)]
@@ -80,11 +81,12 @@ impl Command {
         if let Some(plan) = &self.plan {
             match plan.read(files) {
                 Ok(source) => {
-                    document = Document::read(&source, self.flags.parts, &mut problems).map(|document| {
-                        let folder =
-                            Path::new(plan.name()).parent().map(Path::to_path_buf).unwrap_or_default();
-                        Arc::new(LoadedDocument { document, source: source.clone(), folder })
-                    });
+                    document =
+                        Document::read(&source, self.flags.parts.document(), &mut problems).map(|document| {
+                            let folder =
+                                Path::new(plan.name()).parent().map(Path::to_path_buf).unwrap_or_default();
+                            Arc::new(LoadedDocument { document, source: source.clone(), folder })
+                        });
                     text = Some(source);
                 }
                 Err(problem) => problems.push(problem),

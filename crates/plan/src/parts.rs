@@ -1,26 +1,29 @@
-//! Keys of plan files that crates above this one add.
+//! Keys of plan files that crates above this one add, compiled.
 //!
-//! A [`BodyKey`] is a key of a request whose value becomes the body, a [`StepKey`] one of a step whose value
-//! becomes a request of another protocol than HTTP. This crate reads, checks, describes and writes such
-//! values with those of its own keys, and knows neither what is sent nor how answers are read and judged.
-//! [`PlanParts`] holds the keys and protocols of a program; they travel with the flags
-//! ([`PlanPatch::parts`](crate::PlanPatch::parts)).
+//! The value of a [`body_key`] is a [`BodyPart`], that of a [`step_key`] a [`StepPart`]. The reader of plan
+//! files knows them as values that can be written; this crate has each compile its body or request, and knows
+//! neither what is sent nor how answers are read and judged. [`PlanParts`] holds the keys and protocols of a
+//! program; they travel with the flags ([`PlanPatch::parts`](crate::PlanPatch::parts)).
 
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt::{self, Display};
 use std::io;
 use std::sync::Arc;
 
 use plimsoll_core::{ErrorRow, Nanos};
+use plimsoll_document::{
+    BodyKey, BodySpec, BodyValue, DocumentParts, Field, Place, Problem, RequestStep, StepKey, StepValue,
+    Text, ValueField,
+};
 use plimsoll_scenario::{Body, BodySupply, EventStream, Framing, Judge, JudgeSpec, Template};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{DeserializeOwned, DeserializeSeed};
-use serde::{Deserialize as _, Deserializer, Serialize};
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Serialize, Serializer};
 
-use crate::document::{Field, RequestStep, Text};
-use crate::{InTurnProtocol, Place, Problem};
+use crate::InTurnProtocol;
 
-/// Value of a [`BodyKey`] as it stands in a plan. Two are equal if they are written alike.
+/// Value of a [`body_key`] as it stands in a plan. Two are equal if they are written alike.
 pub trait BodyPart: fmt::Debug + erased_serde::Serialize + Send + Sync {
     /// Compiles the body of a request that has the value, at this place. Problems are reported to the
     /// context, and nothing is returned then.
@@ -52,7 +55,7 @@ pub trait BodyPart: fmt::Debug + erased_serde::Serialize + Send + Sync {
 
 erased_serde::serialize_trait_object!(BodyPart);
 
-/// Value of a [`StepKey`] as it stands in a plan. Two are equal if they are written alike.
+/// Value of a [`step_key`] as it stands in a plan. Two are equal if they are written alike.
 pub trait StepPart: fmt::Debug + erased_serde::Serialize + Send + Sync {
     /// Returns the protocol of the request.
     fn protocol(&self) -> &'static InTurnProtocol;
@@ -87,116 +90,79 @@ pub struct StepRequest {
     pub framing: Arc<dyn Framing>,
 }
 
-/// Key of a step whose value another crate reads and compiles to a `P`.
-#[derive(Debug)]
-pub struct AddedKey<P: ?Sized> {
-    key: &'static str,
-    description: &'static str,
-    schema: fn(&mut SchemaGenerator) -> Schema,
-    read: fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<PartField<P>, erased_serde::Error>,
-}
+/// A value of a key in a document, with the part of the plan that it is.
+struct Compiled<P: ?Sized>(Box<P>);
 
-/// Key of a request whose value becomes the body of it.
-pub type BodyKey = AddedKey<dyn BodyPart>;
-
-/// Key of a step whose value becomes a request of another protocol than HTTP.
-pub type StepKey = AddedKey<dyn StepPart>;
-
-/// Value of an [`AddedKey`], or the place of one that is wrong.
-pub(crate) type PartField<P> = Field<Arc<P>>;
-
-impl AddedKey<dyn BodyPart> {
-    /// A key whose values are of the type `T`. The description becomes a part of the schema of plans: whole
-    /// sentences.
-    pub const fn of<T>(key: &'static str, description: &'static str) -> Self
-    where
-        T: BodyPart + DeserializeOwned + JsonSchema + 'static,
-    {
-        Self {
-            key,
-            description,
-            schema: |generator| generator.subschema_for::<T>(),
-            read: |value| read::<T, dyn BodyPart>(value, |part| Arc::new(part)),
-        }
+impl<P: fmt::Debug + ?Sized> fmt::Debug for Compiled<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
-impl AddedKey<dyn StepPart> {
-    /// A key whose values are of the type `T`. The description becomes a part of the schema of plans: whole
-    /// sentences.
-    pub const fn of<T>(key: &'static str, description: &'static str) -> Self
-    where
-        T: StepPart + DeserializeOwned + JsonSchema + 'static,
-    {
-        Self {
-            key,
-            description,
-            schema: |generator| generator.subschema_for::<T>(),
-            read: |value| read::<T, dyn StepPart>(value, |part| Arc::new(part)),
-        }
+impl<P: Serialize + ?Sized> Serialize for Compiled<P> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
+}
+
+impl BodyValue for Compiled<dyn BodyPart> {}
+
+impl StepValue for Compiled<dyn StepPart> {
+    fn title(&self) -> Option<String> {
+        self.0.title()
+    }
+}
+
+/// The key of a request whose values are of the type `T`. The description becomes a part of the schema of
+/// plans: whole sentences.
+pub const fn body_key<T>(key: &'static str, description: &'static str) -> BodyKey
+where
+    T: BodyPart + DeserializeOwned + JsonSchema + 'static,
+{
+    BodyKey::new(key, description, SchemaGenerator::subschema_for::<T>, |value| {
+        read::<T, dyn BodyValue>(value, |part| body_value(part))
+    })
+}
+
+/// The key of a step whose values are of the type `T`. The description becomes a part of the schema of plans:
+/// whole sentences.
+pub const fn step_key<T>(key: &'static str, description: &'static str) -> StepKey
+where
+    T: StepPart + DeserializeOwned + JsonSchema + 'static,
+{
+    StepKey::new(key, description, SchemaGenerator::subschema_for::<T>, |value| {
+        read::<T, dyn StepValue>(value, |part| Arc::new(Compiled(Box::new(part) as Box<dyn StepPart>)))
+    })
+}
+
+/// The value of a [`body_key`] for a document that is made, not read.
+pub fn body_value(part: impl BodyPart + 'static) -> Arc<dyn BodyValue> {
+    Arc::new(Compiled(Box::new(part) as Box<dyn BodyPart>))
+}
+
+/// Returns the body of a key that another crate adds, with its place.
+pub(crate) fn body_part(body: &BodySpec) -> Option<(&dyn BodyPart, Option<Place>)> {
+    let field = &body.added.first()?.value;
+    let value: &dyn Any = &**field.get()?;
+    Some((&*value.downcast_ref::<Compiled<dyn BodyPart>>()?.0, field.place()))
+}
+
+/// Returns the request of a key that another crate adds.
+pub(crate) fn step_part(value: &dyn StepValue) -> Option<&dyn StepPart> {
+    let value: &dyn Any = value;
+    Some(&*value.downcast_ref::<Compiled<dyn StepPart>>()?.0)
 }
 
 /// Reads the value of a key.
-fn read<T: DeserializeOwned, P: ?Sized>(
+fn read<T: DeserializeOwned, V: ?Sized>(
     value: &mut dyn erased_serde::Deserializer<'_>,
-    shared: fn(T) -> Arc<P>,
-) -> Result<PartField<P>, erased_serde::Error> {
+    shared: fn(T) -> Arc<V>,
+) -> Result<ValueField<V>, erased_serde::Error> {
     Ok(match Field::<T>::deserialize(value)? {
         Field::Absent => Field::Absent,
         Field::Bad(place) => Field::Bad(place),
         Field::Given(part, place) => Field::Given(shared(part), place),
     })
-}
-
-impl<P: ?Sized> AddedKey<P> {
-    /// Returns the key as it is written.
-    pub fn key(&self) -> &'static str {
-        self.key
-    }
-
-    /// Returns the schema of the values, with the description.
-    pub(crate) fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = (self.schema)(generator);
-        schema.insert("description".to_owned(), self.description.into());
-        schema
-    }
-}
-
-impl<P: ?Sized> PartialEq for AddedKey<P> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<P: ?Sized> Eq for AddedKey<P> {}
-
-/// Reads a value of the key.
-impl<'de, P: ?Sized> DeserializeSeed<'de> for &'static AddedKey<P> {
-    type Value = PartField<P>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<PartField<P>, D::Error> {
-        let mut erased = <dyn erased_serde::Deserializer<'_>>::erase(deserializer);
-        (self.read)(&mut erased).map_err(serde::de::Error::custom)
-    }
-}
-
-/// Kind of the values of keys: where the keys of the kind are found.
-pub trait PartKind: fmt::Debug + Serialize + Send + Sync {
-    /// Returns the keys of the kind.
-    fn keys(parts: PlanParts) -> &'static [&'static AddedKey<Self>];
-}
-
-impl PartKind for dyn BodyPart {
-    fn keys(parts: PlanParts) -> &'static [&'static AddedKey<Self>] {
-        parts.bodies
-    }
-}
-
-impl PartKind for dyn StepPart {
-    fn keys(parts: PlanParts) -> &'static [&'static AddedKey<Self>] {
-        parts.steps
-    }
 }
 
 /// Keys and protocols that a program adds to plan files, and words of thresholds.
@@ -214,45 +180,34 @@ pub struct PlanParts {
 }
 
 thread_local! {
-    /// Parts of the plan that is being read or described. Serde and schemars hand no context to the types of
-    /// a document.
-    static CURRENT: Cell<PlanParts> = const { Cell::new(PlanParts::NONE) };
+    /// Protocols of the plan that is being resolved.
+    static PROTOCOLS: Cell<&'static [&'static InTurnProtocol]> = const { Cell::new(&[]) };
 }
 
 impl PlanParts {
-    /// No keys beside those of this crate.
+    /// No keys beside those of plan files.
     pub const NONE: Self = Self { bodies: &[], steps: &[], protocols: &[], errors: &[] };
 
-    /// Calls `work` with these as the [current](Self::current) ones.
+    /// Returns what the reader of plan files has to know.
+    pub const fn document(self) -> DocumentParts {
+        DocumentParts { bodies: self.bodies, steps: self.steps, errors: self.errors }
+    }
+
+    /// Calls `work` with these as the parts of the plan that this thread resolves.
     pub(crate) fn within<T>(self, work: impl FnOnce() -> T) -> T {
-        struct Restore(PlanParts);
+        struct Restore(&'static [&'static InTurnProtocol]);
         impl Drop for Restore {
             fn drop(&mut self) {
-                CURRENT.set(self.0);
+                PROTOCOLS.set(self.0);
             }
         }
-        let _restore = Restore(CURRENT.replace(self));
-        work()
+        let _restore = Restore(PROTOCOLS.replace(self.protocols));
+        self.document().within(work)
     }
 
-    /// Returns the parts of the plan that this thread reads or describes.
-    pub(crate) fn current() -> Self {
-        CURRENT.get()
-    }
-
-    /// Returns the keys of bodies.
-    pub(crate) fn body_keys(self) -> impl Iterator<Item = &'static str> {
-        self.bodies.iter().map(|body| body.key)
-    }
-
-    /// Returns the keys of requests of other protocols.
-    pub(crate) fn request_keys(self) -> impl Iterator<Item = &'static str> {
-        self.steps.iter().map(|step| step.key)
-    }
-
-    /// Returns the keys of steps.
-    pub(crate) fn step_keys(self) -> impl Iterator<Item = &'static str> {
-        self.request_keys().chain(self.body_keys())
+    /// Returns the protocols of the plan that this thread resolves.
+    pub(crate) fn current_protocols() -> &'static [&'static InTurnProtocol] {
+        PROTOCOLS.get()
     }
 }
 

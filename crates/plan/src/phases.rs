@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 
 use plimsoll_core::{Nanos, Rate};
+use plimsoll_document::{Field, PhaseSpec, Place, Problem, Text};
 use plimsoll_metrics::PhaseOutline;
 use plimsoll_schedule::{
     Stage, UserStage, parse_duration, parse_rate, parse_stages_after, parse_user_stages_after,
 };
 
-use crate::document::{Field, PhaseSpec, Text};
+use crate::PlanPatch;
 use crate::resolve::Resolver;
 use crate::users::parse_users;
-use crate::{Place, PlanPatch, Problem};
 
 /// The phases of a run, put together.
 pub(crate) struct Phased {

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use plimsoll_document::Problem;
 use plimsoll_metrics::ThresholdSpec;
 
 use crate::resolve::Resolver;
 use crate::security::basic_authorization;
 use crate::url::Url;
-use crate::{Plan, PlanPatch, Problem};
+use crate::{Plan, PlanPatch};
 
 /// Advice about the form of a server's URL.
 const EXAMPLE: &str = "write it like http://prometheus:9090, or https://me:password@host/prometheus";

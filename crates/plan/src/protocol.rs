@@ -4,11 +4,12 @@ mod table;
 mod websocket;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Problem, RawValue};
 use plimsoll_wire::http2::ClientOptions;
 
 use crate::resolve::Resolver;
 use crate::url::Url;
-use crate::{PlanPatch, Problem, RawValue, parse_size};
+use crate::{PlanPatch, parse_size};
 
 pub(crate) use table::{HTTP, HTTPS, rows};
 pub use table::{InTurnProtocol, Opening, Protocol, ProtocolRow, ServerUrl};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use plimsoll_document::Problem;
 use plimsoll_scenario::ForwardProxy;
 use plimsoll_wire::tunnel::{Credentials, Destination, LONGEST_SOCKS_TEXT, TunnelRequest};
 
-use crate::Problem;
 use crate::security::basic_authorization;
 use crate::url::{decoded, host_and_port};
 

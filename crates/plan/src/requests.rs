@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_document::Problem;
 use plimsoll_scenario::{Body, ScriptSource, Template, TemplateError, check_method, parse_header};
 
 use crate::crud::{self, Crud};
@@ -13,7 +14,7 @@ use crate::script;
 use crate::security::basic_authorization;
 use crate::targets::Servers;
 use crate::url::Url;
-use crate::{Plan, PlanPatch, Problem, Protocol};
+use crate::{Plan, PlanPatch, Protocol};
 
 /// The header of W3C Trace Context.
 const TRACEPARENT: &str = "traceparent";

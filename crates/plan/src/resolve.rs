@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_core::Redaction;
+use plimsoll_document::{Files, LoadedDocument, Problem, Problems, RawValue};
 use plimsoll_metrics::{Goodput, RateUnit};
 use plimsoll_scenario::PatternRoom;
 use plimsoll_schedule::{parse_count, parse_duration};
@@ -26,8 +27,7 @@ use crate::phases::Phased;
 use crate::plan::first_joining;
 use crate::protocol::ProtocolPreference;
 use crate::{
-    BackendChoice, Environment, Files, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem, Problems,
-    RawValue, parse_backend, parse_pacing, parse_size,
+    BackendChoice, Environment, Load, Pacing, Plan, PlanPatch, parse_backend, parse_pacing, parse_size,
 };
 
 /// Limit for a whole response (wrk's is 2 s, hey's 20 s): long enough that a server which freezes for a while

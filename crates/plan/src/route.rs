@@ -5,9 +5,11 @@ use core::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use plimsoll_document::{Place, Problem, RawValue};
+
 use crate::resolve::Resolver;
 use crate::url::{Url, parse_port};
-use crate::{Address, Place, PlanPatch, Problem, Proxy, RawValue};
+use crate::{Address, PlanPatch, Proxy};
 
 /// Longest path of a unix socket, in bytes: `sun_path` has 108 with its final NUL.
 const LONGEST_SOCKET_PATH: usize = 107;

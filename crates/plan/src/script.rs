@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use plimsoll_document::{Problem, RawValue};
 use plimsoll_scenario::{
     Body, Op, ScriptLanguage, ScriptLimits, ScriptText, Template, UrlRequest, UrlScript,
 };
 
+use crate::PlanPatch;
 use crate::draft::Draft;
 use crate::protocol::ProtocolPreference;
 use crate::resolve::Resolver;
 use crate::url::Url;
-use crate::{PlanPatch, Problem, RawValue};
 
 /// The language of a plan's scripts, with the world that they see.
 #[derive(Clone, Debug)]

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use plimsoll_document::{Problem, RawValue};
 use plimsoll_scenario::Template;
 use plimsoll_scenario::token::Signer;
 use plimsoll_wire::tls::{
     ClientConfig, ClientOptions, Identity, KeyLogSink, TlsConfigError, TlsFile, Versions,
 };
 
+use crate::files::KeyLog;
 use crate::grants::unreadable;
 use crate::protocol::ProtocolPreference;
 use crate::resolve::Resolver;
 use crate::tokens::OF_FLAGS;
-use crate::{Fingerprint, PlanPatch, Problem, RawValue};
+use crate::{Fingerprint, PlanPatch};
 
 /// TLS towards the targets of a plan, and servers elsewhere.
 pub(crate) struct TlsPart {
@@ -53,7 +55,7 @@ impl Resolver<'_> {
         let key_log = match &patch.key_log {
             None => Some(None),
             Some(path) => match self.files.key_log(path) {
-                Ok(file) => Some(Some(Arc::new(file) as Arc<dyn KeyLogSink>)),
+                Ok(file) => Some(Some(Arc::new(KeyLog(file)) as Arc<dyn KeyLogSink>)),
                 Err(error) => self
                     .fail(Problem::new(format!("SSLKEYLOGFILE: cannot open `{}`: {error}", path.display()))),
             },

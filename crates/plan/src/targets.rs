@@ -1,7 +1,6 @@
 //! The servers that steps address, and how to speak to each.
 
 use core::net::{IpAddr, SocketAddr};
-
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_wire::http2::HeaderBlockCache;

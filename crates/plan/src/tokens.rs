@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Problem, RawValue};
 use plimsoll_scenario::Scope;
 use plimsoll_scenario::token::{Algorithm, Signer, Stamp, TokenError, TokenPart, TokenSpec};
 use plimsoll_schedule::parse_duration;
 
+use crate::PlanPatch;
 use crate::grants::{FILES_HINT, is_not_granted};
 use crate::resolve::Resolver;
-use crate::{PlanPatch, Problem, RawValue};
 
 /// Name of the flags' token in templates. No token of a plan file can have this name.
 pub(crate) const OF_FLAGS: &str = "--auth jwt";

@@ -1,9 +1,9 @@
 //! URLs as people type them.
 
 use http::uri::{Authority, PathAndQuery};
+use plimsoll_document::Problem;
 use plimsoll_scenario::slot::slot_end;
 
-use crate::Problem;
 use crate::protocol::{HTTP, Opening, Protocol, ProtocolRow, ServerUrl, rows};
 
 /// One parsed URL.

@@ -1,11 +1,12 @@
 //! The users of the closed model over time.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Problem, RawValue};
 use plimsoll_schedule::{Population, ScheduleError, UserStage, parse_count, parse_user_stages_after};
 
+use crate::PlanPatch;
 use crate::phases::{LoadProfile, Phased};
 use crate::resolve::Resolver;
-use crate::{PlanPatch, Problem, RawValue};
 
 /// The users of the closed model over time, without the warm-up of a flag.
 pub(crate) struct Users {

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
-use plimsoll_plan::{Files, KeyLogFile, Plan, PlanPatch, Problems, RawValue, ScriptHost, Switch};
+use plimsoll_document::{Files, KeyLogFile, Problems, RawValue};
+use plimsoll_plan::{Plan, PlanPatch, ScriptHost, Switch};
 use plimsoll_scenario::{Context, FieldNeeds, Op};
 use plimsoll_script::{Host, LuaScripts};
 

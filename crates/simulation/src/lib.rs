@@ -10,10 +10,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Files, KeyLogFile};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Backends, Control, TargetAddress, run};
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanParts, PlanPatch, PlanSource, Switch};
+use plimsoll_plan::{Command, Plan, PlanParts, PlanPatch, PlanSource, Switch};
 use plimsoll_testkit::{
     Action, Behaviour, Concurrency, Faults, Law, Pause, SimOpen, SimOptions, SlowAccept, Speaks, Truth,
     TruthLog,

@@ -1,6 +1,7 @@
 //! Bodies of steps that the workloads make, and their problems.
 
-use plimsoll_plan::{Command, Disk, Plan, PlanPatch, PlanSource, Source};
+use plimsoll_document::Source;
+use plimsoll_plan::{Command, Disk, Plan, PlanPatch, PlanSource};
 use plimsoll_workloads::PARTS;
 
 /// A plan of one scenario with this step, or the messages of its problems.

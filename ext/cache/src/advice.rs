@@ -2,7 +2,7 @@
 //! typed in place of flags.
 
 use plimsoll_app::{Advice, OtherProgram};
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_report::result::shell_line;
 
 /// Hints for users of Carbon.

@@ -2,7 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use plimsoll_app::{Alternative, Failure, LoadArgs, MadePlan, Note, RunArgs, named};
-use plimsoll_plan::{Problem, RawValue, Resolved};
+use plimsoll_document::{Problem, RawValue};
+use plimsoll_plan::Resolved;
 use plimsoll_report::RunResult;
 use plimsoll_workloads::WorkloadError;
 

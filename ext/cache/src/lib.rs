@@ -17,12 +17,13 @@ pub mod server;
 pub mod wire;
 
 use plimsoll_app::{Extension, LoadCommand, LoadGroup};
-use plimsoll_plan::{PlanParts, StepKey};
+use plimsoll_document::StepKey;
+use plimsoll_plan::{PlanParts, step_key};
 pub use protocol::PROTOCOL;
 pub use spec::CacheSpec;
 
 /// The key of a request to a cache.
-pub static REQUEST: StepKey = StepKey::of::<CacheSpec>(
+pub static REQUEST: StepKey = step_key::<CacheSpec>(
     "cache",
     "Ask a cache, which is a target with a URL like `carbon://127.0.0.1:5500/name`.",
 );

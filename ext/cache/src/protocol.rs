@@ -1,6 +1,7 @@
 //! The protocol as one of targets.
 
-use plimsoll_plan::{InTurnProtocol, Problem, Protocol, ProtocolRow, ServerUrl};
+use plimsoll_document::Problem;
+use plimsoll_plan::{InTurnProtocol, Protocol, ProtocolRow, ServerUrl};
 
 use crate::wire::ReplyClient;
 

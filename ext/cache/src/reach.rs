@@ -1,7 +1,8 @@
 //! Requests to a server before the load on it.
 
 use plimsoll_app::{Failure, once, reason, transport};
-use plimsoll_plan::{PlanPatch, Problem, RawValue};
+use plimsoll_document::{Problem, RawValue};
+use plimsoll_plan::PlanPatch;
 use serde_json::json;
 
 /// Asks the HTTP API once with these credentials, so that a refusal ends the command before any run.

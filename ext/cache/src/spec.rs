@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_plan::document::{Field, Text};
-use plimsoll_plan::{BodyContext, InTurnProtocol, Place, Problem, StepPart, StepRequest};
+use plimsoll_document::{Field, Place, Problem, Text};
+use plimsoll_plan::{BodyContext, InTurnProtocol, StepPart, StepRequest};
 use plimsoll_scenario::Body;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Steps that ask a cache, as plans have them.
 
 use plimsoll_cache::PARTS;
-use plimsoll_plan::document::Source;
+use plimsoll_document::Source;
 use plimsoll_plan::{Command, Disk, Plan, PlanPatch, PlanSource};
 
 /// The plan of one scenario with these steps on a cache, or its problems.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use clap::Args;
 use plimsoll_app::{Failure, LoadArgs, MadePlan, RunArgs};
 use plimsoll_core::Nanos;
-use plimsoll_plan::{PlanPatch, Problem, RawValue};
+use plimsoll_document::{Problem, RawValue};
+use plimsoll_plan::PlanPatch;
 use plimsoll_schedule::parse_duration;
 use plimsoll_workloads::WorkloadError;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
-use plimsoll_plan::document::RequestStep;
-use plimsoll_plan::{BodyContent, BodyContext, BodyKey, BodyPart, Place, Problem};
+use plimsoll_document::{BodyKey, Place, Problem, RequestStep};
+use plimsoll_plan::{BodyContent, BodyContext, BodyPart, body_key};
 use plimsoll_scenario::{
     Bodies, Body, BodySupply, Code as _, CodedBody, Context, EventStream, Fingerprint, JudgeSpec,
     MessageStream, SuppliedBody,
@@ -19,7 +19,7 @@ use super::schema::messages_of;
 use super::{GrpcSpec, Schema};
 
 /// Key of bodies that are messages of gRPC, with the judges of the answers to them.
-pub static CALL: BodyKey = BodyKey::of::<GrpcSpec>(
+pub static CALL: BodyKey = body_key::<GrpcSpec>(
     "grpc",
     "Body as a message of gRPC. The status of the call decides whether it succeeded; checks and values read \
      the answer as JSON.",

@@ -5,10 +5,10 @@ pub mod proto;
 
 use clap::Args;
 use plimsoll_app::{ImportSource, ImporterArgs, NamingFileArgs};
+use plimsoll_document::{Document, Field, Problems, Settings, StepSpec, TargetSpec};
 use plimsoll_import::Imported;
 use plimsoll_import::draft::{self, text};
-use plimsoll_plan::Problems;
-use plimsoll_plan::document::{Document, Field, Settings, StepSpec, TargetSpec};
+use plimsoll_plan::body_value;
 
 use crate::{CALL, GrpcSpec};
 
@@ -54,7 +54,7 @@ impl ImporterArgs for GhzArgs {
 fn call(path: &str, spec: GrpcSpec) -> StepSpec {
     let mut step = draft::request("POST", draft::escaped(path));
     step.name = draft::literal(path.trim_start_matches('/'));
-    step.request_mut().body.add(&CALL, spec);
+    step.request_mut().body.add(&CALL, body_value(spec));
     step
 }
 

@@ -2,7 +2,8 @@
 
 use plimsoll_app::{Answer, Failure, answers_before, transport};
 use plimsoll_core::{Nanos, figure};
-use plimsoll_plan::{PlanPatch, Problem, Switch};
+use plimsoll_document::Problem;
+use plimsoll_plan::{PlanPatch, Switch};
 use plimsoll_system::clock;
 use plimsoll_wire::grpc::{CODES, read_status, read_status_message};
 use plimsoll_workloads::WorkloadError;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use clap::Args;
 use plimsoll_app::{Reader, SERVICE_GROUP, SinkServiceArgs, parse_positive};
 use plimsoll_core::Nanos;
-use plimsoll_plan::{Disk, Files as _};
+use plimsoll_document::Files as _;
+use plimsoll_plan::Disk;
 use plimsoll_schedule::parse_count;
 use plimsoll_targets::{Faults, Service};
 
@@ -111,7 +112,7 @@ mod tests {
     use std::any::Any;
 
     use plimsoll_app::inspect;
-    use plimsoll_plan::Problems;
+    use plimsoll_document::Problems;
     use plimsoll_targets::{Service, SinkOptions};
 
     use super::*;

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use plimsoll_document::{Document, Files, KeyLogFile, Problems, Source};
 use plimsoll_grpc::{PARTS, ghz, proto};
 use plimsoll_import::Imported;
-use plimsoll_plan::document::Document;
-use plimsoll_plan::{Files, KeyLogFile, Problems, Source};
 
 /// Files by name.
 struct Named<'a>(&'a [(&'a str, &'a [u8])]);
@@ -28,14 +27,14 @@ fn shown(imported: &Result<Imported, Problems>) -> String {
             let yaml = document.to_yaml();
             let source = Source { name: "plan.yaml".to_owned(), text: yaml.clone() };
             let mut problems = Problems::default();
-            let read = Document::read(&source, PARTS, &mut problems);
+            let read = Document::read(&source, PARTS.document(), &mut problems);
             assert!(problems.is_empty(), "{problems}\n{yaml}");
             assert_eq!(read.map(|document| document.to_yaml()), Some(yaml.clone()));
             notes.iter().map(|note| format!("note: {note}\n")).chain([yaml]).collect()
         }
         Err(problems) => {
             let hint = |hint: &String| format!("hint: {hint}\n");
-            let line = |problem: &plimsoll_plan::Problem| {
+            let line = |problem: &plimsoll_document::Problem| {
                 let hint = problem.hint.as_ref().map(hint).unwrap_or_default();
                 format!("error: {}\n{hint}", problem.message)
             };

@@ -3,7 +3,7 @@
 use clap::{Arg, Args};
 use plimsoll_app::{Failure, LoadArgs, MadePlan, Note, RunArgs};
 use plimsoll_core::figure;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_report::RunResult;
 
 use crate::load::{Commands, Keys, RedisLoad};

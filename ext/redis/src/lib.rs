@@ -16,12 +16,13 @@ mod spec;
 mod words;
 
 use plimsoll_app::{Extension, LoadCommand};
-use plimsoll_plan::{PlanParts, StepKey};
+use plimsoll_document::StepKey;
+use plimsoll_plan::{PlanParts, step_key};
 pub use protocol::PROTOCOL;
 pub use spec::CommandSpec;
 
 /// The key of a command.
-pub static COMMAND: StepKey = StepKey::of::<CommandSpec>(
+pub static COMMAND: StepKey = step_key::<CommandSpec>(
     "redis",
     "Send a command to Redis, which is a target with a URL like `redis://127.0.0.1:6379`: `GET key`, or a list \
      of words. A reply without a value has the status 404, an error 500, 401, 403 or 503; several replies in \

@@ -1,6 +1,7 @@
 //! The protocol as one of targets.
 
-use plimsoll_plan::{InTurnProtocol, Opening, Problem, Protocol, ProtocolRow, ServerUrl};
+use plimsoll_document::Problem;
+use plimsoll_plan::{InTurnProtocol, Opening, Protocol, ProtocolRow, ServerUrl};
 
 use crate::frame::write_command;
 use crate::reply::ReplyClient;

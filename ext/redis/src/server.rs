@@ -9,7 +9,8 @@ use plimsoll_app::{
     PlaceArgs, Reader, ServerSpec, TargetServer, TargetServerArgs, parse_lie, parse_positive, parse_seed,
 };
 use plimsoll_core::Nanos;
-use plimsoll_plan::{Problems, parse_backend, parse_size};
+use plimsoll_document::Problems;
+use plimsoll_plan::{parse_backend, parse_size};
 use plimsoll_targets::Lies;
 use plimsoll_targets::server::ServerOptions;
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_plan::document::{Field, Text};
-use plimsoll_plan::{BodyContext, InTurnProtocol, Place, Problem, StepPart, StepRequest};
+use plimsoll_document::{Field, Place, Problem, Text};
+use plimsoll_plan::{BodyContext, InTurnProtocol, StepPart, StepRequest};
 use plimsoll_scenario::Body;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{SeqAccess, Visitor};

@@ -1,7 +1,7 @@
 //! Commands as plans have them.
 
-use plimsoll_plan::document::{Document, Source};
-use plimsoll_plan::{Command, Disk, Plan, PlanPatch, PlanSource, Problems};
+use plimsoll_document::{Document, Problems, Source};
+use plimsoll_plan::{Command, Disk, Plan, PlanPatch, PlanSource};
 use plimsoll_redis::PARTS;
 
 const URL: &str = "redis://a.test";
@@ -17,7 +17,7 @@ fn resolve(url: &str, steps: &str) -> Result<Plan, Vec<String>> {
     let flags = PlanPatch { parts: PARTS, ..PlanPatch::default() };
     let resolved = Command { plan: Some(source), environment: Vec::new(), flags }.resolve(&Disk);
     resolved.map(|resolved| resolved.plan).map_err(|refused| {
-        let problem = |problem: &plimsoll_plan::Problem| {
+        let problem = |problem: &plimsoll_document::Problem| {
             let at = problem.place.map_or("", |place| &text[place.start as usize..place.end as usize]);
             format!("{} at `{at}` ({})", problem.message, problem.hint.as_deref().unwrap_or_default())
         };
@@ -84,7 +84,7 @@ fn commands_are_written_as_they_were() {
                    - SET\n          - k\n          - 1\n";
     let mut problems = Problems::default();
     let source = Source { name: "plan.yaml".to_owned(), text: written.to_owned() };
-    let document = Document::read(&source, PARTS, &mut problems).expect("a document");
+    let document = Document::read(&source, PARTS.document(), &mut problems).expect("a document");
     assert!(problems.is_empty(), "{problems:?}");
     assert_eq!(document.to_yaml(), written);
 }

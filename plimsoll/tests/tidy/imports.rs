@@ -15,6 +15,7 @@ const PURE: &[&str] = &[
     "metrics",
     "synth",
     "consistency",
+    "document",
     "plan",
     "ic",
 ];
@@ -36,7 +37,8 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("synth", &[WORDS]),
     ("ic", &[WORDS]),
     ("consistency", &[&["scenario"]]),
-    ("plan", &[WORDS, &["schedule", "scenario", "histogram", "metrics", "wire"]]),
+    ("document", &[WORDS, &["metrics"]]),
+    ("plan", &[WORDS, &["document", "schedule", "scenario", "histogram", "metrics", "wire"]]),
     // Layer 2: mechanism.
     ("system", &[WORDS]),
     ("driver", &[WORDS, &["system"]]),
@@ -49,9 +51,9 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("store", &[WORDS, &["histogram", "metrics", "statistics", "report"]]),
     ("targets", &[WORDS, &["wire", "driver", "system", "histogram", "ic"]]),
     ("export", &[WORDS, &["wire", "driver", "histogram", "http", "metrics", "system"]]),
-    ("import", &[WORDS, &["plan", "scenario", "xml"]]),
-    ("workloads", &[WORDS, &["schedule", "scenario", "plan", "synth", "ic", "wire"]]),
-    ("cluster", &[WORDS, &["http", "plan", "report", "scenario", "schedule", "system"]]),
+    ("import", &[WORDS, &["document", "plan", "scenario", "xml"]]),
+    ("workloads", &[WORDS, &["schedule", "scenario", "document", "plan", "synth", "ic", "wire"]]),
+    ("cluster", &[WORDS, &["http", "document", "plan", "report", "scenario", "schedule", "system"]]),
     ("record", &[WORDS, &["system", "wire"]]),
     ("replica", &[WORDS, &["system"]]),
     ("fleet", &[WORDS, &["http", "report", "store", "system"]]),
@@ -107,6 +109,7 @@ const FOR_TESTS: &[(&str, &[&str])] = &[
         "plimsoll",
         &[
             "core",
+            "document",
             "driver",
             "engine",
             "histogram",

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Files, KeyLogFile};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Backends, Control, TargetAddress, run};
 use plimsoll_histogram::Histogram;
 use plimsoll_metrics::{ReasonCode, RunRecord};
-use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Switch};
+use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, Switch};
 use plimsoll_testkit::{Behaviour, Concurrency, Law, SimOpen, SimOptions, TruthLog, machine};
 
 pub(crate) const MS: Nanos = Nanos::from_millis(1);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_plan::Problems;
+use plimsoll_document::Problems;
 use plimsoll_report::comparison::Question;
 
 use crate::args::compare::{ComparisonFormat, question};

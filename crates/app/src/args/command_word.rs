@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use clap::CommandFactory as _;
 use plimsoll_core::suggest;
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 
 use crate::args::cli::Cli;
 use crate::args::extension::LoadGroup;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_report::Style;
 use plimsoll_report::comparison::{Comparison, Question};
 use plimsoll_report::measure::{Measure, UnknownMeasure};

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Rate;
-use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue, named_text};
+use plimsoll_document::{Problem, Problems, RawValue};
+use plimsoll_plan::{PlanPatch, named_text};
 use plimsoll_schedule::parse_rate;
 
 use crate::args::setting::{ControlSection, SettingArgs};

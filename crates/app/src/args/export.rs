@@ -4,8 +4,8 @@ use core::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
 use plimsoll_core::Nanos;
+use plimsoll_document::{Problem, Problems};
 use plimsoll_export::Receiver;
-use plimsoll_plan::{Problem, Problems};
 use plimsoll_schedule::parse_duration;
 
 use crate::args::control;

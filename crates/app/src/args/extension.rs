@@ -9,9 +9,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use plimsoll_document::{Files, Problem, Problems};
 use plimsoll_driver::KernelBackend;
 use plimsoll_import::Imported;
-use plimsoll_plan::{BackendChoice, Files, PlanParts, PlanPatch, Problem, Problems, Resolved};
+use plimsoll_plan::{BackendChoice, PlanParts, PlanPatch, Resolved};
 use plimsoll_report::RunResult;
 use plimsoll_targets::{Faults, Service, Stopper};
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args};
 use plimsoll_core::Nanos;
-use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue};
+use plimsoll_document::{Problem, Problems, RawValue};
+use plimsoll_plan::PlanPatch;
 use plimsoll_schedule::{parse_duration, parse_rate};
 
 use crate::args::fleet::FleetRunArgs;

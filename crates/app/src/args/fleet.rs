@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Nanos;
+use plimsoll_document::{Problem, Problems};
 use plimsoll_fleet::{AgentLimits, Credentials, NatsAddress, OnLoss, check_name};
-use plimsoll_plan::{Plan, Problem, Problems, TrialLoad, named_text};
+use plimsoll_plan::{Plan, TrialLoad, named_text};
 use plimsoll_schedule::parse_duration;
 
 use crate::base::handed_values::HandedValues;

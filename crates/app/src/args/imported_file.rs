@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_plan::{PlanPatch, RawValue};
+use plimsoll_document::RawValue;
+use plimsoll_plan::PlanPatch;
 
 /// Flags that all formats have in common.
 #[derive(Clone, Copy, Debug, Args)]

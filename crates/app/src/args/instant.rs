@@ -1,6 +1,6 @@
 //! Instants in the past, as flags name them.
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_system::clock;
 
 /// An age as written, as the Unix time in nanoseconds that lies so far back; or a date or time as RFC 3339

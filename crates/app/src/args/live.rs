@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use plimsoll_plan::{PlanPatch, Problems, RawValue};
+use plimsoll_document::{Problems, RawValue};
+use plimsoll_plan::PlanPatch;
 
 use crate::args::export::MonitoringArgs;
 use crate::args::rotate::{RotateArgs, Rotation};

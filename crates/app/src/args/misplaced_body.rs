@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches, Command};
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 
 /// The problem with a command line that has a body as the name of a file; `None` if it has not. The body is
 /// in no message: it may have a password.

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::CommandFactory as _;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_report::result::shell_line;
 
 use crate::args::cli::Cli;

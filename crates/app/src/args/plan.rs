@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_plan::document::Source;
-use plimsoll_plan::{Command, PlanPatch, PlanSource, RawValue, is_plan_name};
+use plimsoll_document::{RawValue, Source};
+use plimsoll_plan::{Command, PlanPatch, PlanSource, is_plan_name};
 use plimsoll_schedule::parse_count;
 
 use crate::args::setting::{PlanSection, SettingArgs};

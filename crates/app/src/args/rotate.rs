@@ -2,7 +2,8 @@
 
 use clap::Args;
 use plimsoll_core::Nanos;
-use plimsoll_plan::{Problem, Problems, parse_size};
+use plimsoll_document::{Problem, Problems};
+use plimsoll_plan::parse_size;
 use plimsoll_schedule::{parse_count, parse_duration};
 
 /// Files are at least so large, and of so much time: a header line takes some hundred bytes.

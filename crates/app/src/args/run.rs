@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Nanos;
-use plimsoll_plan::{PlanPatch, Problem, Problems};
+use plimsoll_document::{Problem, Problems};
+use plimsoll_plan::PlanPatch;
 
 use crate::args::control::ControlArgs;
 use crate::args::fleet::{AgentRunArgs, FleetRunArgs};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_store::{Labels, Origin, Tag, check_name};
 
 use crate::base::environment;

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use plimsoll_cluster::document::ClusterDocument;
-use plimsoll_plan::document::Document;
+use plimsoll_document::Document;
 
 use crate::base::plan_parts::plan_parts;
 
@@ -98,7 +98,7 @@ impl SchemaOf {
             Self::Repeated => plimsoll_report::schema_repeated(),
             Self::History => plimsoll_report::schema_history(),
             Self::Ndjson => plimsoll_report::schema_ndjson(),
-            Self::Plan => Document::schema(plan_parts()),
+            Self::Plan => Document::schema(plan_parts().document()),
             Self::Cluster => ClusterDocument::schema(),
             Self::Suite => plimsoll_report::schema_suite(),
         }

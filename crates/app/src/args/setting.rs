@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use plimsoll_plan::{PlanPatch, RawValue, Setting, SettingKind};
+use plimsoll_document::{RawValue, Setting, SettingKind};
+use plimsoll_plan::PlanPatch;
 
 /// Headings of settings that belong together on a command line.
 pub(crate) trait Section {

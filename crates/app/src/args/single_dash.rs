@@ -2,7 +2,7 @@
 //! `isable-keepalive`.
 
 use clap::{Arg, CommandFactory as _};
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 
 use crate::args::cli::Cli;
 use crate::args::other_programs::has;

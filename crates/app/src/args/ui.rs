@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use plimsoll_document::{Problem, Problems};
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{Problem, Problems, named_text};
+use plimsoll_plan::named_text;
 
 use crate::args::save::PlaceArgs;
 use crate::args::server::sink_values::parse_endpoint;

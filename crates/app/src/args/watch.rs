@@ -1,8 +1,8 @@
 //! The flags that name servers to watch beside the load.
 
 use clap::Args;
+use plimsoll_document::{Problem, Problems};
 use plimsoll_monitor::{DESCRIPTORS_PER_SERVER, Named, is_there};
-use plimsoll_plan::{Problem, Problems};
 
 use crate::base::failure::Failure;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::Redaction;
-use plimsoll_plan::{Place, Source};
+use plimsoll_document::{Place, Source};
 
 /// Widest part of a line that is shown, in characters. A plan in JSON may be one line.
 const WIDEST: usize = 100;

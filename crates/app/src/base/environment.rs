@@ -3,7 +3,8 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use plimsoll_plan::{Confinement, Problem};
+use plimsoll_document::Problem;
+use plimsoll_plan::Confinement;
 use plimsoll_report::Style;
 use plimsoll_system::clock;
 

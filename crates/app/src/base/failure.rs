@@ -1,6 +1,7 @@
 //! Problems that end a command.
 
-use plimsoll_plan::{Problem, Problems, Refused, Source};
+use plimsoll_document::{Problem, Problems, Source};
+use plimsoll_plan::Refused;
 use plimsoll_targets::StartError;
 
 use super::exit::Exit;

@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use plimsoll_plan::{Confined, Files as _, PlanPatch, Problem, named_text};
+use plimsoll_document::{Files as _, Problem};
+use plimsoll_plan::{Confined, PlanPatch, named_text};
 use plimsoll_scenario::regular_file;
 use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;

@@ -1,7 +1,6 @@
 //! Plans that commands make from their flags: a problem of such a plan is a problem of a flag.
 
-use plimsoll_plan::Problem;
-use plimsoll_plan::document::Source;
+use plimsoll_document::{Problem, Source};
 
 /// A plan that a command made from its flags.
 #[derive(Clone, Debug)]
@@ -49,7 +48,7 @@ fn key_before(text: &str, start: usize) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::Place;
+    use plimsoll_document::Place;
 
     use super::*;
 

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use plimsoll_core::{ErrorRow, error_row};
-use plimsoll_plan::{BodyKey, InTurnProtocol, PlanParts, StepKey};
+use plimsoll_document::{BodyKey, StepKey};
+use plimsoll_plan::{InTurnProtocol, PlanParts};
 use plimsoll_workloads::PARTS;
 
 /// Parts of the program and of its extensions.

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use plimsoll_core::Redaction;
 use plimsoll_core::suggest;
-use plimsoll_plan::{Problem, Problems, Source};
+use plimsoll_document::{Problem, Problems, Source};
 use serde_json::{Value, json};
 
 use crate::base::diagnostics::{Excerpts, Position};

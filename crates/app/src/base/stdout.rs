@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 
 use crate::base::failure::Failure;
 use crate::base::streams::{self, Content};

@@ -4,11 +4,11 @@ use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 use std::thread;
 
+use plimsoll_document::Problem;
 use plimsoll_engine::{Control, Stop};
 use plimsoll_fleet::{
     AgentIdentity, AgentLimits, Departure, HostOptions, ServiceError, check_name, serve_agent,
 };
-use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_rate;
 use plimsoll_system::usage;
 

@@ -5,8 +5,9 @@ mod foreign_slots;
 use std::collections::BTreeSet;
 
 use plimsoll_core::Redaction;
+use plimsoll_document::{LONGEST_DATA_HEAD, Problem, Problems};
 use plimsoll_engine::check_user_rows;
-use plimsoll_plan::{LONGEST_DATA_HEAD, Plan, Problem, Problems, Resolved};
+use plimsoll_plan::{Plan, Resolved};
 use serde_json::json;
 
 use crate::args::document::{DocumentArgs, DocumentFormat};

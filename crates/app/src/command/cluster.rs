@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_cluster::cluster::{end_running, is_running, running};
 use plimsoll_cluster::spec::{NetworkKind, PROFILE};
 use plimsoll_cluster::{Cluster, ClusterError, Setting, Spec, State, Surroundings};
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_system::clock;
 
 use crate::args::workload::cluster::{

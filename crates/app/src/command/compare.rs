@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::{Command, Disk, PlanPatch, PlanSource, Problem, Problems};
+use plimsoll_document::{Problem, Problems};
+use plimsoll_plan::{Command, Disk, PlanPatch, PlanSource};
 use plimsoll_report::Style;
 use plimsoll_report::comparison::{Comparison, Group};
 

@@ -1,8 +1,9 @@
 //! `plimsoll demo`: a sink in this process, a closed and an open run against it.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::RawValue;
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{BackendChoice, Disk, Plan, PlanPatch, RawValue};
+use plimsoll_plan::{BackendChoice, Disk, Plan, PlanPatch};
 use plimsoll_report::Style;
 use plimsoll_targets::{Delay, SinkOptions};
 

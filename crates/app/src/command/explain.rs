@@ -7,11 +7,8 @@ use std::fmt::Write as _;
 use plimsoll_core::Redaction;
 use plimsoll_core::redaction::HIDDEN;
 use plimsoll_core::{Nanos, Shard, figure, text::plural};
-use plimsoll_plan::document::{Field, StepSpec, Text};
-use plimsoll_plan::{
-    Connections, Dealing, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved, SettingLayers,
-    Target,
-};
+use plimsoll_document::{Field, LoadedDocument, RawValue, SettingLayers, StepSpec, Text};
+use plimsoll_plan::{Connections, Dealing, Load, Overload, Pacing, Plan, Resolved, Target};
 use plimsoll_report::Style;
 use plimsoll_scenario::{AtEnd, Order, Per, Rows, Share};
 use plimsoll_schedule::{Arrivals, Process};

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plimsoll_core::{Nanos, figure};
+use plimsoll_document::Problem;
 use plimsoll_fleet::{
     BrokerOptions, BrokerTls, Collector, Delivery, Fabric as _, LOG_FILE, NatsEvent, PID_FILE, now,
     write_broker_files,
 };
-use plimsoll_plan::Problem;
 use plimsoll_report::agent::{AgentResult, AgentState};
 use plimsoll_report::saved::{FleetShare, shards_of};
 use plimsoll_report::{SavedRun, Style};

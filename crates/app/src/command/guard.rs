@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use plimsoll_cluster::process_tag::ProcessTag;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 
 use crate::args::workload::cluster::GuardArgs;
 use crate::base::environment;

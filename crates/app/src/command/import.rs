@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use plimsoll_document::{Files, Problem, Problems};
 use plimsoll_import::{
     Imported, artillery, confined, curl, gatling, h2loadrunner, har, jmeter, k6, locust, openapi, postman,
     vegeta,
 };
-use plimsoll_plan::{Confined, Files, PlanPatch, Problem, Problems};
+use plimsoll_plan::{Confined, PlanPatch};
 use serde_json::json;
 
 use crate::args::document::DocumentFormat;

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use clap::FromArgMatches as _;
-use plimsoll_plan::{Disk, Plan, Problems};
+use plimsoll_document::Problems;
+use plimsoll_plan::{Disk, Plan};
 use plimsoll_targets::SinkOptions;
 
 use crate::args::cli::{Cli, Command};

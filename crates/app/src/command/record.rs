@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Redaction;
+use plimsoll_document::Problem;
 use plimsoll_import::har;
-use plimsoll_plan::Problem;
 use plimsoll_record::{Authority, Hosts, Options, Recording, Unusable};
 use plimsoll_system::clock;
 

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use clap::CommandFactory as _;
 use plimsoll_cluster::document::ClusterDocument;
-use plimsoll_plan::{Document, Problem, Setting};
+use plimsoll_document::{Document, Problem, Setting};
 
 use self::markdown::{MADE, cell};
 use crate::args::cli::Cli;
@@ -49,7 +49,7 @@ pub(crate) fn reference(args: &ReferenceArgs) -> Result<Exit, Failure> {
     make(&args.folder)?;
     let pages = [
         ("commands.md", commands::page(Cli::command())),
-        ("plan.md", schemas::page("Plan files", Document::schema(plan_parts()))),
+        ("plan.md", schemas::page("Plan files", Document::schema(plan_parts().document()))),
         ("cluster.md", schemas::page("Specs of clusters", ClusterDocument::schema())),
         ("results.md", results()),
         ("exit-codes.md", exit_codes()),

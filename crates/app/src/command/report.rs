@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_report::{RunResult, SavedRun};
 
 use crate::args::report::ReportArgs;

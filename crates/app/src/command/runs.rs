@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use plimsoll_core::{Nanos, characters::visible, figure};
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_report::saved::MergeError;
 use plimsoll_report::{Format, NoHistograms, SavedRun, Style, render_saved};
 use plimsoll_store::{Filter, Row, State, Tag};

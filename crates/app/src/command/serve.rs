@@ -8,10 +8,8 @@ pub(crate) mod node;
 use std::thread::JoinHandle;
 
 use plimsoll_core::{figure, text};
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_targets::{Faults, Service, SinkOptions, SinkReport, Stopper};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
 
 use crate::args::extension::ServerSpec;
 use crate::args::server::sink::SinkSpec;
@@ -21,6 +19,8 @@ use crate::base::streams;
 use crate::base::wording::percent;
 use crate::session::backend;
 use crate::session::built_in_sink::start;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
 
 /// `plimsoll sink`, and the targets that are sinks. Reports its address and faults on stderr, and a summary
 /// when it ends.

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use plimsoll_core::redaction::HIDDEN;
 use plimsoll_core::{Nanos, Outcome, characters::visible, text::plural};
+use plimsoll_document::Problem;
 use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Control, Once, SetValue, run_once};
 use plimsoll_metrics::log::Message;
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions};
-use plimsoll_plan::{End, GivenValue, Load, Plan, Problem, Protocol};
+use plimsoll_plan::{End, GivenValue, Load, Plan, Protocol};
 use plimsoll_scenario::reference::path_of;
 use plimsoll_scenario::{FieldList, Received, SentRequest, Session};
 use plimsoll_schedule::Population;

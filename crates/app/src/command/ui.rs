@@ -3,8 +3,8 @@
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction};
 use plimsoll_core::suggest::closest;
+use plimsoll_document::{Problem, Setting};
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{Problem, Setting};
 use plimsoll_web::{CommandFlags, FlagValue, Identity, Listen, Options, PermittedFlag, RefusedFlag};
 use serde_json::{Value, json};
 

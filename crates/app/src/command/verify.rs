@@ -1,6 +1,6 @@
 //! `plimsoll verify`: makes results again from their evidence.
 
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 
 use crate::args::verify::VerifyArgs;
 use crate::base::exit::{self, Exit};

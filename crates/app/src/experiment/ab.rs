@@ -1,11 +1,10 @@
 //! `plimsoll ab`: two targets under one load at the same time.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Problem, Problems, RawValue};
 use plimsoll_engine::Progress;
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{
-    Dealing, Disk, Load, Plan, PlanPatch, Problem, Problems, RawValue, Resolved, is_plan_name,
-};
+use plimsoll_plan::{Dealing, Disk, Load, Plan, PlanPatch, Resolved, is_plan_name};
 use plimsoll_report::comparison::{Comparison, Question};
 use plimsoll_report::html::render_comparison_page;
 use plimsoll_report::interleaved::{Broken, InterleavedResult, Interleaving, NotInterleaved, brief};

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use plimsoll_core::{Nanos, Rate};
+use plimsoll_document::{Problem, RawValue};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord};
-use plimsoll_plan::{BackendChoice, Disk, Plan, PlanPatch, Problem, RawValue, Switch, parse_backend};
+use plimsoll_plan::{BackendChoice, Disk, Plan, PlanPatch, Switch, parse_backend};
 use plimsoll_report::{CALIBRATION_SCHEMA_VERSION, Calibration, CalibrationCell, Style, Summary, rfc3339};
 use plimsoll_schedule::parse_duration;
 use plimsoll_system::clock;

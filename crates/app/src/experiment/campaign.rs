@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::Problem;
 use plimsoll_engine::{
     Backends, Control, Crew, FirstContact, Progress, Resolved, Stop, Watched, preflight, resolve,
     resolve_anew, run_logged,
 };
 use plimsoll_metrics::{Log, RunRecord};
-use plimsoll_plan::{Plan, Problem, StartTime};
+use plimsoll_plan::{Plan, StartTime};
 use plimsoll_system::clock;
 
 use crate::args::watch::WatchArgs;

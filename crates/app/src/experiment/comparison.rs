@@ -1,6 +1,6 @@
 //! Comparisons of groups of runs: how the process ends for them.
 
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_report::comparison::{Incomparable, Word};
 
 use crate::base::exit::Exit;

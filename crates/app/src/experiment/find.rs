@@ -1,9 +1,10 @@
 //! `plimsoll find`: the search for a server's capacity.
 
 use plimsoll_core::{Nanos, figure};
+use plimsoll_document::{Files, Problem};
 use plimsoll_engine::Progress;
 use plimsoll_metrics::Objective;
-use plimsoll_plan::{Disk, Files, Plan, Problem};
+use plimsoll_plan::{Disk, Plan};
 use plimsoll_report::capacity::SearchResult;
 use plimsoll_report::capacity_search::CapacitySearch;
 use plimsoll_report::evidence::Course;

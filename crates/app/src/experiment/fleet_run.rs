@@ -1,8 +1,9 @@
 //! Runs that a fleet does not carry out, and their refusal: by the coordinator, and by an agent.
 
 use plimsoll_core::{Nanos, Rate, figure};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_fleet::{AgentLimits, AllowedScripts, OnLoss};
-use plimsoll_plan::{Address, Confinement, Load, Plan, PlanPatch, Problem, Problems, StartTime};
+use plimsoll_plan::{Address, Confinement, Load, Plan, PlanPatch, StartTime};
 
 use crate::args::find::{FindArgs, SweptSetting};
 use crate::args::fleet::FleetSpec;
@@ -225,7 +226,8 @@ fn finish(problems: Problems, rate: Option<Rate>) -> Result<Option<Rate>, Proble
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, RawValue};
+    use plimsoll_document::RawValue;
+    use plimsoll_plan::Disk;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Runs at full speed against the built-in sink.
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use plimsoll_plan::{Problem, Problems, Resolved};
+use plimsoll_document::{Problem, Problems};
+use plimsoll_plan::Resolved;
 use plimsoll_report::Style;
 use plimsoll_report::comparison::{Comparison, Group, Member, Question, Word};
 

@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use plimsoll_core::{Nanos, figure};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_engine::Watched;
-use plimsoll_plan::{Plan, Problem, Problems};
+use plimsoll_plan::Plan;
 use plimsoll_report::{RepeatedResult, RunContext, RunResult, SavedRun, Style, TableFormat, render_repeated};
 
 use crate::args::control::ControlSpec;

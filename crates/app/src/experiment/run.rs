@@ -1,6 +1,7 @@
 //! `plimsoll run`: one run, or several of the same plan.
 
-use plimsoll_plan::{Disk, Files, Plan, PlanPatch, Problem, Problems, StartTime};
+use plimsoll_document::{Files, Problem, Problems};
+use plimsoll_plan::{Disk, Plan, PlanPatch, StartTime};
 use plimsoll_report::{SavedRun, Style};
 use plimsoll_system::clock;
 

@@ -1,8 +1,9 @@
 //! Common parts of searches and sweeps: when one began, what it has kept, and what it has found.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::Problem;
 use plimsoll_metrics::Objective;
-use plimsoll_plan::{Plan, Problem};
+use plimsoll_plan::Plan;
 use plimsoll_report::capacity::SearchResult;
 use plimsoll_report::evidence::{Course, Evidence, SearchEvidence, TrialEvidence};
 use plimsoll_report::result::OutcomeResult;

@@ -1,8 +1,9 @@
 //! `plimsoll find --sweep`: a run at each level of a setting, and the law of scalability that fits.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Files, Problem};
 use plimsoll_metrics::{Objective, RunRecord};
-use plimsoll_plan::{Disk, Files, Load, Plan, Problem};
+use plimsoll_plan::{Disk, Load, Plan};
 use plimsoll_report::evidence::Course;
 use plimsoll_report::level_sweep::{LevelSweep, SweepSettings};
 use plimsoll_report::trial_run::{TrialCounts, TrialRun};

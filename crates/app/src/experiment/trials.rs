@@ -1,7 +1,8 @@
 //! The trials of a search: on this machine, or on the agents of a fleet.
 
+use plimsoll_document::Problem;
 use plimsoll_engine::{Control, Progress, Stop};
-use plimsoll_plan::{Plan, Problem};
+use plimsoll_plan::Plan;
 use plimsoll_report::agent::AgentResult;
 use plimsoll_report::trial_run::TrialRun;
 use plimsoll_system::clock;

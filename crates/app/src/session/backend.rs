@@ -1,7 +1,8 @@
 //! The system interface of a run, and its file descriptors.
 
+use plimsoll_document::Problem;
 use plimsoll_driver::{BackendOptions, KernelBackend, uring_available};
-use plimsoll_plan::{BackendChoice, Load, Overload, Plan, Problem};
+use plimsoll_plan::{BackendChoice, Load, Overload, Plan};
 use plimsoll_system::limits;
 
 use crate::base::failure::Failure;

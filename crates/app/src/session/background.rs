@@ -1,9 +1,10 @@
 //! Activities in the background of a load: a probe, slow clients, and those of a workload.
 
 use plimsoll_core::Rate;
+use plimsoll_document::Problem;
 use plimsoll_engine::Control;
 use plimsoll_monitor::Named;
-use plimsoll_plan::{Plan, Problem, parse_size};
+use plimsoll_plan::{Plan, parse_size};
 use plimsoll_schedule::parse_rate;
 
 use crate::args::run::RunArgs;

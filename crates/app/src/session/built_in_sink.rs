@@ -1,7 +1,7 @@
 //! The built-in sink in this process.
 
+use plimsoll_document::Problem;
 use plimsoll_driver::KernelBackend;
-use plimsoll_plan::Problem;
 use plimsoll_targets::{Sink, SinkError, SinkOptions};
 
 use crate::base::failure::Failure;

@@ -1,6 +1,6 @@
 //! Problems with a plan that is made of a configuration of h2loadrunner, in words of that.
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 
 /// Settings of a plan that is made of a configuration of h2loadrunner, each with its field there.
 const FIELDS: [(&str, &str); 18] = [
@@ -62,7 +62,7 @@ fn in_fields(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::Place;
+    use plimsoll_document::Place;
 
     use super::*;
 

@@ -6,9 +6,10 @@ use std::path::Path;
 use plimsoll_core::Redaction;
 use plimsoll_core::redaction::HIDDEN;
 use plimsoll_core::{Nanos, Rate, text::plural};
+use plimsoll_document::LoadedDocument;
 use plimsoll_engine::FirstContact;
 use plimsoll_metrics::PhaseOutline;
-use plimsoll_plan::{IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Scenario, Target};
+use plimsoll_plan::{IterationLength, Load, Overload, Pacing, Plan, Scenario, Target};
 use plimsoll_report::result::Tool;
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_schedule::{Population, Process, Stage};
@@ -383,7 +384,8 @@ fn trimmed(rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, PlanPatch, RawValue, Switch};
+    use plimsoll_document::RawValue;
+    use plimsoll_plan::{Disk, PlanPatch, Switch};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_report::comparison::Comparison;
 use plimsoll_report::html::render_comparison_page;
 use plimsoll_report::{Format, ReadError, RunResult, Searched, Style, SuiteResult, render_suite};

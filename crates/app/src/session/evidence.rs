@@ -11,18 +11,18 @@ mod trial_plans;
 use std::io;
 use std::path::Path;
 
-use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_report::evidence::{Evidence, SearchEvidence, Verification};
 use plimsoll_report::result::{OutcomeResult, Tool};
 use plimsoll_report::{ReadError, RunResult, SavedRun, Searched};
-use rustls_pki_types::PrivatePkcs8KeyDer;
-use rustls_pki_types::pem::PemObject as _;
 
 use crate::base::failure::Failure;
 use crate::base::files::{self, EndFile};
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use rustls_pki_types::PrivatePkcs8KeyDer;
+use rustls_pki_types::pem::PemObject as _;
 
 /// The name of the format, with which a file begins.
 const FORMAT: &str = "plimsoll-evidence 1";

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use plimsoll_core::scripts::{imports_gatling, imports_k6, imports_locust};
-use plimsoll_plan::{Disk, Files as _, Problem};
+use plimsoll_document::{Files as _, Problem};
+use plimsoll_plan::Disk;
 
 use crate::base::failure::Failure;
 

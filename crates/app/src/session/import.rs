@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use plimsoll_core::characters::visible;
+use plimsoll_document::{Files as _, Problem, Problems};
 use plimsoll_import::Imported;
-use plimsoll_plan::{Disk, Files as _, LARGEST_IMPORT, Problem, Problems};
+use plimsoll_plan::{Disk, LARGEST_IMPORT};
 
 use crate::base::failure::Failure;
 use crate::base::streams;

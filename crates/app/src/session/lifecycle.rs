@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plimsoll_document::Problem;
 use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Backends, Control, RunError, run_once, set_up};
 use plimsoll_metrics::Log;
-use plimsoll_plan::{GivenValue, Plan, Problem, SharedText};
+use plimsoll_plan::{GivenValue, Plan, SharedText};
 
 use crate::base::failure::Failure;
 use crate::base::handed_values::HandedValues;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::ValueEnum as _;
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_report::{Format, NotOfSearches, Style};
 
 use crate::args::output::{OutputArgs, OutputFormat};

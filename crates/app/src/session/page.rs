@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_report::comparison::{Comparison, Group, Incomparable, Member, Question};
 use plimsoll_report::{SavedRun, html};
 

@@ -8,12 +8,13 @@ use std::thread::Builder;
 
 use plimsoll_core::Nanos;
 use plimsoll_core::Redaction;
+use plimsoll_document::{Problem, Problems};
 use plimsoll_engine::Progress;
 use plimsoll_export::Receiver;
 use plimsoll_export::query::{PATH, PrometheusClient, QueryError};
 use plimsoll_metrics::threshold::Answer;
 use plimsoll_metrics::{RunRecord, ThresholdResult, ThresholdSpec};
-use plimsoll_plan::{Plan, Problem, Problems, PrometheusServer};
+use plimsoll_plan::{Plan, PrometheusServer};
 use plimsoll_system::clock;
 
 use crate::base::failure::Failure;

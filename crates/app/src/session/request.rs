@@ -1,8 +1,8 @@
 //! A plan that is asked for: by a file, URLs or a text, with the flags above it.
 
+use plimsoll_document::{Files, Problem, Problems, Source};
 use plimsoll_import::{confined, h2loadrunner};
-use plimsoll_plan::document::Source;
-use plimsoll_plan::{Command, Confined, Disk, Files, PlanPatch, PlanSource, Problem, Problems, Resolved};
+use plimsoll_plan::{Command, Confined, Disk, PlanPatch, PlanSource, Resolved};
 
 use crate::args::plan::PlanArgs;
 use crate::base::environment::{self, RunEnvironment};

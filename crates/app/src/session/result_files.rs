@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_report::comparison::Member;
 use plimsoll_store::{Kind, Row};
 

@@ -7,9 +7,10 @@ pub(crate) mod phases;
 use std::path::PathBuf;
 
 use plimsoll_core::Rate;
+use plimsoll_document::Problem;
 use plimsoll_engine::{FirstContact, RunError, load_checksum};
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Load, Plan, Problem};
+use plimsoll_plan::{Load, Plan};
 use plimsoll_report::context::{OnceResult, RefreshResult};
 use plimsoll_report::evidence::Evidence;
 use plimsoll_report::result::{CauseResult, ModelKind};

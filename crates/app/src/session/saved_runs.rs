@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_report::{ReadError, RunResult, SavedRun, results_from_json};
 use plimsoll_store::{Filter, Kind, Row, State, Store, Tag};
 

@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
 use plimsoll_core::Nanos;
+use plimsoll_document::Problem;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::{Interval, IntervalDownsampler};
-use plimsoll_plan::Problem;
 use plimsoll_report::saved::{Beginning, PartKind};
 use plimsoll_report::{SavedRun, Searched};
 use plimsoll_store::{Ongoing, Store, StoreError, Tag};

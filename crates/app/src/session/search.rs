@@ -1,9 +1,10 @@
 //! What a search or a sweep makes of a plan: its objectives, its settings, and the loads of its trials.
 
 use plimsoll_core::{Nanos, figure};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_metrics::threshold::Metric;
 use plimsoll_metrics::{Objective, Threshold, ThresholdSpec};
-use plimsoll_plan::{Load, Overload, Plan, Problem, Problems, TrialLoad};
+use plimsoll_plan::{Load, Overload, Plan, TrialLoad};
 use plimsoll_report::capacity_search::CapacitySettings;
 use plimsoll_schedule::ProfileError;
 use plimsoll_statistics::Trial;

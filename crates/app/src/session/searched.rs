@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_report::evidence::SearchEvidence;
 use plimsoll_report::{Searched, Style};
 

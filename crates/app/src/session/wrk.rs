@@ -4,9 +4,10 @@ use std::any::Any;
 use std::sync::Arc;
 
 use plimsoll_core::ErrorClass;
+use plimsoll_document::Problem;
 use plimsoll_engine::TargetAddress;
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Plan, Problem};
+use plimsoll_plan::Plan;
 use plimsoll_scenario::{ScriptError, UrlScript};
 use plimsoll_script::{WrkErrors, WrkMain, WrkScript, WrkStats, WrkSummary};
 

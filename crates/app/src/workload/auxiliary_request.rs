@@ -1,10 +1,11 @@
 //! Requests beside the load: whether its target answers, and the result of the load.
 
 use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_document::Problem;
 use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Control, resolve, run_logged};
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions, RunRecord};
-use plimsoll_plan::{Plan, PlanPatch, Problem};
+use plimsoll_plan::{Plan, PlanPatch};
 use serde_json::{Value, json};
 
 use crate::base::failure::Failure;

@@ -13,10 +13,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_core::{Nanos, figure};
+use plimsoll_document::Problem;
 use plimsoll_histogram::Histogram;
 use plimsoll_ic::answer::ReplicaStatus;
 use plimsoll_ic::{RootKey, Verifier};
-use plimsoll_plan::{Plan, PlanPatch, Problem};
+use plimsoll_plan::{Plan, PlanPatch};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::result::StepResult;
 use plimsoll_report::{SavedRun, Style};

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::{ErrorClass, Nanos, figure};
+use plimsoll_document::Problem;
 use plimsoll_metrics::FailedExchange;
-use plimsoll_plan::{Plan, PlanPatch, Problem};
+use plimsoll_plan::{Plan, PlanPatch};
 use plimsoll_report::reconciliation::Reconciliation;
 use plimsoll_report::result::{Note, StepResult};
 use plimsoll_report::{RunResult, SavedRun, Style};

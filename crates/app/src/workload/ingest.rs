@@ -1,7 +1,8 @@
 //! `plimsoll ingest`: observability data for a store, as a plan made from a few flags.
 
 use plimsoll_core::{SequenceAllocator, Shard, figure};
-use plimsoll_plan::{Plan, PlanPatch, Problem, RawValue};
+use plimsoll_document::{Problem, RawValue};
+use plimsoll_plan::{Plan, PlanPatch};
 use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_scenario::{Bodies, SuppliedBody};
 use plimsoll_synth::Compression;

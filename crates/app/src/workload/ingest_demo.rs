@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, figure};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_metrics::FailedExchange;
-use plimsoll_plan::{PlanPatch, Problem, Problems};
+use plimsoll_plan::PlanPatch;
 use plimsoll_report::{Style, rfc3339};
 use plimsoll_scenario::{Bodies, SuppliedBody};
 use plimsoll_synth::Kind;

@@ -1,7 +1,8 @@
 //! `plimsoll llm`: completions of a language model, as a plan made from a few flags.
 
+use plimsoll_document::{Problem, RawValue};
 use plimsoll_metrics::FailedExchange;
-use plimsoll_plan::{PlanPatch, Problem, RawValue};
+use plimsoll_plan::PlanPatch;
 use plimsoll_report::Style;
 use plimsoll_workloads::llm::Api;
 use serde_json::Value;

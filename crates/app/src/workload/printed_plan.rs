@@ -6,8 +6,10 @@
 
 use plimsoll_core::redaction::HIDDEN;
 use plimsoll_core::redaction::is_secret_header;
-use plimsoll_plan::document::{Document, Field, RequestStep, Source, StepSpec, Text};
-use plimsoll_plan::{PlanPatch, Problem, Problems, Resolved, SettingKind, SettingLayers};
+use plimsoll_document::{
+    Document, Field, Problem, Problems, RequestStep, SettingKind, SettingLayers, Source, StepSpec, Text,
+};
+use plimsoll_plan::{PlanPatch, Resolved};
 use serde_json::{Value, json};
 
 use crate::args::find::FindArgs;
@@ -85,7 +87,7 @@ impl PrintedPlan {
         }
         let mut problems = Problems::default();
         let source = Source { name: name.to_owned(), text: plan.to_string() };
-        let Some(document) = Document::read(&source, plan_parts(), &mut problems) else {
+        let Some(document) = Document::read(&source, plan_parts().document(), &mut problems) else {
             return Err(Failure::usage(problems));
         };
         Ok(Self { yaml: document.to_yaml(), notes, resolved })

@@ -1,6 +1,7 @@
 //! The store that an ingest load is sent to.
 
-use plimsoll_plan::{PlanPatch, Problem};
+use plimsoll_document::Problem;
+use plimsoll_plan::PlanPatch;
 use serde_json::json;
 
 use crate::base::failure::Failure;

@@ -1,7 +1,8 @@
 //! Verification that a store has the records that it acknowledged. The store is asked before the load and
 //! after it.
 
-use plimsoll_plan::{PlanPatch, Problem};
+use plimsoll_document::Problem;
+use plimsoll_plan::PlanPatch;
 use plimsoll_report::RunResult;
 use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
 use plimsoll_system::clock;

@@ -1,7 +1,7 @@
 //! Checks of a spec, with those that are made unless the spec says how.
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 
 use super::{PATIENCE, Reading, text, texts};
 use crate::document::CheckSpec;

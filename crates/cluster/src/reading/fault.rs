@@ -1,8 +1,8 @@
 //! Faults of a spec.
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::document::Field;
-use plimsoll_plan::{Place, Problem, parse_size};
+use plimsoll_document::{Field, Place, Problem};
+use plimsoll_plan::parse_size;
 
 use super::{Reading, list, text, texts};
 use crate::document::FaultSpec;

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::document::Field;
-use plimsoll_plan::{Place, Problem};
+use plimsoll_document::{Field, Place, Problem};
 
 use super::{PATIENCE, Reading, pairs, text, texts};
 use crate::document::{NodeSpec, ReadySpec};

@@ -336,7 +336,8 @@ impl Open {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, PlanPatch, RawValue};
+    use plimsoll_document::RawValue;
+    use plimsoll_plan::{Disk, PlanPatch};
 
     use super::*;
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Files, KeyLogFile};
 use plimsoll_driver::{
     Backend, Chunk, Close, ConnId, Endpoint, Event, Flush, ListenerId, SocketOptions, SystemError, Wait,
 };
-use plimsoll_plan::{Files, KeyLogFile};
 
 /// From a request to its response.
 const ROUND_TRIP: Nanos = Nanos::from_micros(10);

@@ -9,14 +9,16 @@ mod canned;
 use std::sync::Arc;
 
 use allocation_counter::measure;
-use canned::Canned;
 use plimsoll_core::{ErrorClass, ErrorRow, Shard};
+use plimsoll_document::RawValue;
 use plimsoll_driver::{Backend as _, Endpoint};
 use plimsoll_engine::worker::{Resources, Worker};
 use plimsoll_engine::{Control, TargetAddress};
 use plimsoll_metrics::Accounting;
-use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, RawValue, Switch};
+use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, Switch};
 use plimsoll_scenario::{Feeds, Judge, JudgeSpec, Judgement, ReactionSpec, Received, ResponseHandler, Scope};
+
+use canned::Canned;
 
 /// Enough for every buffer to have its size, and so short that no second begins: snapshots may allocate.
 const ITERATIONS: u64 = 3_000;

@@ -9,14 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use canned::{Canned, OneFile};
 use plimsoll_core::Nanos;
+use plimsoll_document::RawValue;
 use plimsoll_driver::{Endpoint, Open, SystemError};
 use plimsoll_engine::{Backends, Control, Progress, TargetAddress, run};
-use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, RawValue, Switch};
+use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, Switch};
 use plimsoll_scenario::{Bodies, BodyMaker, BodySource, BodySupply};
 use plimsoll_workloads::PARTS;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+use canned::{Canned, OneFile};
 
 #[global_allocator]
 static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

@@ -1,7 +1,8 @@
 //! MEASUREMENT R20: the same seed puts the same load on the targets, and the checksum says so.
 
+use plimsoll_document::RawValue;
 use plimsoll_engine::load_checksum;
-use plimsoll_plan::{Plan, PlanPatch, RawValue};
+use plimsoll_plan::{Plan, PlanPatch};
 use plimsoll_testkit::{Behaviour, SimOptions};
 
 use super::{patch, plans, resolved, simulate, world};

@@ -40,11 +40,12 @@ mod writes;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
+use plimsoll_document::{RawValue, Setting, SettingKind};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Backends, Control, Progress, TargetAddress, run};
 use plimsoll_histogram::{Delta, Histogram};
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Disk, Plan, PlanPatch, RawValue, Setting, SettingKind, Switch};
+use plimsoll_plan::{Disk, Plan, PlanPatch, Switch};
 use plimsoll_testkit::{Behaviour, SimOpen, SimOptions, TruthLog};
 
 const MS: Nanos = Nanos::from_millis(1);

@@ -1,8 +1,9 @@
 //! Shards of a load: those of several machines together are, request by request, the load of one.
 
 use plimsoll_core::{Random, Shard};
+use plimsoll_document::RawValue;
 use plimsoll_engine::load_checksum;
-use plimsoll_plan::{Plan, PlanPatch, RawValue};
+use plimsoll_plan::{Plan, PlanPatch};
 use plimsoll_testkit::{Behaviour, SimOptions};
 
 use super::{patch, resolved, simulate, world};

@@ -1,6 +1,6 @@
 //! Values that a step takes from its response, and expectations of it.
 
-use plimsoll_plan::document::{Field, StepSpec};
+use plimsoll_document::{Field, StepSpec};
 use serde_json::Value;
 
 use super::{Importer, is_extension, plain};

@@ -1,6 +1,6 @@
 //! `config`: the server, settings of HTTP, variables, data and conditions for the run.
 
-use plimsoll_plan::document::{DataSpec, Field, ThresholdSpec};
+use plimsoll_document::{DataSpec, Field, ThresholdSpec};
 use serde_json::Value;
 
 use super::{Importer, is_extension, plain, time};

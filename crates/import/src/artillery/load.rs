@@ -1,6 +1,6 @@
 //! The load over time: phases of arrivals.
 
-use plimsoll_plan::document::{Field, PhaseSpec};
+use plimsoll_document::{Field, PhaseSpec};
 use serde_json::Value;
 
 use super::{Importer, is_extension, plain, time};

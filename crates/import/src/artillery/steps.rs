@@ -1,6 +1,6 @@
 //! Steps of a `flow`.
 
-use plimsoll_plan::document::{Field, ParallelStep, StepSpec};
+use plimsoll_document::{Field, ParallelStep, StepSpec};
 use serde_json::{Map, Value};
 
 use super::{Importer, is_extension, named, plain, time};

@@ -3,8 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use plimsoll_plan::Files;
-use plimsoll_plan::document::{FormPartSpec, StepSpec};
+use plimsoll_document::{Files, FormPartSpec, StepSpec};
 
 use super::Argument;
 use super::options::Use;

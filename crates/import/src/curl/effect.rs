@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use plimsoll_plan::document::{Field, Settings, Text};
+use plimsoll_document::{Field, Settings, Text};
 
 use super::options::Use;
 use super::{Argument, Command};
@@ -169,7 +169,7 @@ fn addresses(origins: &[String], settings: &Settings) -> Vec<IpAddr> {
     let hosts =
         origins.iter().map(|origin| origin.split_once("://").map_or(origin.as_str(), |(_, host)| host));
     let mut all = Vec::new();
-    for text in settings.map(plimsoll_plan::document::Text::as_str).chain(hosts).chain(proxy) {
+    for text in settings.map(plimsoll_document::Text::as_str).chain(hosts).chain(proxy) {
         // `[::1]:80`, `::1`, `h:80:127.0.0.1,[::1]`, `h:80:127.0.0.1:81`
         all.extend(text.parse::<IpAddr>());
         all.extend(text.split([',', ':']).filter_map(|part| part.parse::<IpAddr>().ok()));

@@ -1,6 +1,6 @@
 //! A command line, cut into words as bash does.
 
-use plimsoll_plan::Problems;
+use plimsoll_document::Problems;
 
 use crate::findings::Findings;
 

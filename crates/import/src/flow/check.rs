@@ -1,6 +1,6 @@
 //! Expectations and places of values, as they are put together.
 
-use plimsoll_plan::document::{ExpectSpec, ExtractSpec, Field, MatchSpec, StepSpec, Text, ThresholdSpec};
+use plimsoll_document::{ExpectSpec, ExtractSpec, Field, MatchSpec, StepSpec, Text, ThresholdSpec};
 use regex::Regex;
 
 use crate::amount;

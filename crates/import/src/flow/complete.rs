@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_plan::document::{Document, Field, StepKind, StepSpec, TargetSpec, Text};
+use plimsoll_document::{Document, Field, StepKind, StepSpec, TargetSpec, Text};
 use serde_json::Value;
 
 use super::Variables;

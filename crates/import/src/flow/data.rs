@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_plan::document::{DataSpec, Document};
-use plimsoll_plan::{Files, LONGEST_DATA_HEAD};
+use plimsoll_document::{DataSpec, Document, Files, LONGEST_DATA_HEAD};
 
 use super::Variables;
 use crate::draft::{self, text};

@@ -1,4 +1,4 @@
-use plimsoll_plan::document::Document;
+use plimsoll_document::Document;
 
 use super::*;
 

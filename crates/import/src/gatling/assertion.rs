@@ -1,6 +1,6 @@
 //! Assertions, which become thresholds.
 
-use plimsoll_plan::document::ThresholdSpec;
+use plimsoll_document::ThresholdSpec;
 
 use super::Importer;
 use super::steps::{Operation, operations};

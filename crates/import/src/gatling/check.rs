@@ -1,6 +1,6 @@
 //! Checks of responses, and the values that they save.
 
-use plimsoll_plan::document::{ExtractSpec, Field, MatchSpec, StepSpec};
+use plimsoll_document::{ExtractSpec, Field, MatchSpec, StepSpec};
 
 use super::Importer;
 use super::steps::{Operation, operations};

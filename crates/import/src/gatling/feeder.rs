@@ -1,6 +1,6 @@
 //! Feeders, which become sources of data.
 
-use plimsoll_plan::document::{DataSpec, Field, Row, Text};
+use plimsoll_document::{DataSpec, Field, Row, Text};
 use serde_json::Value;
 
 use super::Importer;

@@ -1,6 +1,6 @@
 //! `setUp`: populations, which are scenarios with their injection profiles.
 
-use plimsoll_plan::document::Field;
+use plimsoll_document::Field;
 
 use super::Importer;
 use super::protocol::Protocol;

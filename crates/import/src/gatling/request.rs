@@ -1,6 +1,6 @@
 //! Requests of HTTP.
 
-use plimsoll_plan::document::{FormPartSpec, StepSpec};
+use plimsoll_document::{FormPartSpec, StepSpec};
 
 use super::protocol::header_of;
 use super::steps::{In, Operation, grouped, titled};

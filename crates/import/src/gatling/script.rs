@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use oxc_ast::ast;
 use oxc_span::GetSpan;
-use plimsoll_plan::Problems;
+use plimsoll_document::Problems;
 
 use super::tree::{Chain, DEEPEST, Expression, Function, Head, Kind, Link, Span, Statement, StatementKind};
 use crate::javascript;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_plan::document::{BranchStep, ParallelStep, StepKind, StepSpec};
+use plimsoll_document::{BranchStep, ParallelStep, StepKind, StepSpec};
 
 use super::Importer;
 use super::tree::{DEEPEST, Expression, Function, Kind, Link, Span, Statement, StatementKind};
@@ -529,7 +529,7 @@ impl Importer<'_> {
         let steps = self.turn(&operation.body(1), within);
         match condition {
             Some(condition) if !steps.is_empty() => {
-                let mut repetition = plimsoll_plan::document::RepetitionStep::default();
+                let mut repetition = plimsoll_document::RepetitionStep::default();
                 repetition.while_condition = text(condition);
                 repetition.steps = flow::fields(steps);
                 vec![StepKind::Repetition(Box::new(repetition)).into()]
@@ -770,7 +770,7 @@ fn repeated(times: String, steps: Vec<StepSpec>) -> Vec<StepSpec> {
 /// Requests end the iteration if they fail.
 fn end_on_failure(steps: &mut [StepSpec]) {
     for step in steps.iter_mut().filter(|step| step.request().is_some()) {
-        step.on_failure = plimsoll_plan::document::Field::Absent;
+        step.on_failure = plimsoll_document::Field::Absent;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where the values of variables come from: ranges and CSV files.
 
 use plimsoll_core::gcd;
-use plimsoll_plan::document::{DataSpec, Field, Row, Text};
+use plimsoll_document::{DataSpec, Field, Row, Text};
 
 use super::Importer;
 use super::variables::{Binding, Variables};
@@ -286,7 +286,7 @@ impl Importer<'_> {
 }
 
 /// `name`, or a longer one that no data source has.
-fn unused(document: &plimsoll_plan::document::Document, name: String) -> String {
+fn unused(document: &plimsoll_document::Document, name: String) -> String {
     let taken = |name: &str| document.data.0.iter().any(|(known, ..)| known.as_str() == name);
     let mut candidate = name.clone();
     let mut number = 1_u32;

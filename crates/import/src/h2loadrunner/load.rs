@@ -1,10 +1,11 @@
 //! Amount and duration of the load.
 
+use plimsoll_document::Field;
+
 use super::Importer;
 use crate::amount::{self, Ratio, proportions};
 use crate::draft::text;
 use crate::source::Object;
-use plimsoll_plan::document::Field;
 
 /// One scenario's part of the load.
 pub(super) struct Share {

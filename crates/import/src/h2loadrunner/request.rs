@@ -1,6 +1,6 @@
 //! Requests: their addresses and contents.
 
-use plimsoll_plan::document::{ExtractSpec, Field, RequestStep, StepSpec};
+use plimsoll_document::{ExtractSpec, Field, RequestStep, StepSpec};
 
 use super::Importer;
 use super::old_format;

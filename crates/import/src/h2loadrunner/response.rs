@@ -1,6 +1,6 @@
 //! Expectations on responses, and extractions from them.
 
-use plimsoll_plan::document::{ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, StepSpec};
+use plimsoll_document::{ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, StepSpec};
 use regex::Regex;
 
 use super::variables::{Binding, Variables};

@@ -1,6 +1,6 @@
 //! Scenarios.
 
-use plimsoll_plan::document::{Field, ParallelStep, StepSpec};
+use plimsoll_document::{Field, ParallelStep, StepSpec};
 
 use super::Importer;
 use super::load::Share;

@@ -1,6 +1,6 @@
 //! Servers, connections, TLS, HTTP/2 and outputs.
 
-use plimsoll_plan::document::{Field, TargetSpec, Text};
+use plimsoll_document::{Field, TargetSpec, Text};
 
 use super::{Importer, Spoken};
 use crate::amount::{self, Ratio};

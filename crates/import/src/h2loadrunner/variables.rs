@@ -122,7 +122,7 @@ impl Variables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_plan::document::Document;
+    use plimsoll_document::Document;
 
     #[test]
     fn texts_become_templates() {

@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use plimsoll_plan::document::{ExtractSpec, Field, StepSpec, Text};
+use plimsoll_document::{ExtractSpec, Field, StepSpec, Text};
 use regex::Regex;
 use serde_json::Value;
 

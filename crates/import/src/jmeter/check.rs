@@ -1,6 +1,6 @@
 //! Assertions and extractors.
 
-use plimsoll_plan::document::{ExtractSpec, Field, MatchSpec, StepSpec};
+use plimsoll_document::{ExtractSpec, Field, MatchSpec, StepSpec};
 
 use super::Importer;
 use super::tree::{items, value};

@@ -1,6 +1,6 @@
 //! Threads of groups, which become users.
 
-use plimsoll_plan::document::Field;
+use plimsoll_document::Field;
 
 use super::Importer;
 use super::tree::{Node, inner, value};

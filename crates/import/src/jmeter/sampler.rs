@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_plan::document::{FormPartSpec, StepSpec};
+use plimsoll_document::{FormPartSpec, StepSpec};
 
 use super::scope::{Scope, arguments};
 use super::tree::{Node, inner, items, value};

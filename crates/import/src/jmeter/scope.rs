@@ -1,6 +1,6 @@
 //! Settings that hold for all samplers below a place of the tree.
 
-use plimsoll_plan::document::{DataSpec, PauseSpec};
+use plimsoll_document::{DataSpec, PauseSpec};
 
 use super::Importer;
 use super::tree::{Node, inner, items, value};

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use plimsoll_plan::document::Field;
+use plimsoll_document::Field;
 
 use super::kept::changes;
 use super::lost::{Lost, Methods};

@@ -242,7 +242,7 @@ impl Importer<'_> {
                 let wish = super::wish(place);
                 let name = self.taken(*request, place, &wish);
                 let not = if spec.not.get() == Some(&true) { "not " } else { "" };
-                let quoted = |text: &plimsoll_plan::document::Field<plimsoll_plan::document::Text>| {
+                let quoted = |text: &plimsoll_document::Field<plimsoll_document::Text>| {
                     in_quotes(text.get().map_or("", |text| text.as_str()))
                 };
                 if spec.exists.get().is_some() {
@@ -294,7 +294,7 @@ impl Importer<'_> {
     fn give_default(&mut self, request: usize, name: &str) {
         for (known, _, extract) in &mut self.requests[request].step.extract.0 {
             if known.as_str() == name
-                && let plimsoll_plan::document::Field::Given(extract, _) = extract
+                && let plimsoll_document::Field::Given(extract, _) = extract
             {
                 extract.default = crate::draft::text("");
             }

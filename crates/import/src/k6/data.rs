@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use plimsoll_plan::document::{DataSpec, Field, Row, Text as DocumentText};
+use plimsoll_document::{DataSpec, Field, Row, Text as DocumentText};
 
 use super::Importer;
 use super::syntax::Span;

@@ -1,6 +1,6 @@
 //! Requests of `k6/http`.
 
-use plimsoll_plan::document::{Field, StepSpec};
+use plimsoll_document::{Field, StepSpec};
 
 use super::call::duration;
 use super::syntax::Span;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use plimsoll_plan::Problems;
+use plimsoll_document::Problems;
 
 use super::syntax::{Imported, Script, Span, StatementKind};
 use super::value::Value;

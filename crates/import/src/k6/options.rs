@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_plan::document::{Field, StepSpec};
+use plimsoll_document::{Field, StepSpec};
 
 use super::load::{Course, Level};
 use super::syntax::Span;

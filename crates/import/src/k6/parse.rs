@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use oxc_ast::ast;
 use oxc_span::GetSpan;
-use plimsoll_plan::Problems;
+use plimsoll_document::Problems;
 
 use super::syntax::{
     Element, Expression, Function, Imported, Kind, Pattern, Property, Span, Statement, StatementKind, Target,

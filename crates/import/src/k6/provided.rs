@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use base64::Engine as _;
-use plimsoll_plan::document::Field;
+use plimsoll_document::Field;
 
 use super::lost::Lost;
 use super::statement::LEFT_OUT;
@@ -310,7 +310,7 @@ impl Importer<'_> {
             return self.unknown_call(span);
         }
         let name = self.variables.fresh(wish, None);
-        let mut extract = plimsoll_plan::document::ExtractSpec::default();
+        let mut extract = plimsoll_document::ExtractSpec::default();
         extract.regex = draft::text(expression);
         self.requests[request].step.extract.push(name.as_str(), Field::new(extract));
         Value::Text(Text::slot(name))

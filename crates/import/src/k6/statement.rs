@@ -262,7 +262,7 @@ impl Importer<'_> {
     /// Lets the iteration end after a failure of these requests.
     fn end_after_failure(&mut self, requests: &[usize]) {
         for request in requests {
-            self.requests[*request].step.on_failure = plimsoll_plan::document::Field::Absent;
+            self.requests[*request].step.on_failure = plimsoll_document::Field::Absent;
         }
     }
 

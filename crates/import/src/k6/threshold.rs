@@ -1,6 +1,6 @@
 //! Thresholds of metrics.
 
-use plimsoll_plan::document::{Field, ThresholdSpec};
+use plimsoll_document::{Field, ThresholdSpec};
 
 use super::Importer;
 use super::call::duration;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_plan::document::MatchSpec;
+use plimsoll_document::MatchSpec;
 
 use super::lost::Lost;
 use super::syntax::Function;

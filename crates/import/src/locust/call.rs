@@ -1,6 +1,6 @@
 //! Functions and methods of Python and its libraries.
 
-use plimsoll_plan::document::Field;
+use plimsoll_document::Field;
 
 use crate::flow::MOST_WRITTEN_OUT;
 use crate::flow::check::{self as checks, Place};

@@ -1,6 +1,6 @@
 //! Requests of `self.client`, and its settings.
 
-use plimsoll_plan::document::Field;
+use plimsoll_document::Field;
 
 use crate::amount;
 use crate::draft::text;

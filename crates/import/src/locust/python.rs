@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use plimsoll_plan::Problems;
+use plimsoll_document::Problems;
 use tree_sitter::Node;
 
 use crate::findings::Findings;

@@ -1,6 +1,6 @@
 //! `response.failure(…)` and `response.success()` under a condition: expectations.
 
-use plimsoll_plan::document::Field;
+use plimsoll_document::Field;
 
 use crate::k6::Importer;
 use crate::k6::call::requests_of;

@@ -1,6 +1,6 @@
 //! Bodies of operations.
 
-use plimsoll_plan::document::{Field, StepSpec};
+use plimsoll_document::{Field, StepSpec};
 use serde_json::Value;
 
 use super::{Api, is_extension};

@@ -1,6 +1,6 @@
 //! Paths, operations and their parameters.
 
-use plimsoll_plan::document::StepSpec;
+use plimsoll_document::StepSpec;
 use serde_json::Value;
 
 use super::{Api, METHODS, is_extension, is_required};
@@ -192,7 +192,7 @@ impl<'a> Api<'a> {
                     let pair = format!("{}={value}", parameter.name);
                     match step.request_mut().headers.0.iter_mut().find(|(name, ..)| name.as_str() == "cookie")
                     {
-                        Some((_, _, plimsoll_plan::document::Field::Given(cookies, _))) => {
+                        Some((_, _, plimsoll_document::Field::Given(cookies, _))) => {
                             cookies.0.push_str(&format!("; {}", draft::escaped(&pair)));
                         }
                         _ => draft::header(step, "cookie", &draft::escaped(&pair), at, &mut self.findings),

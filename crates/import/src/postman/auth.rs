@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_plan::document::{Field, RefreshSpec, StepSpec};
+use plimsoll_document::{Field, RefreshSpec, StepSpec};
 use serde_json::{Value, json};
 
 use super::{Importer, plain};

@@ -1,6 +1,6 @@
 //! Effects of scripts: expectations, extractions and variables of a step; everything else is noted.
 
-use plimsoll_plan::document::{Field, StepSpec, ThresholdSpec};
+use plimsoll_document::{Field, StepSpec, ThresholdSpec};
 
 use super::script::{Part, arguments, parts, split, unquoted};
 use super::value::{Aliases, SCOPES, Value, is_number, value};
@@ -249,13 +249,7 @@ impl Reader<'_, '_> {
         true
     }
 
-    fn expect(
-        &mut self,
-        line: usize,
-        said: &str,
-        place: &Place,
-        spec: plimsoll_plan::document::MatchSpec,
-    ) -> bool {
+    fn expect(&mut self, line: usize, said: &str, place: &Place, spec: plimsoll_document::MatchSpec) -> bool {
         let at = self.place(line);
         let Some(step) = &mut self.step else { return false };
         check::expect(step, place, spec, &at, said, self.around.findings);
@@ -544,7 +538,7 @@ fn of_reason(reason: &str) -> Option<u16> {
 }
 
 /// The name of a step in reports.
-pub(super) fn step_name(name: &str) -> plimsoll_plan::document::Field<plimsoll_plan::document::Text> {
+pub(super) fn step_name(name: &str) -> plimsoll_document::Field<plimsoll_document::Text> {
     draft::text(escaped(name))
 }
 

@@ -1,6 +1,6 @@
 //! Requests: their URLs, headers and bodies.
 
-use plimsoll_plan::document::StepSpec;
+use plimsoll_document::StepSpec;
 use serde_json::Value;
 
 use super::auth::Auth;

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Files, KeyLogFile, Problems, RawValue};
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
-use plimsoll_plan::{Command, Files, KeyLogFile, PlanPatch, PlanSource, Problems, RawValue, ScriptHost};
+use plimsoll_plan::{Command, PlanPatch, PlanSource, ScriptHost};
 use plimsoll_script::{Host, LuaScripts};
 use proptest::prelude::*;
 use serde_json::json;

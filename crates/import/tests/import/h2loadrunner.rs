@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_document::{Files, Problems};
 use plimsoll_import::{Imported, h2loadrunner};
-use plimsoll_plan::{Disk, Files, Problems};
+use plimsoll_plan::Disk;
 use serde_json::{Value, json};
 
 use crate::import::checked::scripts;

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use plimsoll_document::Problems;
 use plimsoll_import::{Imported, Note, artillery, gatling, jmeter, k6, locust, postman};
-use plimsoll_plan::Problems;
 
 use crate::import::{Named, shown};
 

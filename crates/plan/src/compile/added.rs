@@ -1,13 +1,14 @@
 //! Steps that are requests of other protocols than HTTP, by keys that other crates add.
 
+use plimsoll_document::{Added, AddedStep, Place, Problem, StepSpec};
 use plimsoll_scenario::{Body, Dialect};
 
 use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
-use crate::document::{Added, AddedStep, StepSpec};
 use crate::draft::Draft;
-use crate::{InTurnProtocol, Place, Problem, Protocol, StepRequest};
+use crate::parts::step_part;
+use crate::{InTurnProtocol, Protocol, StepRequest};
 
 impl Compiler<'_, '_> {
     /// Compiles a step that is a request of a protocol of another crate.
@@ -33,7 +34,7 @@ impl Compiler<'_, '_> {
         known: &Known,
     ) -> Option<Draft> {
         let Added { value, .. } = step.first()?;
-        let request = value.get()?;
+        let request = step_part(&**value.get()?)?;
         let protocol = request.protocol();
         let origin = self.origin_of(Protocol::InTurn(protocol), spec, place, part);
         let path = origin.as_ref().map_or("", |origin| &origin.prefix).to_owned();

@@ -1,14 +1,13 @@
 //! Messages that a WebSocket sends by itself: answers by rules, and heartbeats.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Field, Place, Problem, WebSocketSpec};
 use plimsoll_scenario::{AnswerSpec, Body, ExtractSpec, HeartbeatSpec, ReactionSpec, Source};
 use plimsoll_schedule::parse_duration;
 
 use super::known::Known;
 use super::scenario::{First, Part};
 use super::{Compiler, is_on};
-use crate::document::{self, Field, WebSocketSpec};
-use crate::{Place, Problem};
 
 const HINT: &str = "write `answer: [{receive: '2', send: '3'}]`";
 
@@ -29,13 +28,13 @@ impl Compiler<'_, '_> {
 
     fn answer(
         &mut self,
-        field: &Field<document::AnswerSpec>,
+        field: &Field<plimsoll_document::AnswerSpec>,
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<AnswerSpec> {
         let (rule, place) = (field.get()?, field.place());
         // That there is nothing was told where the mapping was read.
-        if *rule == document::AnswerSpec::default() {
+        if *rule == plimsoll_document::AnswerSpec::default() {
             return None;
         }
         if rule.receive.is_absent() {
@@ -74,10 +73,10 @@ impl Compiler<'_, '_> {
         }
         let heartbeat = field.get()?;
         // That there is nothing was told where the mapping was read.
-        if *heartbeat == document::HeartbeatSpec::default() {
+        if *heartbeat == plimsoll_document::HeartbeatSpec::default() {
             return None;
         }
-        let document::HeartbeatSpec { every, send, send_file, binary } = heartbeat;
+        let plimsoll_document::HeartbeatSpec { every, send, send_file, binary, .. } = heartbeat;
         if every.is_absent() || send.is_absent() && send_file.is_absent() {
             let problem = Problem::new("a heartbeat has `every`, and `send` or `send_file`");
             return self.form(place, problem.with_hint("write `heartbeat: {every: 30s, send: text}`"));
@@ -114,7 +113,7 @@ impl Compiler<'_, '_> {
 
     fn answering(
         &mut self,
-        rule: &document::AnswerSpec,
+        rule: &plimsoll_document::AnswerSpec,
         place: Option<Place>,
         part: &mut Part<'_>,
         known: &Known,

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Document, Field, LoadedDocument, Problem, ScenarioSpec, StepSpec, Text};
 use plimsoll_scenario::{Op, PoolSpec};
 use plimsoll_schedule::parse_duration;
 
 use super::Compiler;
-use crate::Problem;
-use crate::document::{Document, Field, LoadedDocument, ScenarioSpec, StepSpec, Text};
 use crate::draft::ScenarioDraft;
 use crate::targets::Servers;
 
@@ -69,14 +68,13 @@ pub(super) fn parts(loaded: &LoadedDocument) -> Vec<(Role, Cow<'_, LoadedDocumen
 /// The plan whose only scenario has these steps. They keep cookies among themselves, as a browser does.
 fn alone(loaded: &LoadedDocument, name: &str, steps: &[Field<StepSpec>]) -> LoadedDocument {
     let place = steps.first().and_then(Field::place).unwrap_or_default();
-    let scenario = ScenarioSpec {
-        name: Field::Given(Text::from(name), place),
-        cookies: Field::Given(true, place),
-        steps: steps.to_vec(),
-        ..ScenarioSpec::default()
-    };
-    let document = Document { scenarios: vec![Field::Given(scenario, place)], ..loaded.document.clone() };
-    LoadedDocument { document, ..loaded.clone() }
+    let mut scenario = ScenarioSpec::default();
+    scenario.name = Field::Given(Text::from(name), place);
+    scenario.cookies = Field::Given(true, place);
+    scenario.steps = steps.to_vec();
+    let mut alone = loaded.clone();
+    alone.document.scenarios = vec![Field::Given(scenario, place)];
+    alone
 }
 
 impl Compiler<'_, '_> {

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use plimsoll_document::{Field, Place, Problem, RequestStep, Text};
 use plimsoll_scenario::{Body, BodySupply, Judge, Slot, Template};
 use serde_json::Value;
 
@@ -10,9 +11,9 @@ use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
 use super::text::around_slots;
-use crate::document::{Added, Field, RequestStep, Text};
 use crate::grants::unreadable;
-use crate::{BodyContent, BodyContext, Place, Problem};
+use crate::parts::body_part;
+use crate::{BodyContent, BodyContext};
 
 impl Compiler<'_, '_> {
     /// The body of a step: at most one of its forms.
@@ -65,13 +66,13 @@ impl Compiler<'_, '_> {
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<BodyContent> {
-        let Added { key, value } = request.body.added.first()?;
-        let (key, place) = (key.key(), value.place());
+        let added = request.body.added.first()?;
+        let (key, place) = (added.key.key(), added.value.place());
         if !request.script.is_absent() {
             let problem = Problem::new(format!("`{key}` and `script` exclude each other"));
             return self.fail(place, problem.with_hint("leave one of them out: a request has one body"));
         }
-        let content = value.get()?.compile(request, place, self)?;
+        let content = body_part(&request.body)?.0.compile(request, place, self)?;
         self.judges.extend(content.judge.iter().map(|judge| Arc::clone(&judge.judge)));
         if let Body::Coded(coded) = &content.body {
             for text in &coded.parts {

@@ -1,13 +1,12 @@
 //! Steps that depend on a condition.
 
+use plimsoll_document::{BranchStep, Place, Problem};
 use plimsoll_scenario::Op;
 
 use super::Compiler;
 use super::condition::existence;
 use super::known::Known;
 use super::scenario::Part;
-use crate::document::BranchStep;
-use crate::{Place, Problem};
 
 impl Compiler<'_, '_> {
     /// `if`, with `then` and perhaps `else`.

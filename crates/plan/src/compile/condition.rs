@@ -1,11 +1,11 @@
 //! Conditions, and the variables that they ask about.
 
+use plimsoll_document::{Field, Text};
 use plimsoll_scenario::Condition;
 
 use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
-use crate::document::{Field, Text};
 
 impl Compiler<'_, '_> {
     /// Compiles a condition of a branch or a loop.

@@ -1,18 +1,15 @@
 //! Data sources: the places of rows, and the names of their columns.
 
+use plimsoll_document::{
+    DataSpec, Field, FileKind, LONGEST_DATA_HEAD, Place, Problem, Row, Text, is_function,
+};
 use plimsoll_scenario::{AtEnd, FeedSpec, Order, Per, Rows, Share};
 use plimsoll_schedule::parse_count;
 use serde_json::Value;
 
 use super::around::Role;
-use super::variables::is_function;
 use super::{Compiler, suggestion};
-use crate::document::{DataSpec, Field, Row, Text};
 use crate::grants::{is_not_granted, unreadable};
-use crate::{FileKind, Place, Problem};
-
-/// Bytes of a data file that are read for the names of its columns, at most: it may be larger than memory.
-pub const LONGEST_DATA_HEAD: usize = 1 << 20;
 
 /// A data source of the plan file.
 pub(super) struct SourceDraft {

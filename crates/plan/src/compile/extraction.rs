@@ -1,19 +1,18 @@
 //! Values that a request extracts from its exchange.
 
+use plimsoll_document::{Field, Keyed, Place, Problem};
 use plimsoll_scenario::{Conversion, EventPick, ExtractSpec, ReactionSpec, Source};
 
 use super::known::Known;
 use super::matching::{json_source, not_a_json_place};
 use super::scenario::Part;
 use super::{Compiler, is_on};
-use crate::document::{self, Field, Keyed};
-use crate::{Place, Problem};
 
 impl Compiler<'_, '_> {
     /// The values that a step takes.
     pub(super) fn extractions(
         &mut self,
-        extract: &Keyed<Field<document::ExtractSpec>>,
+        extract: &Keyed<Field<plimsoll_document::ExtractSpec>>,
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<Vec<ExtractSpec>> {
@@ -30,7 +29,7 @@ impl Compiler<'_, '_> {
     pub(super) fn extraction(
         &mut self,
         variable: u16,
-        spec: &document::ExtractSpec,
+        spec: &plimsoll_document::ExtractSpec,
         place: Option<Place>,
         part: &mut Part<'_>,
         known: &Known,
@@ -73,7 +72,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Returns the place in the data of an event, if the extraction names one.
-    fn of_event(&mut self, source: Source, event: &Field<document::Text>) -> Option<Source> {
+    fn of_event(&mut self, source: Source, event: &Field<plimsoll_document::Text>) -> Option<Source> {
         let Some(pick) = self.read(event, str::parse::<EventPick>)? else { return Some(source) };
         if !matches!(source, Source::Body | Source::JsonPointer(_) | Source::JsonPath(_)) {
             let problem = Problem::new("this is not a place in an event");
@@ -84,10 +83,10 @@ impl Compiler<'_, '_> {
     }
 
     /// Where the value is: exactly one place, or the body if there is but a regular expression.
-    fn source(&mut self, spec: &document::ExtractSpec, place: Option<Place>) -> Option<Source> {
+    fn source(&mut self, spec: &plimsoll_document::ExtractSpec, place: Option<Place>) -> Option<Source> {
         let mut sources: Vec<Option<Source>> = Vec::new();
         type Make = fn(String) -> Option<Source>;
-        let texts: [(&Field<document::Text>, Make); 6] = [
+        let texts: [(&Field<plimsoll_document::Text>, Make); 6] = [
             (&spec.header, |name| Some(Source::Header(name.to_ascii_lowercase()))),
             (&spec.request_header, |name| Some(Source::RequestHeader(name.to_ascii_lowercase()))),
             (&spec.cookie, |name| Some(Source::Cookie(name))),

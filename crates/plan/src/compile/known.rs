@@ -1,10 +1,10 @@
 //! Facts that are certain at a point of a scenario.
 
+use plimsoll_document::{Place, Problem};
 use plimsoll_scenario::Template;
 
 use super::Compiler;
 use super::scenario::{First, Part};
-use crate::{Place, Problem};
 
 /// Facts that are certain at one point of a scenario, on every path that leads there.
 #[derive(Clone)]

@@ -1,12 +1,11 @@
 //! Expectations on responses.
 
+use plimsoll_document::{EventExpectSpec, ExpectSpec, Field, MatchSpec, Place, Problem, Text};
 use plimsoll_scenario::{CheckSpec, EventPick, Matching, ReactionSpec, ResponseHandler, Source, StatusRange};
 
 use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
-use crate::document::{EventExpectSpec, ExpectSpec, Field, MatchSpec, Text};
-use crate::{Place, Problem};
 
 /// Statuses that a response can end with: those below 200 are interim (RFC 9110 section 15.2).
 const STATUSES: std::ops::RangeInclusive<u16> = 200..=599;

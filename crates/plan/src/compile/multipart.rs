@@ -1,13 +1,13 @@
 //! Forms with files (RFC 7578).
 
+use plimsoll_document::{Field, FormPartSpec, Keyed, Place, Problem, RequestStep, Text};
 use plimsoll_scenario::{Body, Template};
 
 use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
 use super::text::around_slots;
-use crate::document::{Field, FormPartSpec, Keyed, RequestStep, Text};
-use crate::{BodyContent, Place, Problem};
+use crate::BodyContent;
 
 /// The beginning of the line between parts.
 const BOUNDARY: &str = "plimsoll-7d1a4c9be0f24563";

@@ -1,12 +1,11 @@
 //! Requests that are sent at once.
 
+use plimsoll_document::{ParallelStep, Problem};
 use plimsoll_scenario::Op;
 
 use super::Compiler;
 use super::known::{Known, Last};
 use super::scenario::Part;
-use crate::Problem;
-use crate::document::ParallelStep;
 
 impl Compiler<'_, '_> {
     /// `parallel`: requests that are sent at once.

@@ -1,12 +1,11 @@
 //! Think time.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Field, PauseSpec, Problem, Text};
 use plimsoll_scenario::{Op, Pause};
 use plimsoll_schedule::parse_duration;
 
 use super::Compiler;
-use crate::Problem;
-use crate::document::{Field, PauseSpec, Text};
 
 impl Compiler<'_, '_> {
     /// Think time.

@@ -1,14 +1,14 @@
 //! Requests that are sent again until their answer has come.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Problem, RequestStep};
 use plimsoll_scenario::{CheckSpec, Matching, PollSpec, ReactionSpec, Source, StatusRange};
 use plimsoll_schedule::parse_duration;
 
 use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
-use crate::Problem;
-use crate::document::RequestStep;
+use crate::parts::body_part;
 
 /// Default of the first pause and the longest.
 const EVERY: Nanos = Nanos::from_millis(100);
@@ -28,7 +28,7 @@ impl Compiler<'_, '_> {
             return Some(None);
         }
         let spec = request.poll.get()?;
-        if spec.until.is_absent() && !request.body.is_judged() {
+        if spec.until.is_absent() && !body_part(&request.body).is_some_and(|(body, _)| body.is_judged()) {
             let problem = Problem::new("`poll` has no condition");
             let hint = "add the condition that ends it: `until: {json: {/status: done}}`";
             return self.form(request.poll.place(), problem.with_hint(hint));

@@ -1,10 +1,9 @@
 //! Pools: rows that iterations keep for each other, and their distribution.
 
+use plimsoll_document::{Field, Keyed, Place, Problem, RequestStep, StepKind, StepSpec, Text};
 use plimsoll_scenario::{CollectSpec, PoolSpec, ReactionSpec};
 
 use super::Compiler;
-use crate::document::{Field, Keyed, RequestStep, StepKind, StepSpec, Text};
-use crate::{Place, Problem};
 
 /// The part of a `collect` that is not a variable.
 const EACH: &str = "each";

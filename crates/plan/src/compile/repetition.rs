@@ -1,13 +1,12 @@
 //! Loops.
 
+use plimsoll_document::{Field, Place, Problem, RepetitionStep, StepSpec, Text};
 use plimsoll_scenario::{Op, Template};
 use plimsoll_schedule::parse_count;
 
 use super::Compiler;
 use super::known::{Known, Last};
 use super::scenario::Part;
-use crate::document::{Field, RepetitionStep, StepSpec, Text};
-use crate::{Place, Problem};
 
 impl Compiler<'_, '_> {
     /// Compiles a loop, which has a number of turns or a condition.

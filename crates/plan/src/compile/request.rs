@@ -1,6 +1,9 @@
 //! Request steps.
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{
+    AddressSpec, BY_SCRIPT, Field, Keyed, Place, Problem, RequestStep, SAME_URL, StepSpec, Text,
+};
 use plimsoll_scenario::{Body, Dialect, Op, RequestTemplate, ResponseHandler, check_method, parse_header_in};
 use plimsoll_schedule::{parse_count, parse_duration};
 
@@ -9,12 +12,11 @@ use super::scenario::{Part, keep_path};
 use super::server::Origin;
 use super::variables::LAST_PATH;
 use super::{Compiler, is_on};
-use crate::document::{AddressSpec, BY_SCRIPT, Field, Keyed, RequestStep, SAME_URL, StepSpec, Text};
 use crate::draft::Draft;
+use crate::parts::body_part;
 use crate::protocol::{Protocol, ProtocolRow};
 use crate::requests::{closes, foreign_to_http2, from_template};
 use crate::url::target as checked_path;
-use crate::{Place, Problem};
 
 /// Names and values of headers.
 pub(super) type Headers = Vec<(String, String)>;
@@ -122,7 +124,7 @@ impl Compiler<'_, '_> {
         let draft = Draft {
             server: aim.origin.server,
             authority: aim.origin.authority,
-            deadline: request.body.deadline(&headers),
+            deadline: body_part(&request.body).and_then(|(body, _)| body.deadline(&headers)),
             headers,
             away,
             cookies: part.cookies,

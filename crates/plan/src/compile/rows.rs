@@ -1,12 +1,11 @@
 //! Steps that keep rows in pools, and take them out.
 
+use plimsoll_document::{Field, Problem, RowsStep, Text};
 use plimsoll_scenario::Op;
 
 use super::known::Known;
 use super::scenario::Part;
 use super::{Compiler, suggestion};
-use crate::Problem;
-use crate::document::{Field, RowsStep, Text};
 
 impl Compiler<'_, '_> {
     /// Compiles `keep`, `pick` or `take`.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Field, Place, Problem, ScenarioSpec, StepKind, StepNames, StepSpec};
 use plimsoll_scenario::{Op, Template};
 use plimsoll_schedule::{parse_count, parse_duration};
 
@@ -11,9 +12,7 @@ use super::known::{Known, Last};
 use super::server::Origin;
 use super::variables::LAST_PATH;
 use super::{Compiler, is_on, suggestion};
-use crate::document::{Field, ScenarioSpec, StepKind, StepNames, StepSpec};
 use crate::draft::{Draft, ScenarioDraft};
-use crate::{Place, Problem};
 
 /// A scenario while it is compiled.
 pub(super) struct Part<'d> {
@@ -277,7 +276,7 @@ impl Compiler<'_, '_> {
     fn initial_value(
         &mut self,
         position: usize,
-        field: &Field<crate::document::Text>,
+        field: &Field<plimsoll_document::Text>,
         part: &Part<'_>,
     ) -> Option<(Template, Vec<u16>)> {
         let text = self.text(field)?;

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use plimsoll_document::{Field, Place, Problem, ScriptSettings, Text};
 use plimsoll_scenario::{Scheme, ScriptLimits, ScriptSource, ScriptText as StepText, StepScript};
 use plimsoll_schedule::parse_duration;
 
 use super::Compiler;
 use super::around::Role;
-use crate::document::{Field, ScriptSettings, Text};
 use crate::draft::ScenarioDraft;
 use crate::grants::unreadable;
 use crate::script::ScriptHost;
-use crate::{Place, PlanPatch, Problem, parse_size};
+use crate::{PlanPatch, parse_size};
 
 /// The text of a step's script.
 #[derive(Clone, Debug)]

@@ -1,13 +1,12 @@
 //! Targets: by name, and by the URLs of steps.
 
+use plimsoll_document::{Field, Place, Problem, TargetSpec, Text};
 use plimsoll_scenario::Template;
 
 use super::{Compiler, is_on, suggestion};
-use crate::document::{Field, TargetSpec, Text};
 use crate::protocol::ProtocolRow;
 use crate::security::basic_authorization;
 use crate::url::Url;
-use crate::{Place, Problem};
 
 /// A target of the plan file.
 #[derive(Clone)]

@@ -1,11 +1,11 @@
 //! Assignments to variables.
 
+use plimsoll_document::SetStep;
 use plimsoll_scenario::Op;
 
 use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
-use crate::document::SetStep;
 
 impl Compiler<'_, '_> {
     /// `set`: all values are made in order, so that a later one may read an earlier one.

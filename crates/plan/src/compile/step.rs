@@ -1,16 +1,12 @@
 //! Steps: compiled by kind.
 
+use plimsoll_document::{Field, MOST_STEPS, Place, Problem, StepKind, StepSpec};
 use plimsoll_scenario::Op;
 
 use super::Compiler;
 use super::known::{Known, Last};
 use super::scenario::Part;
-use crate::document::{Field, StepKind, StepSpec};
 use crate::draft::Draft;
-use crate::{Place, Problem};
-
-/// Most steps of a plan, those of all scenarios together. A step takes some KiB.
-pub const MOST_STEPS: usize = 20_000;
 
 impl Compiler<'_, '_> {
     /// Compiles steps, one after the other.

@@ -1,10 +1,9 @@
 //! Responses that are streams of events.
 
+use plimsoll_document::{Place, Problem, RequestStep};
 use plimsoll_scenario::{EventStream, ReactionSpec, Source};
 
 use super::Compiler;
-use crate::document::RequestStep;
-use crate::{Place, Problem};
 
 impl Compiler<'_, '_> {
     /// Compiles the stream of a step's response, which its body may determine. Returns `None` if it is given

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
+use plimsoll_document::{Field, Place, Problem, Text, unescaped};
 use plimsoll_scenario::slot::slot_end;
 use plimsoll_scenario::{Constants, Template};
 
 use super::Compiler;
-use crate::document::{Field, Text};
-use crate::{Place, Problem};
 
 impl Compiler<'_, '_> {
     /// The text of a field, with the environment's values in place of `${env(NAME)}`.
@@ -153,11 +152,6 @@ impl Compiler<'_, '_> {
         self.secrets.insert(name.to_owned(), value);
         Some(())
     }
-}
-
-/// A text that is no template, of which `$${` is `${` as in templates.
-pub(crate) fn unescaped(text: &str) -> String {
-    text.replace("$${", "${")
 }
 
 fn first_line(content: &[u8]) -> String {

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use plimsoll_document::{Place, Problem, TokenSettings};
 use plimsoll_scenario::Scope;
 use plimsoll_scenario::token::{Algorithm, Signer, Stamp, TokenPart, TokenSpec};
 use plimsoll_schedule::parse_duration;
 
 use super::{Compiler, suggestion};
-use crate::document::TokenSettings;
 use crate::tokens::{LIFETIME, OF_FLAGS, parse_lifetime, problem, refresh_before};
-use crate::{Place, Problem};
 
 impl Compiler<'_, '_> {
     /// Reads the tokens of the plan, behind the one of the flags.

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use plimsoll_scenario::{Slot, Template};
+use plimsoll_document::{Field, Place, Problem, ScenarioSpec, StepKind, StepSpec, is_function};
 
 use super::Compiler;
 use super::pool::own_columns;
-use crate::document::{Field, ScenarioSpec, StepKind, StepSpec};
-use crate::{Place, Problem};
+use crate::parts::body_part;
 
 /// The variable that has the path of the last request, where a step asks for the same URL. No variable of a
 /// plan can be called that.
@@ -79,7 +78,9 @@ impl Compiler<'_, '_> {
                 names.add(LAG);
             }
             if let Some(request) = step.request() {
-                if let Some((name, place)) = request.body.variable() {
+                if let Some((body, place)) = body_part(&request.body)
+                    && let Some(name) = body.variable()
+                {
                     self.add_variable(&name.0, place, names);
                 }
                 if !request.address.same_url.is_absent() {
@@ -127,12 +128,26 @@ fn wrong_name(name: &str) -> Option<Problem> {
     })
 }
 
-/// Returns `true` if `${name}` has a meaning without any variable, or would have one with arguments: no
-/// variable of a plan can have this name.
-pub fn is_function(name: &str) -> bool {
-    let functions = Slot::FORMS.iter().map(|form| form.split('(').next().unwrap_or(form));
-    // Variables are often called so; these functions always have arguments, so that both can be there.
-    let may_be_both = ["token", "digest"].contains(&name);
-    !may_be_both && functions.into_iter().any(|function| function == name)
-        || Template::parse(format!("${{{name}}}").as_bytes()).is_ok()
+#[cfg(test)]
+mod tests {
+    use plimsoll_document::{FUNCTIONS, is_function};
+    use plimsoll_scenario::Template;
+    use plimsoll_scenario::slot::Slot;
+
+    #[test]
+    fn the_functions_of_templates_are_those_that_plans_name() {
+        let mut forms: Vec<&str> =
+            Slot::FORMS.iter().map(|form| form.split('(').next().unwrap_or(form)).collect();
+        forms.dedup();
+        assert_eq!(forms, FUNCTIONS);
+        for name in FUNCTIONS {
+            let stands_alone = Template::parse(format!("${{{name}}}").as_bytes()).is_ok();
+            assert!(is_function(name) || !stands_alone, "{name}");
+        }
+        // A name that is no function has no meaning by itself.
+        for name in ["id", "timestamp", "random", "sequences", "token", "digest", "uuid_2", "authority"] {
+            let stands_alone = Template::parse(format!("${{{name}}}").as_bytes()).is_ok();
+            assert_eq!(stands_alone, is_function(name), "{name}");
+        }
+    }
 }

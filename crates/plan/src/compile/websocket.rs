@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use plimsoll_document::{
+    ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, Place, Problem, ReceiveSpec, StepSpec, Text,
+    WebSocketSpec, WebSocketStep,
+};
 use plimsoll_scenario::header::is_token;
 use plimsoll_scenario::{Body, CheckSpec, Dialect, PollSpec, StatusRange, WebSocketAction};
 use plimsoll_wire::websocket::{Deflate, is_valid_close_code};
@@ -11,13 +15,9 @@ use super::request::{Headers, over};
 use super::scenario::Part;
 use super::variables::LAG;
 use super::{Compiler, is_on};
-use crate::document::{
-    ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, ReceiveSpec, StepSpec, Text, WebSocketSpec,
-    WebSocketStep,
-};
+use crate::Protocol;
 use crate::draft::Draft;
 use crate::url::target as checked_path;
-use crate::{Place, Problem, Protocol};
 
 /// 22 letters, of which the last one has four bits that are 0, are 16 bytes in base64 (RFC 6455 section 4.1).
 const KEY: &str = "${random_hex(21)}A==";
@@ -187,7 +187,8 @@ impl Compiler<'_, '_> {
                 self.form(any.place(), problem.with_hint("leave one of them out"))
             }
             (false, false) => {
-                let expected = ExpectSpec { body, json: spec.json.clone(), ..ExpectSpec::default() };
+                let mut expected = ExpectSpec::default();
+                (expected.body, expected.json) = (body, spec.json.clone());
                 self.expectations(&Field::new(expected), part, known).map(|reaction| reaction.checks)
             }
         }

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use plimsoll_document::Problem;
 use plimsoll_wire::in_turn::InTurnClient;
 
 use super::websocket;
-use crate::{PlanParts, Problem};
+use crate::PlanParts;
 
 /// Protocol spoken with a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,7 +165,7 @@ static WEBSOCKET: [&ProtocolRow; 2] = [&websocket::PLAIN, &websocket::SECURE];
 
 /// Returns the rows of all schemes: those of this crate, and of the parts of the plan that is being read.
 pub(crate) fn rows() -> impl Iterator<Item = &'static ProtocolRow> {
-    let added = PlanParts::current().protocols.iter().flat_map(|protocol| protocol.rows);
+    let added = PlanParts::current_protocols().iter().flat_map(|protocol| protocol.rows);
     [&HTTP, &HTTPS].into_iter().chain(added.copied()).chain(WEBSOCKET)
 }
 

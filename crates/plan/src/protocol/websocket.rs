@@ -1,8 +1,10 @@
 //! The rows of WebSocket, without TLS and over it.
 
+use plimsoll_document::RawValue;
+
 use super::table::{Protocol, ProtocolRow};
 use crate::resolve::Resolver;
-use crate::{PlanPatch, RawValue, Target};
+use crate::{PlanPatch, Target};
 
 pub(super) static PLAIN: ProtocolRow = WEBSOCKET;
 

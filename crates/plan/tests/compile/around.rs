@@ -1,7 +1,8 @@
 //! Setup and teardown: plans of their own, whose values the load gets.
 
 use plimsoll_core::{Nanos, Random};
-use plimsoll_plan::{GivenValue, Load, Plan, PlanPatch, Problem, RawValue, SharedText};
+use plimsoll_document::{Problem, RawValue};
+use plimsoll_plan::{GivenValue, Load, Plan, PlanPatch, SharedText};
 use plimsoll_scenario::{Context, Op};
 
 use crate::compile::plans::{resolve, resolve_with};

@@ -1,6 +1,6 @@
 //! Data sources and the variables that their columns go into.
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_scenario::{AtEnd, Order, Per, Rows, Share};
 
 use crate::compile::plans::resolve;

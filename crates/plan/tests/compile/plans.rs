@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Problem};
+use plimsoll_document::{Files, KeyLogFile, Problem};
+use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource};
 
 /// Files by name, in the folder of the plan; everything else does not exist.
 struct Memory<'a>(BTreeMap<&'a str, Vec<u8>>);

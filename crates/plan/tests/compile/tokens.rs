@@ -1,6 +1,6 @@
 //! Tokens of plan files and of the settings of a run.
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 
 use crate::compile::plans::{request, resolve, steps};
 

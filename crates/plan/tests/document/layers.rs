@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Files, KeyLogFile, RawValue};
 use plimsoll_plan::{
-    Command, Files, KeyLogFile, Load, PlanPatch, PlanSource, Protocol, RawValue, Refused, Resolved, Switch,
-    is_plan_name,
+    Command, Load, PlanPatch, PlanSource, Protocol, Refused, Resolved, Switch, is_plan_name,
 };
 
 /// Files by name.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
-use plimsoll_plan::document::{Document, Field, Text};
+use plimsoll_document::{Document, Field, Place, Problem, StepKey, Text};
 use plimsoll_plan::{
-    BodyContext, InTurnProtocol, Opening, Place, Plan, PlanParts, Problem, Protocol, ProtocolRow, ServerUrl,
-    StepKey, StepPart, StepRequest,
+    BodyContext, InTurnProtocol, Opening, Plan, PlanParts, Protocol, ProtocolRow, ServerUrl, StepPart,
+    StepRequest, step_key,
 };
 use plimsoll_scenario::{
     Body, Context, Fingerprint, Frame, FrameContent, Framed, Framing, RequestSpec, Scope, Template,
@@ -33,7 +33,7 @@ pub(super) struct LineSpec {
     then: Field<Text>,
 }
 
-pub(super) static LINE: StepKey = StepKey::of::<LineSpec>("line", "Say a line.");
+pub(super) static LINE: StepKey = step_key::<LineSpec>("line", "Say a line.");
 
 pub(super) static LINES: InTurnProtocol = InTurnProtocol {
     name: "lines",
@@ -238,7 +238,7 @@ fn added_requests_are_written_and_described_behind_those_of_http() {
     let text = "scenarios:\n  - steps:\n      - name: a\n        line:\n          say: \"007\"\n        target: \
                 l\n        timeout: 1s\n";
     assert_eq!(good(text).to_yaml(), text);
-    let schema = Document::schema(PARTS);
+    let schema = Document::schema(PARTS.document());
     let of_steps = schema["$defs"]["StepSpec"]["properties"].as_object().unwrap();
     let keys: Vec<&str> = of_steps.keys().map(String::as_str).collect();
     let at = keys.iter().position(|key| *key == "line").expect("the key");

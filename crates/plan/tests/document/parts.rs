@@ -1,10 +1,13 @@
 //! Keys that other crates add to plan files.
 
 use plimsoll_core::{ErrorRow, Nanos};
-use plimsoll_plan::document::{Document, Field, RequestStep, Source, StepSpec, Text};
+use plimsoll_document::{
+    BodyKey, Document, DocumentParts, Field, Place, Problem, Problems, RawValue, RequestStep, Source,
+    StepSpec, Text,
+};
 use plimsoll_plan::{
-    BodyContent, BodyContext, BodyKey, BodyPart, Command, Disk, Place, Plan, PlanParts, PlanPatch,
-    PlanSource, Problem, Problems, RawValue,
+    BodyContent, BodyContext, BodyPart, Command, Disk, Plan, PlanParts, PlanPatch, PlanSource, body_key,
+    body_value,
 };
 use plimsoll_scenario::Body;
 use schemars::JsonSchema;
@@ -30,7 +33,7 @@ pub(crate) struct GreetingSpec {
     judged: Field<bool>,
 }
 
-static GREETING: BodyKey = BodyKey::of::<GreetingSpec>("greeting", "Body that greets.");
+static GREETING: BodyKey = body_key::<GreetingSpec>("greeting", "Body that greets.");
 
 static RUDE: ErrorRow = ErrorRow { name: "greeting_rude", is_answer: true, is_of_server: false };
 
@@ -195,17 +198,17 @@ fn added_bodies_are_written_where_bodies_stand() {
     let mut step = StepSpec::from(RequestStep::new("POST", Text::from("/").into()));
     step.request_mut()
         .body
-        .add(&GREETING, GreetingSpec { words: Text::from("hi").into(), ..Default::default() });
+        .add(&GREETING, body_value(GreetingSpec { words: Text::from("hi").into(), ..Default::default() }));
     assert_eq!(serde_json::to_value(&step).unwrap(), json!({"post": "/", "greeting": {"words": "hi"}}));
 }
 
 #[test]
 fn the_schema_describes_added_keys_behind_other_bodies() {
-    let schema = Document::schema(PARTS);
+    let schema = Document::schema(PARTS.document());
     let of_steps = schema["$defs"]["StepSpec"]["properties"].as_object().unwrap();
     let keys: Vec<&str> = of_steps.keys().map(String::as_str).collect();
     let at = keys.iter().position(|key| *key == "greeting").expect("the key");
     assert_eq!((keys[at - 1], keys[at + 1]), ("multipart", "records"));
     assert_eq!(of_steps["greeting"]["description"], "Body that greets.");
-    assert!(Document::schema(PlanParts::NONE)["$defs"]["GreetingSpec"].is_null());
+    assert!(Document::schema(DocumentParts::NONE)["$defs"]["GreetingSpec"].is_null());
 }

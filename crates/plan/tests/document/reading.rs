@@ -1,8 +1,7 @@
 //! Forms that a plan file may have, and the places of its values.
 
 use plimsoll_core::Redaction;
-use plimsoll_plan::document::{Document, Field, Source, Text};
-use plimsoll_plan::{Place, Problems};
+use plimsoll_document::{Document, Field, Place, Problems, Source, Text};
 use proptest::prelude::*;
 
 use super::parts::PARTS;
@@ -10,7 +9,7 @@ use super::parts::PARTS;
 pub(crate) fn read(text: &str) -> (Option<Document>, Problems) {
     let mut problems = Problems::default();
     let source = Source { name: "plan.yaml".to_owned(), text: text.to_owned() };
-    let document = Document::read(&source, PARTS, &mut problems);
+    let document = Document::read(&source, PARTS.document(), &mut problems);
     (document, problems)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_plan::document::Document;
+use plimsoll_document::Document;
 use serde_json::{Value, json};
 
 use crate::document::parts::PARTS;
@@ -26,7 +26,7 @@ fn each_property(schema: &Value, see: &mut dyn FnMut(&str, &str, &Value)) {
 
 #[test]
 fn every_property_and_type_has_a_description() {
-    let schema = Document::schema(PARTS);
+    let schema = Document::schema(PARTS.document());
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     let mut count = 0;
     each_property(&schema, &mut |of, name, schema| {
@@ -101,7 +101,7 @@ fn around(of: &str, value: Value) -> Value {
 
 #[test]
 fn the_reader_knows_every_property_of_the_schema_and_no_other() {
-    let root = Document::schema(PARTS);
+    let root = Document::schema(PARTS.document());
     let mut types = BTreeSet::new();
     each_property(&root, &mut |of, name, schema| {
         types.insert(of.to_owned());

@@ -1,6 +1,6 @@
 //! Plans written as YAML.
 
-use plimsoll_plan::document::{
+use plimsoll_document::{
     BranchStep, Document, ExpectSpec, Field, Keyed, MatchSpec, PauseSpec, RequestStep, Row, ScenarioSpec,
     StepKind, StepSpec, TargetSpec, Text, ThresholdSpec,
 };
@@ -166,7 +166,7 @@ fn document() -> impl Strategy<Value = Document> {
             let mut document = Document::default();
             (document.name, document.targets, document.variables) = (name, targets, variables);
             (document.scenarios, document.thresholds) = (scenarios, thresholds);
-            let mut data = plimsoll_plan::document::DataSpec::default();
+            let mut data = plimsoll_document::DataSpec::default();
             data.list = Field::new(rows.into_iter().map(Field::new).collect());
             document.data.push("d", data);
             document

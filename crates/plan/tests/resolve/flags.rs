@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use plimsoll_plan::{Files, KeyLogFile, Plan, PlanPatch, Problems, RawValue, Setting, SettingKind};
+use plimsoll_document::{Files, KeyLogFile, Problems, RawValue, Setting, SettingKind};
+use plimsoll_plan::{Plan, PlanPatch};
 
 /// Files by name; everything else does not exist.
 #[derive(Default)]

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random, text::hex};
+use plimsoll_document::{BodyKey, Field, Place, Problem, RequestStep, Text};
 use plimsoll_ic::{BadPrincipal, Identity, Kind, Principal, RequestId, Stencil, expiry, write_read_state};
-use plimsoll_plan::document::{Field, RequestStep, Text};
-use plimsoll_plan::{BodyContent, BodyContext, BodyKey, BodyPart, Place, Problem, parse_size};
+use plimsoll_plan::{BodyContent, BodyContext, BodyPart, body_key, parse_size};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Judge, JudgeSpec};
 use plimsoll_schedule::{parse_count, parse_duration};
 
@@ -175,7 +175,7 @@ impl BodyMaker for Maker {
 }
 
 /// Key of bodies that are messages for a canister, with the judges of the answers to them.
-pub static MESSAGE: BodyKey = BodyKey::of::<CanisterSpec>(
+pub static MESSAGE: BodyKey = body_key::<CanisterSpec>(
     "canister",
     "Body as a signed message for a canister of the Internet Computer, another one each time: what `plimsoll \
      canister --print-plan` shows. The answer to `state` is recognised without `poll.until`.",

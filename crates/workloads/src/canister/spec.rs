@@ -1,6 +1,6 @@
 //! Messages for canisters.
 
-use plimsoll_plan::document::{Field, Text};
+use plimsoll_document::{Field, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

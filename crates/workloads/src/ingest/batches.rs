@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_plan::document::RequestStep;
-use plimsoll_plan::{BodyContent, BodyContext, BodyKey, BodyPart, Place, Problem};
+use plimsoll_document::{BodyKey, Place, Problem, RequestStep};
+use plimsoll_plan::{BodyContent, BodyContext, BodyPart, body_key};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Judge, JudgeSpec};
 use plimsoll_synth::{Format, Spec, Synthesizer};
 use schemars::JsonSchema;
@@ -40,7 +40,7 @@ impl BodyMaker for Maker {
 }
 
 /// Key of bodies that are another batch each time, with the headers that its receivers want.
-pub static BATCH: BodyKey = BodyKey::of::<BatchSpec>(
+pub static BATCH: BodyKey = body_key::<BatchSpec>(
     "batch",
     "Body as a batch of synthesized metrics, logs, traces or events, another one each time, with the headers \
      that its format needs: what `plimsoll ingest --print-plan` shows.",

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
-use plimsoll_plan::document::{RequestStep, Text};
-use plimsoll_plan::{BodyContent, BodyContext, BodyKey, BodyPart, Place, Problem};
+use plimsoll_document::{BodyKey, Place, Problem, RequestStep, Text};
+use plimsoll_plan::{BodyContent, BodyContext, BodyPart, body_key};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Fingerprint};
 use serde_json::{Map, Value, json};
 
@@ -311,7 +311,7 @@ impl Maker {
 }
 
 /// Key of bodies that ask for a completion, with the type that they have.
-pub static PROMPT: BodyKey = BodyKey::of::<CompletionSpec>(
+pub static PROMPT: BodyKey = body_key::<CompletionSpec>(
     "completion",
     "Body as a request for a completion of a language model, another prompt each time: what `plimsoll llm \
      --print-plan` shows. Its answers are streams: write `stream: llm` beside it.",

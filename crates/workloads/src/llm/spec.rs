@@ -1,6 +1,6 @@
 //! Prompts for language models.
 
-use plimsoll_plan::document::{Field, Text};
+use plimsoll_document::{Field, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

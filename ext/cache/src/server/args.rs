@@ -4,8 +4,9 @@ use clap::Args;
 use plimsoll_app::{
     PlaceArgs, Reader, ServerSpec, TargetServer, TargetServerArgs, parse_endpoint, parse_positive, parse_seed,
 };
+use plimsoll_document::Problems;
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{BackendChoice, Problems, parse_backend, parse_size};
+use plimsoll_plan::{BackendChoice, parse_backend, parse_size};
 
 use super::{CacheOptions, Lie, LieKind, running};
 

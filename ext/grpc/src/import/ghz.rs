@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use plimsoll_document::{Field, Files, Problems, Settings, StepSpec};
 use plimsoll_import::Imported;
 use plimsoll_import::draft::{self, literal, text};
 use plimsoll_import::findings::{Findings, quoted};
 use plimsoll_import::source::{self, Object, shown};
-use plimsoll_plan::document::{Field, Settings, StepSpec};
-use plimsoll_plan::{Files, PlanPatch, Problems};
+use plimsoll_plan::PlanPatch;
 use serde_json::Value;
 
 use super::{call, document};

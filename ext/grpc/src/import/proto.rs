@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
+use plimsoll_document::{Field, Files, MOST_STEPS, Problems};
 use plimsoll_import::Imported;
 use plimsoll_import::draft::{Url, literal};
 use plimsoll_import::findings::Findings;
-use plimsoll_plan::document::Field;
-use plimsoll_plan::{Files, MOST_STEPS, PlanPatch, Problems};
+use plimsoll_plan::PlanPatch;
 
 use super::{call, document};
 use crate::{GrpcSpec, PARTS, Schema};

@@ -1,12 +1,14 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use clap::CommandFactory as _;
+use plimsoll_document::{Files, KeyLogFile, Problem, RawValue, Setting, SettingKind};
+use plimsoll_plan::{Plan, PlanPatch};
+
 use super::*;
 use crate::args::command_word::{self, with_command};
 use crate::base::environment::RunEnvironment;
 use crate::session::describe;
-use clap::CommandFactory as _;
-use plimsoll_plan::{Files, KeyLogFile, Plan, PlanPatch, Problem, RawValue, Setting, SettingKind};
 
 fn rewritten(args: &[&str]) -> Result<Vec<String>, Problem> {
     let args = std::iter::once("plimsoll").chain(args.iter().copied()).map(OsString::from).collect();

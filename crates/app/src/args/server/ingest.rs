@@ -1,7 +1,8 @@
 //! The flags of `plimsoll target ingest`.
 
 use clap::Args;
-use plimsoll_plan::{BackendChoice, Problems, parse_backend, parse_size};
+use plimsoll_document::Problems;
+use plimsoll_plan::{BackendChoice, parse_backend, parse_size};
 use plimsoll_schedule::parse_duration;
 use plimsoll_targets::ingest::{IngestOptions, Lie, LieKind, Permissions, Token};
 

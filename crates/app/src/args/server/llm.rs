@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_plan::{BackendChoice, Problems, parse_backend};
+use plimsoll_document::Problems;
+use plimsoll_plan::{BackendChoice, parse_backend};
 use plimsoll_targets::llm::{LlmOptions, StreamFaults};
 use plimsoll_targets::{Delay, Truth};
 

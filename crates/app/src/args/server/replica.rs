@@ -1,13 +1,13 @@
 //! The flags of `plimsoll target crud-node` and `plimsoll target crud-cluster`.
 
-use std::path::PathBuf;
-
 use core::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Nanos;
+use plimsoll_document::Problems;
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{Problems, parse_size};
+use plimsoll_plan::parse_size;
 use plimsoll_replica::{Fsync, Lie, LieKind, Peer, ReplicaOptions};
 
 use crate::args::server::sink::parse_seed;

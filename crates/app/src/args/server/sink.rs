@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::Nanos;
+use plimsoll_document::{Files, Problems};
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{BackendChoice, Files, Problems, parse_backend, parse_size};
+use plimsoll_plan::{BackendChoice, parse_backend, parse_size};
 use plimsoll_schedule::parse_rate;
 use plimsoll_targets::{Body, Delay, Faults, Reply, Service, SinkOptions, Truth};
 use plimsoll_wire::tls::ServerConfig;

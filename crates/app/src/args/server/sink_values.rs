@@ -4,8 +4,9 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Files, Problem, Problems};
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{Files, Problem, Problems, parse_size};
+use plimsoll_plan::parse_size;
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_targets::{Delay, Freeze, Lies, SlowData};
 

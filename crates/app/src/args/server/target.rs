@@ -1,7 +1,7 @@
 //! The flags of `plimsoll target`.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use plimsoll_plan::{Files, Problem, Problems};
+use plimsoll_document::{Files, Problem, Problems};
 use plimsoll_targets::{Crud, Location, Service};
 
 use crate::args::extension::{self, ServerSpec, TargetServerArgs, subcommands};

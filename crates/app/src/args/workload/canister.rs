@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::Nanos;
+use plimsoll_document::Problem;
 use plimsoll_ic::{BadPrincipal, Identity, Principal};
-use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_duration;
 use plimsoll_workloads::canister::{Api, Argument, CanisterLoad};
 

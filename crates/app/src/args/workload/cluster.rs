@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_cluster::spec::{PROFILE, Suite};
 use plimsoll_cluster::{Spec, known_profile};
-use plimsoll_plan::{Disk, Files as _, Problem, Problems, Source};
+use plimsoll_document::{Files as _, Problem, Problems, Source};
+use plimsoll_plan::Disk;
 
 use crate::args::run::RunArgs;
 use crate::base::failure::Failure;

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::Nanos;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::crud::{CrudLoad, Mode, Model, Shares, Size, Update};
 

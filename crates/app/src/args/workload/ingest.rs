@@ -1,7 +1,7 @@
 //! The flags of `plimsoll ingest`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use plimsoll_plan::{Problem, Problems};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_schedule::parse_rate;
 use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, TimeUnit, precision_in};
 use plimsoll_workloads::WorkloadError;

@@ -1,7 +1,8 @@
 //! The flags of `plimsoll ingest demo`.
 
 use clap::{Args, ValueEnum};
-use plimsoll_plan::{PlanPatch, Problem, RawValue};
+use plimsoll_document::{Problem, RawValue};
+use plimsoll_plan::PlanPatch;
 use plimsoll_workloads::ingest::DEFAULT_URL;
 
 use crate::args::instant::instant;

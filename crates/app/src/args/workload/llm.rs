@@ -1,7 +1,7 @@
 //! The flags of `plimsoll llm`.
 
 use clap::Args;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::llm::{Api, LlmLoad};
 use serde_json::{Map, Value};

@@ -1,7 +1,7 @@
 //! The flags of `plimsoll ws`, and those of `plimsoll sink` that make it a server for it.
 
 use clap::Args;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_targets::sink::service::WebSocket;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::websocket::{Answer, Message, WebSocketLoad};

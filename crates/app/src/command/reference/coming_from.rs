@@ -228,7 +228,8 @@ pub(super) fn page() -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, PlanPatch, PlanSource, Source};
+    use plimsoll_document::Source;
+    use plimsoll_plan::{Disk, PlanPatch, PlanSource};
 
     use super::*;
     use crate::args::command_word;

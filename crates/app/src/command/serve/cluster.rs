@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_replica::LieKind;
 use plimsoll_system::clock;
 

@@ -3,7 +3,7 @@
 use std::io::BufRead as _;
 use std::sync::mpsc::channel;
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_replica::{Bound, NodeStatus, Peer, ReplicaError, ReplicaOptions};
 use plimsoll_system::clock;
 

@@ -4,11 +4,11 @@ use core::net::SocketAddr;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
+use plimsoll_document::Problem;
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{RateCommand, Stop};
 use plimsoll_http::serve::{Access, CONTROL_FIELD, Reply, Request, ServeOptions, Server, serve};
 use plimsoll_metrics::SteeredBy;
-use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_rate;
 use plimsoll_system::clock;
 use serde_json::{Value, json};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::thread;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::Problem;
 use plimsoll_engine::{Control, Progress, Stop};
-use plimsoll_plan::{Plan, Problem};
+use plimsoll_plan::Plan;
 use rustix::stdio;
 
 use crate::args::control::ControlSpec;

@@ -5,7 +5,8 @@ use std::io;
 use std::path::Path;
 
 use clap::FromArgMatches as _;
-use plimsoll_plan::{Files, KeyLogFile, Plan, PlanPatch, Problem};
+use plimsoll_document::{Files, KeyLogFile, Problem};
+use plimsoll_plan::{Plan, PlanPatch};
 use serde_json::Value;
 
 use crate::args::cli::{Cli, Command};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
 use plimsoll_core::Redaction;
+use plimsoll_document::Problem;
 use plimsoll_fleet::{Fabric as _, Here, LinkError, LinkEvent, NatsAddress, NatsEvent, NatsLink};
-use plimsoll_plan::Problem;
 use plimsoll_system::clock;
 
 use crate::args::fleet::AgentChoice;

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use plimsoll_core::{Nanos, figure, text::plural};
+use plimsoll_document::{Problem, Problems};
 use plimsoll_engine::{Control, Progress, RateCommand, Stop};
 use plimsoll_fleet::{
     Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage, Delivery, Fabric as _, Here,
     LinkEvent, Member, MemberEnd, NatsEvent, NatsLink, Notice, OnLoss, Refusal, SteerCommand, Strength,
     deal_shards, now, released, told,
 };
-use plimsoll_plan::{Plan, Problem, Problems};
+use plimsoll_plan::Plan;
 use plimsoll_report::agent::{AgentResult, AgentState};
 use plimsoll_report::result::Note;
 use plimsoll_report::{RunContext, SavedRun};

@@ -1,9 +1,10 @@
 //! Merges the results of a run's agents into one.
 
 use plimsoll_core::{Nanos, Shard};
+use plimsoll_document::Problem;
 use plimsoll_engine::Control;
 use plimsoll_fleet::{Member, MemberEnd};
-use plimsoll_plan::{Load, Plan, Problem, shard_name};
+use plimsoll_plan::{Load, Plan, shard_name};
 use plimsoll_report::SavedRun;
 use plimsoll_report::agent::{AgentResult, AgentState, TakenOver};
 use plimsoll_report::saved::FleetShare;
@@ -145,7 +146,8 @@ fn share(member: &Member, of: u32, load: &AskedLoad<'_>) -> FleetShare {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, PlanPatch, RawValue};
+    use plimsoll_document::RawValue;
+    use plimsoll_plan::{Disk, PlanPatch};
 
     use super::*;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use plimsoll_document::{FileKind, Files, KeyLogFile, Problem, Problems, SettingKind, Source};
 use plimsoll_fleet::Prepare;
-use plimsoll_plan::document::Source;
-use plimsoll_plan::{Disk, FileKind, Files, KeyLogFile, PlanPatch, Problem, Problems, SettingKind};
+use plimsoll_plan::{Disk, PlanPatch};
 
 use crate::args::control::ControlSpec;
 use crate::args::setting::{PlanSection, Section as _};
@@ -185,7 +185,8 @@ fn inside(path: &Path, folder: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Command, PlanSource, RawValue};
+    use plimsoll_document::RawValue;
+    use plimsoll_plan::{Command, PlanSource};
 
     use super::*;
 

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::Redaction;
+use plimsoll_document::Problem;
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::Progress;
 use plimsoll_export::prometheus::Exposition;
 use plimsoll_export::{Gauges, Pusher, Shared, Totals};
 use plimsoll_http::serve::{Access, Reply, Request, ServeOptions, Server, serve};
-use plimsoll_plan::{Plan, Problem};
+use plimsoll_plan::Plan;
 use plimsoll_report::result::ExportResult;
 
 use crate::args::export::{ExportSpec, OtlpSpec};

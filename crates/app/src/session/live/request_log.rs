@@ -8,9 +8,10 @@ use std::thread::JoinHandle;
 
 use plimsoll_core::Outcome;
 use plimsoll_core::Redaction;
+use plimsoll_document::Problem;
 use plimsoll_metrics::log::{StreamLogEntry, StreamTimes};
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, Outline};
-use plimsoll_plan::{Plan, Problem};
+use plimsoll_plan::Plan;
 use serde_json::json;
 
 use crate::args::live::LiveArgs;

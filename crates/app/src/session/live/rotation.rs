@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 use plimsoll_system::clock;
 
 use crate::args::rotate::Rotation;

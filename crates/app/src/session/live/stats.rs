@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use plimsoll_core::{ErrorClass, Nanos, figure};
+use plimsoll_document::Problem;
 use plimsoll_engine::Progress;
 use plimsoll_histogram::samples_needed;
 use plimsoll_metrics::{Outline, Tally};
-use plimsoll_plan::{Plan, Problem};
+use plimsoll_plan::Plan;
 use serde_json::json;
 
 use crate::args::live::LiveArgs;

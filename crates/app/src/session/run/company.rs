@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use plimsoll_document::Problem;
 use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Backends, BackgroundRun, TargetAddress};
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Plan, Problem};
+use plimsoll_plan::Plan;
 use plimsoll_report::slow::SlowRecord;
 
 use crate::base::failure::Failure;

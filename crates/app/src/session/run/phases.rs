@@ -13,6 +13,12 @@ use plimsoll_report::evidence::Evidence;
 use plimsoll_report::saved::{Beginning, Cut, LiveRecord};
 use plimsoll_report::{RunContext, SavedRun};
 
+use super::company::Company;
+use super::observers::{Joining, Observers, SavedLive, ScriptErrors, StoppingQueries};
+use super::{
+    Live, Outcome, RunPreparation, conclude, context, failure, failure_under, tell_first, tell_lacking,
+    with_setup,
+};
 use crate::args::control::ControlSpec;
 use crate::args::live::LiveArgs;
 use crate::args::output::OutputArgs;
@@ -33,13 +39,6 @@ use crate::session::observer::Observer as _;
 use crate::session::queries::Queries;
 use crate::session::saving::RunSaver;
 use crate::session::wrk;
-
-use super::company::Company;
-use super::observers::{Joining, Observers, SavedLive, ScriptErrors, StoppingQueries};
-use super::{
-    Live, Outcome, RunPreparation, conclude, context, failure, failure_under, tell_first, tell_lacking,
-    with_setup,
-};
 
 /// A run that can begin: all outputs are open, its servers have answered, and its setup is over.
 ///

@@ -7,12 +7,11 @@ use std::io;
 use std::path::Path;
 
 use plimsoll_core::{Nanos, figure};
+use plimsoll_document::{Files, KeyLogFile, Problem, Source};
 use plimsoll_driver::Endpoint;
 use plimsoll_ic::{Call, Identity, Kind, Principal};
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{
-    BackendChoice, Command, Disk, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Problem, Source,
-};
+use plimsoll_plan::{BackendChoice, Command, Disk, Plan, PlanPatch, PlanSource};
 use plimsoll_system::clock;
 use plimsoll_targets::sink::service::Canister;
 use plimsoll_targets::{Service, SinkOptions};

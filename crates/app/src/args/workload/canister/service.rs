@@ -79,7 +79,7 @@ impl CanisterServiceArgs {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::Problems;
+    use plimsoll_document::Problems;
     use plimsoll_targets::{Service, SinkOptions};
 
     use super::*;

@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_document::{Files, KeyLogFile};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Backends, Control, TargetAddress, load_checksum, run};
-use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource};
+use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource};
 use plimsoll_report::RunResult;
 use plimsoll_report::context::{Host, RunContext};
 use plimsoll_report::evidence::{Evidence, Verification, Why};

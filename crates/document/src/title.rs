@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Document, Field, PauseSpec, RepetitionStep, RequestStep, RowsStep, ScenarioSpec, StepKind, StepSpec, Text,
+    Document, Field, PauseSpec, RepetitionStep, RequestStep, RowsStep, ScenarioSpec, StepKind, StepSpec,
+    Text, unescaped,
 };
-use crate::compile::unescaped;
 
 impl Document {
     /// Returns the name of the scenario at `index` in reports: its own, or one that distinguishes it from the
@@ -24,7 +24,7 @@ impl Document {
 impl ScenarioSpec {
     /// Returns the names of its requests in reports, in their order. `None` if one of them depends on the
     /// environment, or could not be understood.
-    pub(crate) fn step_names(&self) -> Option<Vec<String>> {
+    pub fn step_names(&self) -> Option<Vec<String>> {
         let mut names = StepNames::default();
         let mut all = Vec::new();
         collect(&self.steps, &mut names, &mut all).then_some(all)
@@ -32,13 +32,13 @@ impl ScenarioSpec {
 }
 
 /// Text in names in place of the URL of the previous request.
-pub(crate) const SAME_URL: &str = "the same URL";
+pub const SAME_URL: &str = "the same URL";
 /// Text in names in place of a path that only a script knows.
-pub(crate) const BY_SCRIPT: &str = "by a script";
+pub const BY_SCRIPT: &str = "by a script";
 
 /// The names of a scenario's requests. A second `GET /` is called `GET / #2`.
-#[derive(Default)]
-pub(crate) struct StepNames {
+#[derive(Debug, Default)]
+pub struct StepNames {
     known: HashSet<String>,
     /// Last number that was tried for each generated name.
     numbers: HashMap<String, u32>,
@@ -46,12 +46,12 @@ pub(crate) struct StepNames {
 
 impl StepNames {
     /// Notes a name that the plan gives; `false` if there is one already.
-    pub(crate) fn give(&mut self, name: &str) -> bool {
+    pub fn give(&mut self, name: &str) -> bool {
         self.known.insert(name.to_owned())
     }
 
     /// A name for a request without one, which says `plain`: method and path.
-    pub(crate) fn make(&mut self, plain: &str) -> String {
+    pub fn make(&mut self, plain: &str) -> String {
         let number = self.numbers.entry(plain.to_owned()).or_insert(0);
         loop {
             *number += 1;
@@ -148,7 +148,7 @@ impl RequestStep {
     }
 
     /// The method where none is given.
-    pub(crate) fn default_method(&self) -> &'static str {
+    pub fn default_method(&self) -> &'static str {
         if self.body.given().is_empty() { "GET" } else { "POST" }
     }
 }

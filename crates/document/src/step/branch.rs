@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 
 use super::{StepSpec, part};
-use crate::document::{Field, Text};
+use crate::{Field, Text};
 
 /// Steps that depend on a condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]

@@ -38,7 +38,7 @@ pub use set::SetStep;
 pub use websocket::{AnswerSpec, HeartbeatSpec, ReceiveSpec, WebSocketSpec, WebSocketStep};
 
 use super::{ExpectSpec, ExtractSpec, Field, Keyed, RecordSpec, Text};
-use crate::{Place, PlanParts};
+use crate::{DocumentParts, Place};
 
 /// One step: a request (`get`, `post`, … or `request`), or one of `set`, `think`, `if`, `repeat`, `while`,
 /// `parallel`.
@@ -79,7 +79,7 @@ pub struct StepSpec {
 }
 
 /// A key of a step that is given, and where its value stands.
-pub(crate) type GivenKey = (&'static str, Place);
+pub type GivenKey = (&'static str, Place);
 
 /// The one thing that a step does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -236,7 +236,7 @@ impl<T> Optional for Vec<Field<T>> {
 /// Implements [`Part`] for a struct: its keys with their fields, then fields that are parts themselves.
 macro_rules! part {
     ($name:ident { $($key:literal: $field:ident,)* $(..$inner:ident,)* }) => {
-        impl $crate::document::step::Part for $name {
+        impl $crate::step::Part for $name {
             fn read<'de, M: serde::de::MapAccess<'de>>(
                 &mut self,
                 key: &str,
@@ -250,7 +250,7 @@ macro_rules! part {
             }
 
             fn write<M: serde::ser::SerializeMap>(&self, key: &str, map: &mut M) -> Result<(), M::Error> {
-                use $crate::document::step::Optional as _;
+                use $crate::step::Optional as _;
                 match key {
                     $($key if self.$field.found().is_some() => map.serialize_entry(key, &self.$field)?,)*
                     _ => {}
@@ -259,8 +259,8 @@ macro_rules! part {
                 Ok(())
             }
 
-            fn add_given(&self, given: &mut Vec<$crate::document::step::GivenKey>) {
-                use $crate::document::step::Optional as _;
+            fn add_given(&self, given: &mut Vec<$crate::step::GivenKey>) {
+                use $crate::step::Optional as _;
                 $(given.extend(self.$field.found().map(|place| ($key, place)));)*
                 $(self.$inner.add_given(given);)*
             }
@@ -339,7 +339,7 @@ impl StepKind {
 
 impl StepKind {
     /// Returns the name of a request of another protocol than HTTP, unless it is known only during the run.
-    pub(crate) fn request_title(&self) -> Option<String> {
+    pub fn request_title(&self) -> Option<String> {
         match self {
             Self::Added(step) => step.first()?.value.get()?.title(),
             Self::WebSocket(step) => step.websocket.get()?.title(),
@@ -350,7 +350,7 @@ impl StepKind {
 
 impl StepKind {
     /// Returns `true` if messages that the step awaits have their time in them.
-    pub(crate) fn has_lag(&self) -> bool {
+    pub fn has_lag(&self) -> bool {
         match self {
             Self::WebSocket(step) => step.websocket.get().is_some_and(|spec| !spec.lag.is_absent()),
             _ => false,
@@ -358,7 +358,7 @@ impl StepKind {
     }
 
     /// The rules of the WebSocket that the step opens.
-    pub(crate) fn answers(&self) -> &[Field<AnswerSpec>] {
+    pub fn answers(&self) -> &[Field<AnswerSpec>] {
         match self {
             Self::WebSocket(step) => step.websocket.get().map_or(&[], |spec| &spec.answer),
             _ => &[],
@@ -410,12 +410,12 @@ impl StepSpec {
 
     /// Returns what the step does. `None`: nothing, or several things, which is reported by
     /// [`Document::check`](super::Document::check).
-    pub(crate) fn only_kind(&self) -> Option<&StepKind> {
+    pub fn only_kind(&self) -> Option<&StepKind> {
         (self.kind != StepKind::Nothing && self.verbs().len() <= 1).then_some(&self.kind)
     }
 
     /// The keys that say what the step does, in the order of the file.
-    pub(crate) fn verbs(&self) -> Vec<GivenKey> {
+    pub fn verbs(&self) -> Vec<GivenKey> {
         let mut given = self.given();
         let added = match &self.kind {
             StepKind::Added(step) => step.keys().collect(),
@@ -428,7 +428,7 @@ impl StepSpec {
     }
 
     /// All keys that are given, in the order of the file.
-    pub(crate) fn given(&self) -> Vec<GivenKey> {
+    pub fn given(&self) -> Vec<GivenKey> {
         let mut given = self.strays.clone();
         given.extend(&self.stray_requests);
         self.add_given(&mut given);
@@ -437,7 +437,7 @@ impl StepSpec {
     }
 
     /// The keys that go with what the step does.
-    pub(crate) fn known_keys(&self) -> Vec<&'static str> {
+    pub fn known_keys(&self) -> Vec<&'static str> {
         let mut own = Vec::new();
         self.kind.add_keys(&mut own);
         match self.kind {
@@ -474,7 +474,7 @@ impl StepSpec {
             (kind, keys)
         });
         let all = given.iter().flat_map(|(_, keys)| keys);
-        let added: Vec<_> = PlanParts::current().request_keys().collect();
+        let added: Vec<_> = DocumentParts::current().request_keys().collect();
         let is_verb = |key: &&str| VERBS.contains(key) || added.contains(key);
         let verb = all.clone().filter(|(key, _)| is_verb(key)).min_by_key(|(_, place)| *place);
         // A script may choose the server by itself.
@@ -575,7 +575,7 @@ fn close(schema: &mut Schema) {
     schema.insert("additionalProperties".to_owned(), false.into());
     let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
     let mut keyed = std::mem::take(properties);
-    let parts = PlanParts::current();
+    let parts = DocumentParts::current();
     let keys = in_order(parts.request_keys(), parts.body_keys());
     properties.extend(keys.filter_map(|key| keyed.remove_entry(key)));
 }

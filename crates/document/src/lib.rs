@@ -3,12 +3,23 @@
 //! These types are the format: the JSON Schema is generated from them, and the descriptions in it are their
 //! comments. Scalars are kept as they were typed ([`Text`]), each with its place in the file, so that a
 //! problem with a value is reported at its place.
+//!
+//! Importers make a [`Document`], and the crate `plan` compiles one. Nothing here knows what is sent.
+#![forbid(unsafe_code)]
 
+pub mod settings;
+
+mod bounds;
 mod check;
 mod field;
+mod files;
 mod form;
+mod function;
 mod json;
 mod metric;
+mod parts;
+mod problem;
+mod raw_value;
 mod reader;
 mod schema;
 mod secrets;
@@ -21,15 +32,22 @@ mod yaml;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use field::{Field, Keyed, Text};
+pub use bounds::{LONGEST_DATA_HEAD, MOST_STEPS};
+pub use field::{Field, Keyed, Text, unescaped};
+pub use files::{FileKind, Files, KeyLogFile};
 pub use form::DocumentFormat;
 pub use metric::{MetricSpec, RecordSpec};
+pub use function::{FUNCTIONS, is_function};
+pub use parts::{
+    AddedKey, BodyKey, BodyValue, DocumentParts, ReadValue, StepKey, StepValue, ValueField, ValueKind,
+};
+pub use problem::{Place, Problem, Problems};
+pub use raw_value::RawValue;
+pub use settings::{Setting, SettingKind, SettingLayers, Settings};
 pub use source::{LoadedDocument, Source};
 pub use step::*;
-pub(crate) use title::{BY_SCRIPT, SAME_URL, StepNames};
-pub(crate) use tree::{LARGEST_TEXT, too_large};
-
-pub use crate::settings::Settings;
+pub use title::{BY_SCRIPT, SAME_URL, StepNames};
+pub use tree::{LARGEST_TEXT, too_large};
 
 /// A plan: targets, scenarios, load and thresholds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

@@ -8,73 +8,73 @@ use serde::ser::SerializeMap;
 use serde_json::{Map, Value};
 
 use super::{GivenKey, Part};
-use crate::parts::{AddedKey, PartField, PartKind};
-use crate::{BodyPart, PlanParts, StepPart};
+use crate::parts::{AddedKey, ValueField, ValueKind};
+use crate::{BodyValue, DocumentParts, StepValue};
 
 /// Value of a key that another crate adds, as it is given.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Added<P: PartKind + ?Sized + 'static> {
+pub struct Added<V: ValueKind + ?Sized + 'static> {
     /// The key.
-    pub key: &'static AddedKey<P>,
+    pub key: &'static AddedKey<V>,
     /// The value.
-    pub value: PartField<P>,
+    pub value: ValueField<V>,
 }
 
-impl<P: PartKind + ?Sized> Clone for Added<P> {
+impl<V: ValueKind + ?Sized> Clone for Added<V> {
     fn clone(&self) -> Self {
         Self { key: self.key, value: self.value.clone() }
     }
 }
 
-impl<P: PartKind + ?Sized> PartialEq for Added<P> {
+impl<V: ValueKind + ?Sized> PartialEq for Added<V> {
     fn eq(&self, other: &Self) -> bool {
         let written = |added: &Self| serde_json::to_value(&added.value).ok();
         self.key == other.key && self.value.place() == other.value.place() && written(self) == written(other)
     }
 }
 
-impl<P: PartKind + ?Sized> Eq for Added<P> {}
+impl<V: ValueKind + ?Sized> Eq for Added<V> {}
 
 /// Values of keys that other crates add, in the order in which they are given. A sound step has at most one
 /// of a kind.
 #[derive(Debug)]
-pub struct AddedKeys<P: PartKind + ?Sized + 'static>(Vec<Added<P>>);
+pub struct AddedKeys<V: ValueKind + ?Sized + 'static>(Vec<Added<V>>);
 
 /// Bodies of keys that other crates add.
-pub type AddedBodies = AddedKeys<dyn BodyPart>;
+pub type AddedBodies = AddedKeys<dyn BodyValue>;
 
 /// A request of another protocol than HTTP.
-pub type AddedStep = AddedKeys<dyn StepPart>;
+pub type AddedStep = AddedKeys<dyn StepValue>;
 
-impl<P: PartKind + ?Sized> Clone for AddedKeys<P> {
+impl<V: ValueKind + ?Sized> Clone for AddedKeys<V> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<P: PartKind + ?Sized> PartialEq for AddedKeys<P> {
+impl<V: ValueKind + ?Sized> PartialEq for AddedKeys<V> {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
 
-impl<P: PartKind + ?Sized> Eq for AddedKeys<P> {}
+impl<V: ValueKind + ?Sized> Eq for AddedKeys<V> {}
 
-impl<P: PartKind + ?Sized> Default for AddedKeys<P> {
+impl<V: ValueKind + ?Sized> Default for AddedKeys<V> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<P: PartKind + ?Sized> AddedKeys<P> {
+impl<V: ValueKind + ?Sized> AddedKeys<V> {
     /// Returns the first one.
-    pub fn first(&self) -> Option<&Added<P>> {
+    pub fn first(&self) -> Option<&Added<V>> {
         self.0.first()
     }
 
     /// Adds one.
-    pub(crate) fn push(&mut self, added: Added<P>) {
+    pub(crate) fn push(&mut self, added: Added<V>) {
         self.0.push(added);
     }
 
@@ -84,9 +84,9 @@ impl<P: PartKind + ?Sized> AddedKeys<P> {
     }
 }
 
-impl<P: PartKind + ?Sized> Part for AddedKeys<P> {
+impl<V: ValueKind + ?Sized> Part for AddedKeys<V> {
     fn read<'de, M: MapAccess<'de>>(&mut self, key: &str, map: &mut M) -> Result<bool, M::Error> {
-        let mut keys = P::keys(PlanParts::current()).iter().copied();
+        let mut keys = V::keys(DocumentParts::current()).iter().copied();
         let Some(key) = keys.find(|known| known.key() == key) else { return Ok(false) };
         self.push(Added { key, value: map.next_value_seed(key)? });
         Ok(true)
@@ -106,7 +106,7 @@ impl<P: PartKind + ?Sized> Part for AddedKeys<P> {
     }
 }
 
-impl<P: PartKind + ?Sized> JsonSchema for AddedKeys<P> {
+impl<V: ValueKind + ?Sized> JsonSchema for AddedKeys<V> {
     fn inline_schema() -> bool {
         true
     }
@@ -116,7 +116,7 @@ impl<P: PartKind + ?Sized> JsonSchema for AddedKeys<P> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let keys = P::keys(PlanParts::current()).iter();
+        let keys = V::keys(DocumentParts::current()).iter();
         let properties: Map<String, Value> =
             keys.map(|key| (key.key().to_owned(), key.schema(generator).to_value())).collect();
         schemars::json_schema!({"type": "object", "properties": properties})

@@ -16,7 +16,7 @@ use serde::forward_to_deserialize_any;
 use super::field::{FIELD, KEYED};
 use super::tree::{Entry, Kind, Node};
 use super::{Document, DocumentFormat, Source, StepSpec};
-use crate::{Place, PlanParts, Problem, Problems};
+use crate::{DocumentParts, Place, Problem, Problems};
 
 /// Most keys that are listed beside an unknown one.
 const LISTED: usize = 16;
@@ -27,7 +27,7 @@ impl Document {
     /// despite problems may lack some of its values ([`Field::Bad`]).
     ///
     /// [`Field::Bad`]: super::Field::Bad
-    pub fn read(source: &Source, parts: PlanParts, problems: &mut Problems) -> Option<Self> {
+    pub fn read(source: &Source, parts: DocumentParts, problems: &mut Problems) -> Option<Self> {
         parts.within(|| Self::FORM.read(source, problems))
     }
 }
@@ -102,7 +102,7 @@ impl<'n> Reader<'n> {
     }
 
     /// Reports a key that is not known.
-    fn unknown(self, entry: &Entry, known: &[&'static str], added: PlanParts) {
+    fn unknown(self, entry: &Entry, known: &[&'static str], added: DocumentParts) {
         let name = entry.name.escape_debug();
         let problem = Problem::new(format!("unknown key `{name}`"));
         let known = known.iter().copied().chain(added.step_keys());
@@ -125,7 +125,7 @@ impl<'n> Reader<'n> {
 /// Hint for a limit that was written as a mapping, where a threshold has keys of its own.
 fn as_threshold(entry: &Entry, known: &[&str]) -> Option<String> {
     let Kind::Scalar { text, .. } = &entry.value.kind else { return None };
-    let errors = PlanParts::current().errors;
+    let errors = DocumentParts::current().errors;
     let is_condition = |text: &String| Threshold::parse_with(text, errors).is_ok();
     let name = &entry.name;
     // A limit is an upper one, but for rates.
@@ -289,8 +289,8 @@ impl<'n> Deserializer<'n> for Reader<'n> {
     ) -> Result<V::Value, Wrong> {
         let short = self.form.short_forms.iter().find(|(of, _)| *of == name);
         let added = match name {
-            StepSpec::NAME => PlanParts::current(),
-            _ => PlanParts::NONE,
+            StepSpec::NAME => DocumentParts::current(),
+            _ => DocumentParts::NONE,
         };
         if matches!(&self.node.kind, Kind::Map(entries) if entries.is_empty()) {
             let problem = Problem::new("this mapping is empty");
@@ -395,7 +395,7 @@ struct Members<'n> {
     entries: std::slice::Iter<'n, Entry>,
     known: &'static [&'static str],
     /// Keys of other crates that the type has, too.
-    added: PlanParts,
+    added: DocumentParts,
     value: Option<&'n Entry>,
 }
 

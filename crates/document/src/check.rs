@@ -9,8 +9,7 @@ use super::{
     DataSpec, Document, ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, PauseSpec, RequestStep,
     ScenarioSpec, StepKind, StepSpec, TargetSpec, Text, ThresholdSpec,
 };
-use crate::compile::unescaped;
-use crate::{Place, PlanParts, Problem, Problems};
+use crate::{DocumentParts, Place, Problem, Problems, unescaped};
 
 impl Document {
     /// Reports fields that do not go together and names that nothing has. Values (paths, durations,
@@ -274,7 +273,7 @@ impl<'d> Check<'d, '_> {
             }
             Some(_) => ("`steps` without `repeat` or `while`".to_owned(), "say how often with one of them"),
             None => {
-                let requests = PlanParts::current().request_keys().map(|key| format!("{key}, "));
+                let requests = DocumentParts::current().request_keys().map(|key| format!("{key}, "));
                 let hint = format!(
                     "it needs one of get, post, put, patch, delete, head, request, same_url, {}websocket, set, \
                      record, think, if, repeat, while, parallel",

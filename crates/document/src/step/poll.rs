@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::document::{ExpectSpec, Field, Text};
+use crate::{ExpectSpec, Field, Text};
 
 /// Repetition of a request until its answer has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

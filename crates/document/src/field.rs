@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{MapAccess, SeqAccess};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::problem::Place;
+use crate::Place;
 
 /// A value that may be absent, or wrong; what is wrong with it has been reported then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,6 +71,11 @@ impl<S: Into<String>> From<S> for Text {
     fn from(text: S) -> Self {
         Self(text.into())
     }
+}
+
+/// A text that is no template, of which `$${` is `${` as in templates.
+pub fn unescaped(text: &str) -> String {
+    text.replace("$${", "${")
 }
 
 /// A mapping in the order of the file. Names are unique: a second one was reported.

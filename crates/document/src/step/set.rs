@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 
 use super::part;
-use crate::document::{Field, Keyed, Text};
+use crate::{Field, Keyed, Text};
 
 /// Assignments to variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]

@@ -11,7 +11,7 @@ use super::{DocumentFormat, json};
 use crate::{Place, Problem, Problems};
 
 /// Largest plan file, in bytes. Data belongs into files of its own, which are read as they are needed.
-pub(crate) const LARGEST_TEXT: usize = 16 * 1024 * 1024;
+pub const LARGEST_TEXT: usize = 16 * 1024 * 1024;
 /// Deepest nesting of lists and mappings: deeper than any plan, and shallow enough for every stack.
 pub(super) const DEEPEST: usize = 64;
 /// Most values of a file, all together: a single character each, they would take a hundred times its bytes.
@@ -100,7 +100,7 @@ pub(crate) fn parse(form: &DocumentFormat, name: &str, text: &str, problems: &mu
 }
 
 /// The problem of a file of more than [`LARGEST_TEXT`] bytes.
-pub(crate) fn too_large(noun: &str) -> Problem {
+pub fn too_large(noun: &str) -> Problem {
     Problem::new(format!("the {noun} has more than {} MiB", LARGEST_TEXT >> 20))
         .with_hint("put data into CSV or JSON lines files, which are read piece by piece")
 }

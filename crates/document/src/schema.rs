@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::{Document, DocumentFormat};
-use crate::PlanParts;
+use crate::DocumentParts;
 use crate::settings::paragraphs;
 
 impl Document {
     /// The JSON Schema (2020-12) of plan files: from the types, with the short forms and the keys of these
     /// parts.
-    pub fn schema(parts: PlanParts) -> Value {
+    pub fn schema(parts: DocumentParts) -> Value {
         parts.within(|| Self::FORM.schema::<Self>())
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 
 use super::body::BodySpec;
 use super::{StepKind, StepSpec, part};
-use crate::document::{Field, Keyed, PollSpec, Text};
+use crate::{Field, Keyed, PollSpec, Text};
 
 /// A request: its URL, its body, and the handling of its response.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
@@ -136,7 +136,7 @@ impl AddressSpec {
     }
 
     /// The key of the path or URL that is given, and its value.
-    pub(crate) fn given_url(&self) -> Option<(&'static str, &Field<Text>)> {
+    pub fn given_url(&self) -> Option<(&'static str, &Field<Text>)> {
         self.urls().into_iter().find(|(_, field)| !field.is_absent())
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 
 use super::{StepKind, StepSpec, part};
-use crate::document::Field;
+use crate::Field;
 
 /// Requests that are sent at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 
 use super::part;
-use crate::document::{Field, Keyed, Row, Text};
+use crate::{Field, Keyed, Row, Text};
 
 /// Rows of a pool: exactly one of keep, pick and take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]

@@ -4,13 +4,11 @@ mod multipart;
 
 use std::sync::Arc;
 
-use plimsoll_core::Nanos;
 use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::{Added, AddedBodies, GivenKey, Part as _, part};
-use crate::document::{Field, Text};
-use crate::{BodyKey, BodyPart, Place};
+use crate::{BodyKey, BodyValue, Field, Text};
 
 pub use multipart::FormPartSpec;
 
@@ -48,30 +46,14 @@ part!(BodySpec {
 
 impl BodySpec {
     /// The forms of a body that are given.
-    pub(crate) fn given(&self) -> Vec<GivenKey> {
+    pub fn given(&self) -> Vec<GivenKey> {
         let mut given = Vec::new();
         self.add_given(&mut given);
         given
     }
 
     /// Makes the body the value of a key that another crate adds.
-    pub fn add(&mut self, key: &'static BodyKey, value: impl BodyPart + 'static) {
-        self.added.push(Added { key, value: Field::new(Arc::new(value)) });
-    }
-
-    /// Returns the variable that the answer to the body sets, with the place of that.
-    pub(crate) fn variable(&self) -> Option<(&Text, Option<Place>)> {
-        let body = self.added.first()?;
-        Some((body.value.get()?.variable()?, body.value.place()))
-    }
-
-    /// Returns the deadline that these header fields of the request tell the server.
-    pub(crate) fn deadline(&self, headers: &[(String, String)]) -> Option<Nanos> {
-        self.added.first()?.value.get()?.deadline(headers)
-    }
-
-    /// Returns `true` if the body brings a judge that knows when its answer has come.
-    pub(crate) fn is_judged(&self) -> bool {
-        self.added.first().and_then(|body| body.value.get()).is_some_and(|part| part.is_judged())
+    pub fn add(&mut self, key: &'static BodyKey, value: Arc<dyn BodyValue>) {
+        self.added.push(Added { key, value: Field::new(value) });
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::part;
-use crate::document::{ExtractSpec, Field, Keyed, MatchSpec, Text};
+use crate::{ExtractSpec, Field, Keyed, MatchSpec, Text};
 
 /// A step on a WebSocket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
@@ -144,7 +144,7 @@ pub struct HeartbeatSpec {
 
 impl WebSocketSpec {
     /// The action and the path as they are written.
-    pub(crate) fn title(&self) -> Option<String> {
+    pub fn title(&self) -> Option<String> {
         if let Some(path) = self.open.get() {
             return Some(format!("OPEN {}", path.as_str()));
         }
