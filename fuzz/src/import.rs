@@ -6,11 +6,14 @@ use std::path::Path;
 use plimsoll_document::{Document, Files, KeyLogFile, Problems, Source};
 use plimsoll_grpc::PARTS;
 use plimsoll_grpc::ghz as of_ghz;
-use plimsoll_import::{Imported, curl as of_curl, gatling as of_gatling, h2loadrunner as of_h2loadrunner};
+use plimsoll_import::{
+    Imported, Unchecked, curl as of_curl, gatling as of_gatling, h2loadrunner as of_h2loadrunner,
+};
 use plimsoll_import::{
     artillery as of_artillery, jmeter as of_jmeter, k6 as of_k6, locust as of_locust, postman as of_postman,
 };
 use plimsoll_import::{har as of_har, openapi as of_openapi, vegeta as of_vegeta};
+use plimsoll_plan::{ImportCheck, PlanPatch};
 
 const PROTO: &[u8] =
     b"syntax = \"proto3\"; package shop; service Orders { rpc Place(Order) returns (Order); }
@@ -38,30 +41,30 @@ impl Files for Folder {
 /// A command line of curl.
 pub fn curl(data: &[u8]) {
     let Ok(command) = std::str::from_utf8(data) else { return };
-    check(data, &of_curl::import(command, Path::new(""), &Folder));
+    check(data, of_curl::import(command, Path::new(""), &Folder));
 }
 
 /// A configuration of h2loadrunner.
 pub fn h2loadrunner(data: &[u8]) {
-    check(data, &of_h2loadrunner::import(data, Path::new(""), &Folder, None));
+    check(data, of_h2loadrunner::import(data, Path::new(""), &Folder, &|_| None));
 }
 
 /// A recording of a browser.
 pub fn har(data: &[u8]) {
     let options =
         of_har::Options { expect_status: data.len().is_multiple_of(2), ..of_har::Options::default() };
-    check(data, &of_har::import(data, &options));
+    check(data, of_har::import(data, &options));
 }
 
 /// A description of an interface.
 pub fn openapi(data: &[u8]) {
-    check(data, &of_openapi::import(data, &of_openapi::Options { server: None }));
+    check(data, of_openapi::import(data, &of_openapi::Options { server: None }));
 }
 
 /// Targets of vegeta.
 pub fn vegeta(data: &[u8]) {
     for steps in [false, true] {
-        check(data, &of_vegeta::import(data, &of_vegeta::Options { steps }));
+        check(data, of_vegeta::import(data, &of_vegeta::Options { steps }));
     }
 }
 
@@ -69,42 +72,47 @@ pub fn vegeta(data: &[u8]) {
 pub fn postman(data: &[u8]) {
     for environment in [None, Some(data.to_vec())] {
         let options = of_postman::Options { environment };
-        check(data, &of_postman::import(data, &options, Path::new(""), &Folder));
+        check(data, of_postman::import(data, &options, Path::new(""), &Folder));
     }
 }
 
 /// A script of Artillery.
 pub fn artillery(data: &[u8]) {
-    check(data, &of_artillery::import(data, Path::new(""), &Folder));
+    check(data, of_artillery::import(data, Path::new(""), &Folder));
 }
 
 /// A configuration of ghz.
 pub fn ghz(data: &[u8]) {
-    check(data, &of_ghz::import(data, Path::new(""), &Folder));
+    let flags = PlanPatch { parts: PARTS, ..PlanPatch::default() };
+    check_with(data, of_ghz::import(data), &ImportCheck::with(&flags));
 }
 
 /// A script of k6.
 pub fn k6(data: &[u8]) {
-    check(data, &of_k6::import(data, &of_k6::Options::default(), Path::new(""), &Folder));
+    check(data, of_k6::import(data, &of_k6::Options::default(), Path::new(""), &Folder));
 }
 
 /// A simulation of Gatling, in the language that its text tells.
 pub fn gatling(data: &[u8]) {
-    check(data, &of_gatling::import(data, &of_gatling::Options::default(), Path::new(""), &Folder));
+    check(data, of_gatling::import(data, &of_gatling::Options::default(), Path::new(""), &Folder));
 }
 
 /// A locustfile.
 pub fn locust(data: &[u8]) {
-    check(data, &of_locust::import(data, &of_locust::Options::default(), Path::new(""), &Folder));
+    check(data, of_locust::import(data, &of_locust::Options::default(), Path::new(""), &Folder));
 }
 
 /// A test plan of JMeter.
 pub fn jmeter(data: &[u8]) {
-    check(data, &of_jmeter::import(data, Path::new(""), &Folder));
+    check(data, of_jmeter::import(data, Path::new(""), &Folder));
 }
 
-fn check(data: &[u8], imported: &Result<Imported, Problems>) {
-    match imported {
+fn check(data: &[u8], unchecked: Result<Unchecked, Problems>) {
+    check_with(data, unchecked, &ImportCheck::WITHOUT_FLAGS);
+}
+
+fn check_with(data: &[u8], unchecked: Result<Unchecked, Problems>, check: &ImportCheck<'_>) {
+    match unchecked.and_then(|plan| plan.check(Path::new(""), &Folder, check)) {
         Ok(Imported { document, notes }) => {
             let yaml = document.to_yaml();
             let source = Source { name: "plan.yaml".to_owned(), text: yaml.clone() };

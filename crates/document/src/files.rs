@@ -53,6 +53,23 @@ pub trait Files {
     fn key_log(&self, path: &Path) -> io::Result<KeyLogFile>;
 }
 
+/// Files of which some may be refused, which are remembered.
+pub trait ConfinedFiles: Files {
+    /// Returns the files that were refused so far, and how many more there were.
+    fn refused(&self) -> (Vec<RefusedFile>, u64);
+}
+
+/// A file that was there and was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedFile {
+    /// Name, as seen from the folder of the import.
+    pub name: String,
+    /// The reason, as a clause.
+    pub reason: String,
+    /// Advice, if there is something to do about it.
+    pub hint: Option<&'static str>,
+}
+
 /// Kind of file that a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {

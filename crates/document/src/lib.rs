@@ -18,6 +18,7 @@ mod function;
 mod json;
 mod metric;
 mod parts;
+mod plan_check;
 mod problem;
 mod raw_value;
 mod reader;
@@ -34,13 +35,14 @@ use serde::{Deserialize, Serialize};
 
 pub use bounds::{LONGEST_DATA_HEAD, MOST_STEPS};
 pub use field::{Field, Keyed, Text, unescaped};
-pub use files::{FileKind, Files, KeyLogFile};
+pub use files::{ConfinedFiles, FileKind, Files, KeyLogFile, RefusedFile};
 pub use form::DocumentFormat;
 pub use metric::{MetricSpec, RecordSpec};
 pub use function::{FUNCTIONS, is_function};
 pub use parts::{
     AddedKey, BodyKey, BodyValue, DocumentParts, ReadValue, StepKey, StepValue, ValueField, ValueKind,
 };
+pub use plan_check::PlanCheck;
 pub use problem::{Place, Problem, Problems};
 pub use raw_value::RawValue;
 pub use settings::{Setting, SettingKind, SettingLayers, Settings};

@@ -20,7 +20,7 @@ use crate::findings::Findings;
 use crate::flow::{self, Headed, Slot, Syntax, Variables, plain};
 use crate::names::Titles;
 use crate::source::{Object, shown};
-use crate::{Imported, yaml};
+use crate::{Unchecked, yaml};
 
 /// Artillery's way of writing slots.
 const SYNTAX: Syntax = Syntax { open: "{{", close: "}}", slot };
@@ -29,7 +29,7 @@ const SYNTAX: Syntax = Syntax { open: "{{", close: "}}", slot };
 ///
 /// # Errors
 /// All problems with it.
-pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Unchecked, Problems> {
     let value = yaml::parse(text)?;
     let mut importer = Importer {
         findings: Findings::default(),
@@ -215,7 +215,7 @@ impl Importer<'_> {
         self.findings.note(at, &named(function), becomes);
     }
 
-    fn finish(mut self) -> Result<Imported, Problems> {
+    fn finish(mut self) -> Result<Unchecked, Problems> {
         flow::follow(&self.follows, ("10", "followRedirect: false"), &mut self.settings, &mut self.findings);
         self.document.thresholds = self.thresholds.into_iter().map(Field::new).collect();
         flow::settle(&mut self.document, self.variables, &mut self.findings);
@@ -229,7 +229,7 @@ impl Importer<'_> {
             self.settings.insecure = Field::Absent;
         }
         self.document.run = flow::run(self.settings);
-        self.findings.finish_whole(self.document, self.folder, self.files, None)
+        self.findings.finish_whole(self.document)
     }
 }
 

@@ -14,7 +14,7 @@ use std::path::Path;
 use base64::Engine as _;
 use plimsoll_document::{Document, Field, Files, ParallelStep, Problems, Settings, StepSpec};
 
-use crate::Imported;
+use crate::Unchecked;
 use crate::amount::{self, Ratio};
 use crate::draft::{self, Url, text};
 use crate::findings::{Findings, quoted};
@@ -36,7 +36,7 @@ const MOST_REDIRECTS: u32 = 100;
 ///
 /// # Errors
 /// All problems with it.
-pub fn import(command: &str, folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+pub fn import(command: &str, folder: &Path, files: &dyn Files) -> Result<Unchecked, Problems> {
     import_words(&shell::words(command)?, folder, files)
 }
 
@@ -44,7 +44,7 @@ pub fn import(command: &str, folder: &Path, files: &dyn Files) -> Result<Importe
 ///
 /// # Errors
 /// All problems with them.
-pub fn import_words(words: &[String], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+pub fn import_words(words: &[String], folder: &Path, files: &dyn Files) -> Result<Unchecked, Problems> {
     let is_program = |word: &&String| word.rsplit('/').next().is_some_and(|name| name.starts_with("curl"));
     let words = match words.first().filter(is_program).filter(|word| !word.contains("://")) {
         Some(_) => &words[1..],
@@ -58,7 +58,7 @@ pub fn import_words(words: &[String], folder: &Path, files: &dyn Files) -> Resul
         command.apply(option, &mut findings);
     }
     let document = command.document(&given, &reader, &mut findings);
-    findings.finish_checked(document)
+    findings.finish_requests(document)
 }
 
 /// An option that was given, or a URL.

@@ -2,15 +2,11 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::path::Path;
 
-use plimsoll_document::{
-    Document, ExtractSpec, Field, Files, KeyLogFile, Problem, Problems, RawValue, Settings, Source, StepKind,
-    StepSpec,
-};
-use plimsoll_plan::{Command, PlanPatch, PlanSource, Switch};
+use plimsoll_document::{Document, Problem, Problems};
 
-use crate::{Imported, draft};
+use crate::Imported;
+use crate::unchecked::{Checked, Unchecked};
 
 /// One thing of a source that cannot be said in a plan file, or means something else there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -87,7 +83,7 @@ impl Findings {
         !self.problems.is_empty()
     }
 
-    /// The end: the document, unless there were problems.
+    /// Returns the document, unless there were problems.
     pub(crate) fn finish(self, document: Document) -> Result<Imported, Problems> {
         if self.problems.is_empty() {
             Ok(Imported { document, notes: self.notes })
@@ -97,57 +93,15 @@ impl Findings {
         }
     }
 
-    /// The same for a source whose requests may be such as a plan refuses: their problems are then problems
-    /// of the source. The importer decides how the load is carried out, and files need not exist.
-    pub(crate) fn finish_checked(self, document: Document) -> Result<Imported, Problems> {
-        let mut protocol = Settings::default();
-        if let Some(run) = document.run.get() {
-            (protocol.http1, protocol.http2) = (run.http1.clone(), run.http2.clone());
-            protocol.http2_prior_knowledge = run.http2_prior_knowledge.clone();
-        }
-        self.finish_with(document, protocol, Path::new(""), &AnyEmpty, &PlanPatch::default())
+    /// Returns the document of a source whose requests may be such as a plan refuses: their problems are then
+    /// problems of the source. The importer decides how the load is carried out, and files need not exist.
+    pub(crate) fn finish_requests(self, document: Document) -> Result<Unchecked, Problems> {
+        Ok(Unchecked::new(self.finish(document)?, Checked::Requests))
     }
 
-    /// Finishes a document that was read as a whole. The plan will be in `folder`, with these files, and run
-    /// with these flags: certificates that they replace are not read, and scripts are run once where they
-    /// have a host for them. Without flags, neither are examined.
-    pub fn finish_whole(
-        self,
-        document: Document,
-        folder: &Path,
-        files: &dyn Files,
-        flags: Option<&PlanPatch>,
-    ) -> Result<Imported, Problems> {
-        let mut run = document.run.get().cloned().unwrap_or_default();
-        if flags.is_none_or(|flags| flags.cacert.is_some() || flags.insecure.is_on()) {
-            run.cacert = Field::Absent;
-        }
-        if flags.is_none_or(|flags| flags.cert.is_some() || flags.key.is_some()) {
-            (run.cert, run.key) = (Field::Absent, Field::Absent);
-        }
-        self.finish_with(document, run, folder, files, flags.unwrap_or(&PlanPatch::default()))
-    }
-
-    fn finish_with(
-        mut self,
-        document: Document,
-        run: Settings,
-        folder: &Path,
-        files: &dyn Files,
-        flags: &PlanPatch,
-    ) -> Result<Imported, Problems> {
-        if self.problems.is_empty() {
-            for problem in &refused(&document, run, folder, files, flags) {
-                let hint = problem.hint.clone();
-                let message = format!("a plan does not allow this: {}", problem.message);
-                let problem = Problem::new(plain(&message));
-                self.problems.push(match hint {
-                    Some(hint) => problem.with_hint(hint),
-                    None => problem,
-                });
-            }
-        }
-        self.finish(document)
+    /// Returns the document of a source that was read as a whole.
+    pub fn finish_whole(self, document: Document) -> Result<Unchecked, Problems> {
+        Ok(Unchecked::new(self.finish(document)?, Checked::Whole))
     }
 
     /// The end of a source that could not be read at all.
@@ -177,86 +131,6 @@ impl Findings {
             None => "there is no request that can be taken over".to_owned(),
         };
         self.hinted(at, message, hint);
-    }
-}
-
-/// Returns the problems that resolving a plan of the document with these settings finds. XPath is left out,
-/// since it is checked where its engine is available; so are scripts where the flags have no host for them.
-fn refused(
-    document: &Document,
-    run: Settings,
-    folder: &Path,
-    files: &dyn Files,
-    flags: &PlanPatch,
-) -> Problems {
-    let mut requests = document.clone();
-    requests.run = if run == Settings::default() { Field::Absent } else { Field::new(run) };
-    for steps in requests.step_lists_mut() {
-        without_engines(steps, flags.script_host.is_none());
-    }
-    let name = folder.join("plan.yaml").to_string_lossy().into_owned();
-    let plan = Source { name, text: requests.to_yaml() };
-    let flags = PlanPatch {
-        script_host: flags.script_host.clone(),
-        parts: flags.parts,
-        // An import runs nothing. Where the files may lie is decided where the plan is run.
-        only_read_scripts: true,
-        script_allow_system: Switch::on("--script-allow-system"),
-        allow_files: vec![RawValue::new("--allow-files", "/")],
-        lua_path: flags.lua_path.clone(),
-        ..PlanPatch::default()
-    };
-    let command = Command { plan: Some(PlanSource::Text(plan)), flags, ..Command::default() };
-    command.resolve(files).err().map(|refused| refused.problems).unwrap_or_default()
-}
-
-/// Returns `true` if a plan takes a value from there.
-pub(crate) fn takes(extract: &ExtractSpec) -> bool {
-    let mut step = draft::request("GET", "http://localhost/");
-    step.extract.push("value", Field::new(extract.clone()));
-    let mut document = Document::default();
-    document.scenarios.push(Field::new(draft::scenario("one", vec![step])));
-    refused(&document, Settings::default(), Path::new(""), &AnyEmpty, &PlanPatch::default()).is_empty()
-}
-
-fn without_engines(steps: &mut [Field<StepSpec>], without_scripts: bool) {
-    for step in steps {
-        if let Field::Given(step, _) = step {
-            if let StepKind::Request(request) = &mut step.kind
-                && without_scripts
-            {
-                request.script = Field::Absent;
-            }
-            for (_, _, extract) in &mut step.extract.0 {
-                if let Field::Given(extract, _) = extract
-                    && !extract.xpath.is_absent()
-                {
-                    (extract.xpath, extract.body) = (Field::Absent, Field::new(true));
-                }
-            }
-            match &mut step.kind {
-                StepKind::Parallel(all) => without_engines(&mut all.parallel, without_scripts),
-                StepKind::Repetition(repetition) => without_engines(&mut repetition.steps, without_scripts),
-                StepKind::Branch(branch) => {
-                    without_engines(&mut branch.then, without_scripts);
-                    without_engines(&mut branch.otherwise, without_scripts);
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Any file, with nothing in it.
-struct AnyEmpty;
-
-impl Files for AnyEmpty {
-    fn read(&self, _: &Path) -> std::io::Result<Vec<u8>> {
-        Ok(Vec::new())
-    }
-
-    fn key_log(&self, _: &Path) -> std::io::Result<KeyLogFile> {
-        Err(std::io::ErrorKind::Unsupported.into())
     }
 }
 

@@ -26,7 +26,7 @@ use plimsoll_document::{
     Document, Field, Files, Problem, Problems, ScenarioSpec, Settings, StepSpec, ThresholdSpec,
 };
 
-use crate::Imported;
+use crate::Unchecked;
 use crate::course::Load;
 use crate::draft::{self, text};
 use crate::findings::Findings;
@@ -95,7 +95,7 @@ pub fn import(
     options: &Options,
     folder: &Path,
     files: &dyn Files,
-) -> Result<Imported, Problems> {
+) -> Result<Unchecked, Problems> {
     let name = if options.name.is_empty() { "simulation" } else { options.name.as_str() };
     let hint = "the file has to be a simulation of Gatling in Java, Scala, JavaScript or TypeScript";
     let wrong = |line: usize, message: &str| -> Problems {
@@ -420,7 +420,7 @@ impl Importer<'_> {
         load.put(courses);
     }
 
-    fn finish(mut self) -> Result<Imported, Problems> {
+    fn finish(mut self) -> Result<Unchecked, Problems> {
         let most = self.protocol.most_redirects.clone().unwrap_or_else(|| "20".to_owned());
         let follows = std::mem::take(&mut self.follows);
         let said = "disableFollowRedirect";
@@ -430,7 +430,7 @@ impl Importer<'_> {
         flow::settle(&mut self.document, self.variables, &mut self.findings);
         self.headed.release(&mut self.document);
         self.document.run = flow::run(self.settings);
-        self.findings.finish_whole(self.document, self.folder, self.files, None)
+        self.findings.finish_whole(self.document)
     }
 }
 

@@ -15,21 +15,20 @@ mod variables;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use plimsoll_document::{Document, Files, Problems, Settings};
-use plimsoll_plan::{PlanPatch, ScriptHost};
-use plimsoll_scenario::ScriptLanguage;
 
-use crate::Imported;
+use crate::Unchecked;
 use crate::draft::text;
 use crate::findings::Findings;
 use crate::names::Names;
 use crate::source::{self, Object};
 
+/// Reason why the text of a script cannot be read, if it cannot.
+pub type ScriptError<'s> = dyn Fn(&[u8]) -> Option<String> + 's;
+
 /// Reads a configuration. Files that it names are looked for in `folder`, which the plan file has to be in
-/// as well. Its scripts are read in their language, where one is given, and not run, and its certificates are
-/// not read.
+/// as well. A script with a syntax error is left out.
 ///
 /// # Errors
 /// All problems with it.
@@ -37,34 +36,10 @@ pub fn import(
     text: &[u8],
     folder: &Path,
     files: &dyn Files,
-    scripts: Option<&ScriptHost>,
-) -> Result<Imported, Problems> {
-    import_with(text, folder, files, scripts, None)
-}
-
-/// Reads a configuration for a run with these flags: each script is run once, in the language and with the
-/// permissions that it has there, and certificates are read, unless a flag replaces them.
-///
-/// # Errors
-/// All problems with it.
-pub fn import_for(
-    text: &[u8],
-    folder: &Path,
-    files: &dyn Files,
-    flags: &PlanPatch,
-) -> Result<Imported, Problems> {
-    import_with(text, folder, files, flags.script_host.as_ref(), Some(flags))
-}
-
-fn import_with(
-    text: &[u8],
-    folder: &Path,
-    files: &dyn Files,
-    scripts: Option<&ScriptHost>,
-    flags: Option<&PlanPatch>,
-) -> Result<Imported, Problems> {
+    syntax_error: &ScriptError<'_>,
+) -> Result<Unchecked, Problems> {
     let value = source::json(text)?;
-    let mut importer = Importer::new(folder, files, scripts);
+    let mut importer = Importer::new(folder, files, syntax_error);
     let Some(mut top) = Object::new(&value, "", &mut importer.findings) else {
         return Err(importer.findings.into_problems());
     };
@@ -77,7 +52,7 @@ fn import_with(
     let shares = importer.scenarios(&mut top, is_old);
     importer.load(&mut top, &shares);
     top.rest(&mut importer.findings, is_comment);
-    importer.finish(flags)
+    importer.finish()
 }
 
 /// A key that starts with `_` is a field that was commented out.
@@ -98,8 +73,7 @@ enum Spoken {
 struct Importer<'a> {
     findings: Findings,
     files: &'a dyn Files,
-    /// The language of the scripts, if they can be read.
-    scripts: Option<Arc<dyn ScriptLanguage>>,
+    syntax_error: &'a ScriptError<'a>,
     folder: PathBuf,
     document: Document,
     settings: Settings,
@@ -119,9 +93,9 @@ struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    fn new(folder: &Path, files: &'a dyn Files, scripts: Option<&ScriptHost>) -> Self {
+    fn new(folder: &Path, files: &'a dyn Files, syntax_error: &'a ScriptError<'a>) -> Self {
         Self {
-            scripts: scripts.map(|ScriptHost(language)| Arc::clone(language)),
+            syntax_error,
             findings: Findings::default(),
             files,
             folder: folder.to_owned(),
@@ -156,7 +130,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn finish(mut self, flags: Option<&PlanPatch>) -> Result<Imported, Problems> {
+    fn finish(mut self) -> Result<Unchecked, Problems> {
         if !self.others.is_empty() {
             let connections = u128::from(self.clients).saturating_mul(self.origins());
             let becomes = format!(
@@ -167,6 +141,6 @@ impl<'a> Importer<'a> {
             self.settings.connections = text(connections.to_string());
         }
         self.document.run = self.settings.into();
-        self.findings.finish_whole(self.document, &self.folder, self.files, flags)
+        self.findings.finish_whole(self.document)
     }
 }

@@ -11,7 +11,7 @@ mod instant;
 use plimsoll_document::{Document, ExpectSpec, Field, ParallelStep, Problems, Settings, StepSpec};
 use serde_json::Value;
 
-use crate::Imported;
+use crate::Unchecked;
 use crate::draft::{self, Url, text};
 use crate::findings::Findings;
 use crate::flow;
@@ -110,7 +110,7 @@ const MOST_STREAMS: usize = 100;
 ///
 /// # Errors
 /// All problems with it.
-pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
+pub fn import(text: &[u8], options: &Options) -> Result<Unchecked, Problems> {
     let value = source::json(text)?;
     let mut findings = Findings::default();
     let Some(mut top) = Object::new(&value, "", &mut findings) else {
@@ -141,7 +141,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
         findings.hinted("/log/entries", "there is no request to send", hint);
     }
     let document = document(recorded, options, &mut findings);
-    findings.finish_checked(document)
+    findings.finish_requests(document)
 }
 
 /// Fields of the format's extensions begin with `_`, and do not describe requests.

@@ -24,7 +24,7 @@ use crate::findings::Findings;
 use crate::flow::{self, Headed, Syntax, Variables};
 use crate::names::Titles;
 use crate::proxy::Proxies;
-use crate::{Imported, MOST_STEPS, xml};
+use crate::{MOST_STEPS, Unchecked, xml};
 
 /// A controller of a plugin, which carries out its steps at once.
 const PARALLEL: &str = "ParallelSampler";
@@ -43,7 +43,7 @@ const MOST_WRITTEN: usize = 10_000_000;
 ///
 /// # Errors
 /// All problems with it.
-pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Unchecked, Problems> {
     let root = xml::parse(text)?;
     let mut importer = Importer {
         findings: Findings::default(),
@@ -366,7 +366,7 @@ impl Importer<'_> {
         Some(number)
     }
 
-    fn finish(mut self) -> Result<Imported, Problems> {
+    fn finish(mut self) -> Result<Unchecked, Problems> {
         self.load();
         flow::follow(
             &self.follows,
@@ -387,7 +387,7 @@ impl Importer<'_> {
             );
         }
         self.document.run = flow::run(self.settings);
-        self.findings.finish_whole(self.document, self.folder, self.files, None)
+        self.findings.finish_whole(self.document)
     }
 }
 

@@ -35,7 +35,7 @@ use crate::flow::check::{self as checks, Place};
 use crate::flow::{self, Headed, Slot, Syntax, Variables};
 use crate::locust::{Defined, Session};
 use crate::names::Titles;
-use crate::{Imported, MOST_STEPS};
+use crate::{MOST_STEPS, Unchecked};
 use data::{CsvFile, Source};
 use lost::{Block, Course};
 use syntax::{Script, Span};
@@ -119,7 +119,7 @@ pub fn import(
     options: &Options,
     folder: &Path,
     files: &dyn Files,
-) -> Result<Imported, Problems> {
+) -> Result<Unchecked, Problems> {
     let mut importer = Importer::new(options, folder, files);
     let name = if options.name.is_empty() { "script.js" } else { &options.name };
     match importer.module(name, source) {
@@ -498,7 +498,7 @@ impl<'a> Importer<'a> {
         steps
     }
 
-    pub(crate) fn finish(mut self) -> Result<Imported, Problems> {
+    pub(crate) fn finish(mut self) -> Result<Unchecked, Problems> {
         let follows: Vec<(String, bool)> =
             self.requests.iter().map(|request| (request.at.clone(), request.follows)).collect();
         let most = self.most_redirects.clone();
@@ -528,7 +528,7 @@ impl<'a> Importer<'a> {
             self.settings.insecure = Field::Absent;
         }
         self.document.run = flow::run(self.settings);
-        self.findings.finish_whole(self.document, self.folder, self.files, None)
+        self.findings.finish_whole(self.document)
     }
 
     /// The servers. Steps need no name of the only one.

@@ -10,7 +10,7 @@
 //! curl          │
 //! HAR           │
 //! OpenAPI       │
-//! vegeta        ├──► Imported { document, notes } ──► YAML, or a run
+//! vegeta        ├──► Unchecked ──► Imported { document, notes } ──► YAML, or a run
 //! Postman       │
 //! Artillery     │
 //! JMeter        │
@@ -18,6 +18,9 @@
 //! Gatling       │
 //! Locust       ─┘
 //! ```
+//!
+//! Importers know the form of plans, and not what becomes of one: whoever resolves plans
+//! [checks](Unchecked::check) the document. A change of the load generator builds no importer again.
 //!
 //! [`draft`], [`findings`] and [`source`] are what importers of other crates are made of.
 //!
@@ -44,16 +47,19 @@ mod amount;
 mod course;
 mod flow;
 mod javascript;
+mod json_path;
 mod names;
 mod proxy;
 mod refusals;
 mod syntax;
+mod unchecked;
 mod xml;
 mod yaml;
 
 pub use findings::Note;
 use plimsoll_document::{Document, MOST_STEPS};
 pub use refusals::confined;
+pub use unchecked::Unchecked;
 
 /// Result of an import.
 #[derive(Clone, Debug, PartialEq)]

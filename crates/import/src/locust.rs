@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use plimsoll_document::{Field, Files, Problems};
 
-use crate::Imported;
+use crate::Unchecked;
 use crate::amount::{self, Ratio};
 use crate::draft;
 use crate::findings::Findings;
@@ -75,7 +75,7 @@ pub fn import(
     options: &Options,
     folder: &Path,
     files: &dyn Files,
-) -> Result<Imported, Problems> {
+) -> Result<Unchecked, Problems> {
     let name = if options.name.is_empty() { "locustfile.py" } else { &options.name };
     let shared =
         k6::Options { name: name.to_owned(), environment: options.environment.clone(), scenario: None };

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::draft::{self, Url};
 use crate::findings::Findings;
 use crate::source::Object;
-use crate::{Imported, yaml};
+use crate::{Unchecked, yaml};
 
 /// Options for reading a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "
 ///
 /// # Errors
 /// All problems with it.
-pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
+pub fn import(text: &[u8], options: &Options) -> Result<Unchecked, Problems> {
     let value = yaml::parse(text)?;
     let mut findings = Findings::default();
     let Some(mut top) = Object::new(&value, "", &mut findings) else {
@@ -64,7 +64,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
     }
     let steps = draft::place(&mut document, requests);
     document.scenarios.push(Field::new(draft::scenario("operations", steps)));
-    findings.finish_checked(document)
+    findings.finish_requests(document)
 }
 
 /// Keys that begin with `x-` are extensions.

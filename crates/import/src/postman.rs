@@ -25,7 +25,7 @@ use crate::flow::{self, Slot, Syntax, Variables, plain};
 use crate::names::Titles;
 use crate::proxy::Proxies;
 use crate::source::{self, Object};
-use crate::{Imported, MOST_STEPS};
+use crate::{MOST_STEPS, Unchecked};
 
 /// Options for reading a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub fn import(
     options: &Options,
     folder: &Path,
     files: &dyn Files,
-) -> Result<Imported, Problems> {
+) -> Result<Unchecked, Problems> {
     let value = source::json(text)?;
     let mut importer = Importer {
         findings: Findings::default(),
@@ -429,7 +429,7 @@ impl Importer<'_> {
         (before, after)
     }
 
-    fn finish(mut self) -> Result<Imported, Problems> {
+    fn finish(mut self) -> Result<Unchecked, Problems> {
         flow::follow(
             &self.redirects,
             ("10", "followRedirects: false"),
@@ -449,7 +449,7 @@ impl Importer<'_> {
             self.settings.insecure = Field::Absent;
         }
         self.document.run = flow::run(self.settings);
-        self.findings.finish_whole(self.document, self.folder, self.files, None)
+        self.findings.finish_whole(self.document)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Files that a source names and an import may not read.
 
-use plimsoll_document::{Files, Problem, Problems};
-use plimsoll_plan::{Confined, RefusedFile};
+use plimsoll_document::{ConfinedFiles, Files, Problem, Problems, RefusedFile};
 
 use crate::findings::plain;
 use crate::{Imported, Note};
@@ -12,7 +11,7 @@ use crate::{Imported, Note};
 /// # Errors
 /// The problems of `import`, behind the refusals that caused them.
 pub fn confined(
-    files: &Confined,
+    files: &dyn ConfinedFiles,
     import: impl FnOnce(&dyn Files) -> Result<Imported, Problems>,
 ) -> Result<Imported, Problems> {
     let done = import(files);

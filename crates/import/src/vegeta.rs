@@ -7,7 +7,7 @@ use base64::Engine as _;
 use plimsoll_document::{Document, Field, Problems, StepSpec};
 use serde_json::Value;
 
-use crate::Imported;
+use crate::Unchecked;
 use crate::draft::{self, Url, text};
 use crate::findings::{Findings, quoted};
 use crate::source::{self, Object};
@@ -24,7 +24,7 @@ pub struct Options {
 ///
 /// # Errors
 /// All problems with them.
-pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
+pub fn import(text: &[u8], options: &Options) -> Result<Unchecked, Problems> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let Ok(text) = std::str::from_utf8(text) else {
         return Err(Findings::fail("", "the file is not UTF-8", "vegeta's targets are text"));
@@ -38,7 +38,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
         findings.hinted("", "there are no targets", "write GET http://host/path on a line of its own");
     }
     let document = document(targets, *options);
-    findings.finish_checked(document)
+    findings.finish_requests(document)
 }
 
 /// A target: the origin of its URL, and its request.

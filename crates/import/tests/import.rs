@@ -20,7 +20,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use plimsoll_document::{Document, DocumentParts, Files, KeyLogFile, Problems, Source};
-use plimsoll_import::Imported;
+use plimsoll_import::{Imported, Unchecked};
+use plimsoll_plan::ImportCheck;
 
 /// Files by name.
 struct Named<'a>(&'a [(&'a str, &'a [u8])]);
@@ -34,6 +35,20 @@ impl Files for Named<'_> {
     fn key_log(&self, _: &Path) -> std::io::Result<KeyLogFile> {
         Err(std::io::ErrorKind::PermissionDenied.into())
     }
+}
+
+/// Checks what was imported, as the command does. The plan will be in `folder`, with these files.
+pub(crate) fn checked(
+    unchecked: Result<Unchecked, Problems>,
+    folder: &Path,
+    files: &dyn Files,
+) -> Result<Imported, Problems> {
+    unchecked?.check(folder, files, &ImportCheck::WITHOUT_FLAGS)
+}
+
+/// Checks what was imported from a source that names no files.
+pub(crate) fn checked_alone(unchecked: Result<Unchecked, Problems>) -> Result<Imported, Problems> {
+    checked(unchecked, Path::new(""), &Named(&[]))
 }
 
 /// Renders the output of the command. Asserts that every printed plan can be read back and means the same.

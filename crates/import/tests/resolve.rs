@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use plimsoll_document::{Files, KeyLogFile};
 use plimsoll_plan::{Command, Disk, PlanSource};
 
+use crate::import::{checked, checked_alone};
+
 /// The file system, and in it an imported plan.
 struct WithPlan(PathBuf, String);
 
@@ -31,7 +33,9 @@ fn examples_of_h2loadrunner_are_plans() {
             continue;
         }
         let text = std::fs::read(&path).unwrap();
-        let imported = plimsoll_import::h2loadrunner::import(&text, &folder, &Disk, None).unwrap();
+        let imported =
+            checked(plimsoll_import::h2loadrunner::import(&text, &folder, &Disk, &|_| None), &folder, &Disk)
+                .unwrap();
         let plan = folder.join(format!("{name}.yaml"));
         let files = WithPlan(plan.clone(), imported.document.to_yaml());
         let command =
@@ -69,23 +73,25 @@ fn examples_of_other_tools_are_plans() {
             let imported = match tool {
                 "postman" => {
                     let options = plimsoll_import::postman::Options { environment };
-                    plimsoll_import::postman::import(&text, &options, &folder, &Disk)
+                    checked(plimsoll_import::postman::import(&text, &options, &folder, &Disk), &folder, &Disk)
                 }
-                "artillery" => plimsoll_import::artillery::import(&text, &folder, &Disk),
+                "artillery" => {
+                    checked(plimsoll_import::artillery::import(&text, &folder, &Disk), &folder, &Disk)
+                }
                 "k6" => {
                     let options = plimsoll_import::k6::Options { name: name.clone(), ..Default::default() };
-                    plimsoll_import::k6::import(&text, &options, &folder, &Disk)
+                    checked(plimsoll_import::k6::import(&text, &options, &folder, &Disk), &folder, &Disk)
                 }
                 "gatling" => {
                     let options = plimsoll_import::gatling::Options { name: name.clone() };
-                    plimsoll_import::gatling::import(&text, &options, &folder, &Disk)
+                    checked(plimsoll_import::gatling::import(&text, &options, &folder, &Disk), &folder, &Disk)
                 }
                 "locust" => {
                     let options =
                         plimsoll_import::locust::Options { name: name.clone(), ..Default::default() };
-                    plimsoll_import::locust::import(&text, &options, &folder, &Disk)
+                    checked(plimsoll_import::locust::import(&text, &options, &folder, &Disk), &folder, &Disk)
                 }
-                _ => plimsoll_import::jmeter::import(&text, &folder, &Disk),
+                _ => checked(plimsoll_import::jmeter::import(&text, &folder, &Disk), &folder, &Disk),
             };
             let plan = folder.join(format!("{name}.yaml"));
             let files = WithPlan(plan.clone(), imported.unwrap().document.to_yaml());
@@ -131,13 +137,29 @@ paths:
     let targets = "GET http://h/\n\nPOST http://i/x\nX: ${y}\n\nGET http://h/\n";
     let mut wrong = String::new();
     for imported in [
-        har::import(har, &har::Options::default()),
-        openapi::import(api.as_bytes(), &openapi::Options::default()),
-        vegeta::import(targets.as_bytes(), &vegeta::Options::default()),
-        vegeta::import(targets.as_bytes(), &vegeta::Options { steps: true }),
-        curl::import("curl -X POST -L -k -d 'a=${b}' -u a:b -H 'Host:' -m 2 https://h/x", here, &Disk),
-        curl::import("curl -F 'a=${b}' --http2 -A '' -X PURGE http://h/x?y", here, &Disk),
-        curl::import("curl -Z http://h/x http://h/y --resolve h:80:127.0.0.1 --max-redirs 0", here, &Disk),
+        checked_alone(har::import(har, &har::Options::default())),
+        checked_alone(openapi::import(api.as_bytes(), &openapi::Options::default())),
+        checked_alone(vegeta::import(targets.as_bytes(), &vegeta::Options::default())),
+        checked_alone(vegeta::import(targets.as_bytes(), &vegeta::Options { steps: true })),
+        checked(
+            curl::import("curl -X POST -L -k -d 'a=${b}' -u a:b -H 'Host:' -m 2 https://h/x", here, &Disk),
+            here,
+            &Disk,
+        ),
+        checked(
+            curl::import("curl -F 'a=${b}' --http2 -A '' -X PURGE http://h/x?y", here, &Disk),
+            here,
+            &Disk,
+        ),
+        checked(
+            curl::import(
+                "curl -Z http://h/x http://h/y --resolve h:80:127.0.0.1 --max-redirs 0",
+                here,
+                &Disk,
+            ),
+            here,
+            &Disk,
+        ),
     ] {
         let yaml = imported.unwrap().document.to_yaml();
         let files = WithPlan(PathBuf::from("plan.yaml"), yaml);

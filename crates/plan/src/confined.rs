@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use plimsoll_document::{FileKind, Files, KeyLogFile};
+use plimsoll_document::{ConfinedFiles, FileKind, Files, KeyLogFile, RefusedFile};
 use plimsoll_scenario::regular_file;
 
 use crate::grants::{Grants, is_not_granted};
@@ -43,17 +43,6 @@ struct Reason {
     is_grantable: bool,
 }
 
-/// A file that was there and was not read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RefusedFile {
-    /// Name, as seen from the folder of the import.
-    pub name: String,
-    /// The reason, as a clause.
-    pub reason: String,
-    /// Advice, if there is something to do about it.
-    pub hint: Option<&'static str>,
-}
-
 impl Confined {
     /// The files for what lies in the folder `own`, with the permissions of these flags.
     pub fn new(own: &Path, flags: &PlanPatch) -> Self {
@@ -64,20 +53,6 @@ impl Confined {
             refused: RefCell::default(),
             unnamed: Cell::default(),
         }
-    }
-
-    /// Returns the files that were refused so far, and how many more there were.
-    pub fn refused(&self) -> (Vec<RefusedFile>, u64) {
-        let refused = self.refused.borrow();
-        let files = refused.iter().map(|(path, reason)| RefusedFile {
-            name: path.display().to_string(),
-            reason: reason.text.clone(),
-            hint: reason.is_grantable.then_some(
-                "files that an import names lie below its own folder; for one that you trust, --allow-files \
-                 DIR permits those below DIR, too",
-            ),
-        });
-        (files.collect(), self.unnamed.get())
     }
 
     /// Returns the path of a file that may be read, with all links followed.
@@ -176,6 +151,21 @@ impl Files for Confined {
 
     fn key_log(&self, _: &Path) -> io::Result<KeyLogFile> {
         Err(ErrorKind::Unsupported.into())
+    }
+}
+
+impl ConfinedFiles for Confined {
+    fn refused(&self) -> (Vec<RefusedFile>, u64) {
+        let refused = self.refused.borrow();
+        let files = refused.iter().map(|(path, reason)| RefusedFile {
+            name: path.display().to_string(),
+            reason: reason.text.clone(),
+            hint: reason.is_grantable.then_some(
+                "files that an import names lie below its own folder; for one that you trust, --allow-files \
+                 DIR permits those below DIR, too",
+            ),
+        });
+        (files.collect(), self.unnamed.get())
     }
 }
 

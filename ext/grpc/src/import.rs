@@ -6,7 +6,7 @@ pub mod proto;
 use clap::Args;
 use plimsoll_app::{ImportSource, ImporterArgs, NamingFileArgs};
 use plimsoll_document::{Document, Field, Problems, Settings, StepSpec, TargetSpec};
-use plimsoll_import::Imported;
+use plimsoll_import::Unchecked;
 use plimsoll_import::draft::{self, text};
 use plimsoll_plan::body_value;
 
@@ -27,7 +27,7 @@ impl ImporterArgs for ProtoArgs {
         &self.from
     }
 
-    fn import(&self, source: &ImportSource<'_>) -> Result<Imported, Problems> {
+    fn import(&self, source: &ImportSource<'_>) -> Result<Unchecked, Problems> {
         let options = proto::Options { server: self.server.clone() };
         proto::import(source.name, &options, source.folder, source.files)
     }
@@ -45,8 +45,8 @@ impl ImporterArgs for GhzArgs {
         &self.from
     }
 
-    fn import(&self, source: &ImportSource<'_>) -> Result<Imported, Problems> {
-        ghz::import(&source.content()?, source.folder, source.files)
+    fn import(&self, source: &ImportSource<'_>) -> Result<Unchecked, Problems> {
+        ghz::import(&source.content()?)
     }
 }
 

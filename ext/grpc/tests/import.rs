@@ -4,7 +4,8 @@ use std::path::Path;
 
 use plimsoll_document::{Document, Files, KeyLogFile, Problems, Source};
 use plimsoll_grpc::{PARTS, ghz, proto};
-use plimsoll_import::Imported;
+use plimsoll_import::{Imported, Unchecked};
+use plimsoll_plan::{ImportCheck, PlanPatch};
 
 /// Files by name.
 struct Named<'a>(&'a [(&'a str, &'a [u8])]);
@@ -21,8 +22,10 @@ impl Files for Named<'_> {
 }
 
 /// Notes and plan, or the problems. The plan can be read back and means the same.
-fn shown(imported: &Result<Imported, Problems>) -> String {
-    match imported {
+fn shown(unchecked: Result<Unchecked, Problems>) -> String {
+    let flags = PlanPatch { parts: PARTS, ..PlanPatch::default() };
+    let check = ImportCheck::with(&flags);
+    match unchecked.and_then(|plan| plan.check(Path::new("api"), &files(), &check)) {
         Ok(Imported { document, notes }) => {
             let yaml = document.to_yaml();
             let source = Source { name: "plan.yaml".to_owned(), text: yaml.clone() };
@@ -62,7 +65,7 @@ fn files() -> Named<'static> {
 #[test]
 fn every_method_of_a_service_is_a_step() {
     let options = proto::Options { server: "https://127.0.0.1:443".to_owned() };
-    let plan = shown(&proto::import("shop.proto", &options, Path::new("api"), &files()));
+    let plan = shown(proto::import("shop.proto", &options, Path::new("api"), &files()));
     assert_eq!(
         plan,
         "note: /shop.v1.Orders/Watch: it answers with a stream, which the server ends: add `take` to cancel it before
@@ -95,13 +98,13 @@ scenarios:
         ("shop.proto", "h", "it is not a URL"),
     ] {
         let options = proto::Options { server: server.to_owned() };
-        let told = shown(&proto::import(name, &options, Path::new("api"), &files()));
+        let told = shown(proto::import(name, &options, Path::new("api"), &files()));
         assert!(told.starts_with("error: ") && told.contains(said), "{told}");
     }
 }
 
 fn of_ghz(config: &str) -> String {
-    shown(&ghz::import(config.as_bytes(), Path::new("api"), &files()))
+    shown(ghz::import(config.as_bytes()))
 }
 
 #[test]

@@ -51,7 +51,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("store", &[WORDS, &["histogram", "metrics", "statistics", "report"]]),
     ("targets", &[WORDS, &["wire", "driver", "system", "histogram", "ic"]]),
     ("export", &[WORDS, &["wire", "driver", "histogram", "http", "metrics", "system"]]),
-    ("import", &[WORDS, &["document", "plan", "scenario", "xml"]]),
+    ("import", &[WORDS, &["document", "xml"]]),
     ("workloads", &[WORDS, &["schedule", "scenario", "document", "plan", "synth", "ic", "wire"]]),
     ("cluster", &[WORDS, &["http", "document", "plan", "report", "scenario", "schedule", "system"]]),
     ("record", &[WORDS, &["system", "wire"]]),
@@ -101,7 +101,7 @@ const DEVELOPMENT: &[&str] = &["simulation", "testkit"];
 /// compared with what its parts compute.
 const FOR_TESTS: &[(&str, &[&str])] = &[
     ("targets", &["synth", "workloads"]),
-    ("import", &["script"]),
+    ("import", &["plan", "script"]),
     ("plan", &["script"]),
     ("engine", &["workloads"]),
     ("fleet", &["metrics"]),

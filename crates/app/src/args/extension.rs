@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use plimsoll_document::{Files, Problem, Problems};
 use plimsoll_driver::KernelBackend;
-use plimsoll_import::Imported;
+use plimsoll_import::Unchecked;
 use plimsoll_plan::{BackendChoice, PlanParts, PlanPatch, Resolved};
 use plimsoll_report::RunResult;
 use plimsoll_targets::{Faults, Service, Stopper};
@@ -258,7 +258,7 @@ pub trait ImporterArgs: fmt::Debug {
     ///
     /// # Errors
     /// Everything that is wrong with the file.
-    fn import(&self, source: &ImportSource<'_>) -> Result<Imported, Problems>;
+    fn import(&self, source: &ImportSource<'_>) -> Result<Unchecked, Problems>;
 }
 
 /// The file that is imported.

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use plimsoll_document::{Files, Problem, Problems};
 use plimsoll_import::{
-    Imported, artillery, confined, curl, gatling, h2loadrunner, har, jmeter, k6, locust, openapi, postman,
+    Imported, Unchecked, artillery, confined, curl, gatling, har, jmeter, k6, locust, openapi, postman,
     vegeta,
 };
-use plimsoll_plan::{Confined, PlanPatch};
+use plimsoll_plan::{Confined, Disk, ImportCheck, PlanPatch};
 use serde_json::json;
 
 use crate::args::document::DocumentFormat;
@@ -17,8 +17,9 @@ use crate::args::import::{CurlArgs, ImportArgs, ImportFormat};
 use crate::args::imported_file::NamingFileArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::plan_parts::plan_parts;
 use crate::base::{environment, script_host, stdout};
-use crate::session::import::{failed, folder, read, tell};
+use crate::session::import::{failed, folder, of_h2loadrunner, read, tell};
 
 /// The command.
 pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
@@ -32,20 +33,20 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
                 ..PlanPatch::default()
             };
             let text = read(&args.source.file)?;
-            naming(args, |folder, files| h2loadrunner::import_for(&text, folder, files, &flags))
+            confined_to_folder(args, |folder, files| of_h2loadrunner(&text, folder, files, &flags))
         }
         ImportFormat::Curl(args) => (curl(args)?, args.strictness.strict),
         ImportFormat::Har(args) => {
             let options = args.reading.to_options();
-            (har::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
+            (of_requests(har::import(&read(&args.from.file)?, &options)), args.from.strictness.strict)
         }
         ImportFormat::Openapi(args) => {
             let options = openapi::Options { server: args.server.clone() };
-            (openapi::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
+            (of_requests(openapi::import(&read(&args.from.file)?, &options)), args.from.strictness.strict)
         }
         ImportFormat::Vegeta(args) => {
             let options = vegeta::Options { steps: args.steps };
-            (vegeta::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
+            (of_requests(vegeta::import(&read(&args.from.file)?, &options)), args.from.strictness.strict)
         }
         ImportFormat::Postman(args) => {
             let environment = args.environment.as_deref().map(read).transpose()?;
@@ -61,8 +62,11 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
             let file = args.file();
             let path = &file.source.file;
             let (name, content) = (file_name(path), || read(path).map_err(|failure| failure.problems));
-            naming(file, |folder, files| {
-                args.import(&ImportSource { name: &name, folder, files, content: &content })
+            let flags = PlanPatch { parts: plan_parts(), ..PlanPatch::default() };
+            confined_to_folder(file, |folder, files| {
+                let unchecked =
+                    args.import(&ImportSource { name: &name, folder, files, content: &content })?;
+                unchecked.check(folder, files, &ImportCheck::with(&flags))
             })
         }
         ImportFormat::K6(args) => {
@@ -109,8 +113,23 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// Checks what was imported from a source of requests, whose files need not exist.
+fn of_requests(unchecked: Result<Unchecked, Problems>) -> Result<Imported, Problems> {
+    unchecked?.check(Path::new(""), &Disk, &ImportCheck::WITHOUT_FLAGS)
+}
+
 /// Imports a file that names others. Returns also whether its notes are errors.
 fn naming(
+    args: &NamingFileArgs,
+    import: impl FnOnce(&Path, &dyn Files) -> Result<Unchecked, Problems>,
+) -> (Result<Imported, Problems>, bool) {
+    confined_to_folder(args, |folder, files| {
+        import(folder, files)?.check(folder, files, &ImportCheck::WITHOUT_FLAGS)
+    })
+}
+
+/// Imports and checks a file, with the files of its folder.
+fn confined_to_folder(
     args: &NamingFileArgs,
     import: impl FnOnce(&Path, &dyn Files) -> Result<Imported, Problems>,
 ) -> (Result<Imported, Problems>, bool) {
@@ -127,7 +146,7 @@ fn curl(args: &CurlArgs) -> Result<Result<Imported, Problems>, Failure> {
         let text = text.map_err(|_| Failure::usage(Problem::new("the command is not text in UTF-8")))?;
         let folder = folder(source);
         let files = Confined::new(folder, &args.reach.to_flags());
-        return Ok(confined(&files, |files| curl::import(&text, folder, files)));
+        return Ok(confined(&files, |files| of_requests(curl::import(&text, folder, files))));
     }
     if !args.reach.allow_files.is_empty() {
         let problem = Problem::new("--allow-files has no effect on a command that is typed");
@@ -136,10 +155,12 @@ fn curl(args: &CurlArgs) -> Result<Result<Imported, Problems>, Failure> {
     }
     // The files are those of the person who types.
     let files = Confined::new(here, &PlanPatch { is_plan_of_flags: true, ..PlanPatch::default() });
-    Ok(confined(&files, |files| match args.words.as_slice() {
-        // One argument is a command as a shell reads it, or but a URL.
-        [command] => curl::import(command, here, files),
-        words => curl::import_words(words, here, files),
+    Ok(confined(&files, |files| {
+        of_requests(match args.words.as_slice() {
+            // One argument is a command as a shell reads it, or but a URL.
+            [command] => curl::import(command, here, files),
+            words => curl::import_words(words, here, files),
+        })
     }))
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_core::Redaction;
 use plimsoll_document::Problem;
 use plimsoll_import::har;
+use plimsoll_plan::{Disk, ImportCheck};
 use plimsoll_record::{Authority, Hosts, Options, Recording, Unusable};
 use plimsoll_system::clock;
 
@@ -98,7 +99,9 @@ fn finish(
         let hint = format!("set http://{} as the proxy of the client; curl takes --proxy", args.listen);
         return Err(Failure::environment(problem.with_hint(hint)));
     }
-    let mut imported = har::import(text.as_bytes(), &args.reading.to_options()).map_err(|problems| {
+    let unchecked = har::import(text.as_bytes(), &args.reading.to_options());
+    let imported = unchecked.and_then(|plan| plan.check(Path::new(""), &Disk, &ImportCheck::WITHOUT_FLAGS));
+    let mut imported = imported.map_err(|problems| {
         let mut failure = Failure::usage(problems);
         if har.is_none()
             && let Some(path) = kept(&args.file, &text)

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use plimsoll_core::characters::visible;
-use plimsoll_document::{Files as _, Problem, Problems};
-use plimsoll_import::Imported;
-use plimsoll_plan::{Disk, LARGEST_IMPORT};
+use plimsoll_document::{Files, Problem, Problems};
+use plimsoll_import::{Imported, h2loadrunner};
+use plimsoll_plan::{Disk, ImportCheck, LARGEST_IMPORT, PlanPatch, ScriptHost};
 
 use crate::base::failure::Failure;
 use crate::base::streams;
@@ -34,6 +34,24 @@ pub(crate) fn failed(problems: Problems) -> Failure {
 fn tell_notes(notes: impl Iterator<Item = String>) {
     let text: String = notes.map(|note| format!("note: {}\n", visible(&note))).collect();
     streams::to_stderr(&text);
+}
+
+/// Imports a configuration of h2loadrunner for a run with these flags: each script is read in the language
+/// that it has there, and certificates are read, unless a flag replaces them.
+///
+/// # Errors
+/// All problems with it.
+pub(crate) fn of_h2loadrunner(
+    text: &[u8],
+    folder: &Path,
+    files: &dyn Files,
+    flags: &PlanPatch,
+) -> Result<Imported, Problems> {
+    let syntax_error = |source: &[u8]| {
+        flags.script_host.as_ref().and_then(|ScriptHost(language)| language.syntax_error(source))
+    };
+    let unchecked = h2loadrunner::import(text, folder, files, &syntax_error)?;
+    unchecked.check(folder, files, &ImportCheck::with(flags))
 }
 
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {

@@ -1,7 +1,7 @@
 //! A plan that is asked for: by a file, URLs or a text, with the flags above it.
 
 use plimsoll_document::{Files, Problem, Problems, Source};
-use plimsoll_import::{confined, h2loadrunner};
+use plimsoll_import::confined;
 use plimsoll_plan::{Command, Confined, Disk, PlanPatch, PlanSource, Resolved};
 
 use crate::args::plan::PlanArgs;
@@ -9,7 +9,7 @@ use crate::base::environment::{self, RunEnvironment};
 use crate::base::failure::Failure;
 use crate::base::made_plan::MadePlan;
 use crate::base::plan_parts::plan_parts;
-use crate::session::import::{folder, read, tell};
+use crate::session::import::{folder, of_h2loadrunner, read, tell};
 use crate::session::{configuration, foreign_file};
 
 /// A plan and the flags above it.
@@ -88,7 +88,7 @@ impl<'a> PlanRequest<'a> {
             (None, Some(file)) => {
                 let (text, folder) = (read(file)?, folder(file));
                 let imported = confined(&Confined::new(folder, &command.flags), |files| {
-                    h2loadrunner::import_for(&text, folder, files, &command.flags)
+                    of_h2loadrunner(&text, folder, files, &command.flags)
                 });
                 let imported = imported.map_err(Failure::usage)?;
                 tell(&imported, false, self.quiet)?;

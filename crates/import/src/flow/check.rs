@@ -5,7 +5,8 @@ use regex::Regex;
 
 use crate::amount;
 use crate::draft::text;
-use crate::findings::{Findings, takes};
+use crate::findings::Findings;
+use crate::json_path::is_json_path;
 
 /// A comparison with a text, which is a template.
 pub(crate) fn equals(value: String) -> MatchSpec {
@@ -170,7 +171,7 @@ pub(crate) fn json_path(path: &str) -> Option<String> {
     if path == "$" {
         return Some(String::new());
     }
-    (is_simple(&path) || takes(&extract(&Place::Json(path.clone())))).then_some(path)
+    (is_simple(&path) || is_json_path(&path)).then_some(path)
 }
 
 /// Returns `true` for names and numbers of elements only, which need no second look.

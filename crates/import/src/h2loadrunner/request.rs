@@ -293,9 +293,7 @@ impl Importer<'_> {
         for name in PROGRAM_MODE.iter().filter(|name| source.contains(**name)) {
             self.findings.note(at.as_str(), name, "the function is not there: a script that calls it fails");
         }
-        if let Some(error) =
-            self.scripts.as_ref().and_then(|language| language.syntax_error(source.as_bytes()))
-        {
+        if let Some(error) = (self.syntax_error)(source.as_bytes()) {
             let becomes = format!("the script is left out, as there: {error}");
             self.findings.note(at.as_str(), script, becomes);
             return None;

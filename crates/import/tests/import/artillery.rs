@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_import::artillery::import;
 use plimsoll_plan::Disk;
 
-use crate::import::{Named, shown};
+use crate::import::{Named, checked, shown};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/artillery")
@@ -29,13 +29,13 @@ fn examples() {
     ] {
         let text = std::fs::read(folder().join(file)).unwrap();
         let name = file.split('.').next().unwrap_or_default();
-        insta::assert_snapshot!(name, shown(&import(&text, &folder(), &Disk)));
+        insta::assert_snapshot!(name, shown(&checked(import(&text, &folder(), &Disk), &folder(), &Disk)));
     }
 }
 
 fn imported(text: &str) -> String {
     let files = Named(&[("two.csv", b"x,y\n1,2\n")]);
-    shown(&import(text.as_bytes(), Path::new(""), &files))
+    shown(&checked(import(text.as_bytes(), Path::new(""), &files), Path::new(""), &files))
 }
 
 fn with_phases(phases: &str) -> String {

@@ -6,12 +6,12 @@ use std::sync::{Arc, LazyLock};
 use plimsoll_core::Nanos;
 use plimsoll_document::{Files, KeyLogFile, Problems, RawValue};
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
-use plimsoll_plan::{Command, PlanPatch, PlanSource, ScriptHost};
+use plimsoll_plan::{Command, ImportCheck, PlanPatch, PlanSource, ScriptHost};
 use plimsoll_script::{Host, LuaScripts};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::import::Named;
+use crate::import::{Named, checked, checked_alone};
 
 /// These files, and an imported plan.
 struct WithPlan<'a>(Named<'a>, String);
@@ -73,8 +73,13 @@ impl Host for Still {
 }
 
 /// Lua that is only looked at.
-pub(crate) fn scripts() -> ScriptHost {
+fn scripts() -> ScriptHost {
     ScriptHost(Arc::new(LuaScripts(Arc::new(Still))))
+}
+
+/// Returns the reason why a text is no script of Lua, if it is none.
+pub(crate) fn syntax_error(source: &[u8]) -> Option<String> {
+    scripts().0.syntax_error(source)
 }
 
 /// Flags of `check`, which reads scripts and runs nothing of them.
@@ -84,7 +89,14 @@ fn flags() -> PlanPatch {
 }
 
 fn of_h2loadrunner(text: &str) -> Result<Imported, Problems> {
-    h2loadrunner::import_for(text.as_bytes(), Path::new(""), &Named(&FILES), &flags())
+    h2loadrunner_for(text, &flags())
+}
+
+/// Imports a configuration for a run with these flags.
+fn h2loadrunner_for(text: &str, flags: &PlanPatch) -> Result<Imported, Problems> {
+    let (here, files) = (Path::new(""), Named(&FILES));
+    let unchecked = h2loadrunner::import(text.as_bytes(), here, &files, &syntax_error)?;
+    unchecked.check(here, &files, &ImportCheck::with(flags))
 }
 
 /// Returns the problems of the plan that was made, if one was made, with its text.
@@ -145,7 +157,7 @@ fn options_of_curl_without_effect_are_noted_and_left_out() {
         ("curl --http1.1 --http2 -4 -6 http://h/", &[]),
         ("curl -L --max-redirs 1000 http://h/", &["--max-redirs: `1000`: at most 100 are followed"]),
     ] {
-        let imported = curl::import(command, &here, &Named(&FILES)).unwrap();
+        let imported = checked(curl::import(command, &here, &Named(&FILES)), &here, &Named(&FILES)).unwrap();
         let found: Vec<String> = imported.notes.iter().map(ToString::to_string).collect();
         let found: Vec<&str> =
             found.iter().map(String::as_str).filter(|note| !note.starts_with("-L")).collect();
@@ -394,9 +406,7 @@ fn certificates_that_cannot_be_read_are_problems_of_the_import_and_scripts_do_no
         assert!(problems.contains(message), "{problems}");
     }
     // Text that flags allow, or replace, is not a problem of the file.
-    let import = |text: &str, flags| {
-        h2loadrunner::import_for(text.as_bytes(), Path::new(""), &Named(&FILES), &flags).map(|_| ())
-    };
+    let import = |text: &str, flags| h2loadrunner_for(text, &flags).map(|_| ());
     // Whether it may ask for the system is decided where it runs.
     assert_eq!(import(&own, flags()), Ok(()));
     let replaced = PlanPatch { cacert: Some(RawValue::new("--cacert", "other.pem")), ..flags() };
@@ -426,7 +436,7 @@ proptest! {
     ) {
         let words: Vec<String> =
             options.iter().copied().flatten().chain(&[url]).map(|word| (*word).to_owned()).collect();
-        is_plan(curl::import_words(&words, Path::new(""), &Named(&FILES)));
+        is_plan(checked(curl::import_words(&words, Path::new(""), &Named(&FILES)), Path::new(""), &Named(&FILES)));
     }
 
     #[test]
@@ -462,7 +472,7 @@ proptest! {
         }).collect();
         let text = serde_json::json!({"log": {"entries": entries}}).to_string();
         let options = har::Options { expect_status, ..har::Options::default() };
-        is_plan(har::import(text.as_bytes(), &options));
+        is_plan(checked_alone(har::import(text.as_bytes(), &options)));
     }
 
     #[test]
@@ -473,7 +483,7 @@ proptest! {
                  (@two\\.csv\n)?\n){1,4}",
         steps in any::<bool>(),
     ) {
-        is_plan(vegeta::import(text.as_bytes(), &vegeta::Options { steps }));
+        is_plan(checked_alone(vegeta::import(text.as_bytes(), &vegeta::Options { steps })));
     }
 
     #[test]
@@ -492,6 +502,7 @@ proptest! {
                 "requestBody": {"content": {"application/json": {"example": {"text": example}}}},
             }}},
         });
-        is_plan(openapi::import(text.to_string().as_bytes(), &openapi::Options { server: None }));
+        let options = openapi::Options { server: None };
+        is_plan(checked_alone(openapi::import(text.to_string().as_bytes(), &options)));
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plimsoll_import::curl::{import, import_words};
 
-use crate::import::{Named, shown};
+use crate::import::{Named, checked, checked_alone, shown};
 
 fn imported(command: &str) -> String {
     let files = Named(&[
@@ -12,7 +12,10 @@ fn imported(command: &str) -> String {
         ("picture.png", b"\x89PNG\xff"),
         ("note.txt", b"line 1\nline 2\n"),
     ]);
-    format!("$ {command}\n{}\n", shown(&import(command, Path::new(""), &files)))
+    format!(
+        "$ {command}\n{}\n",
+        shown(&checked(import(command, Path::new(""), &files), Path::new(""), &files))
+    )
 }
 
 #[test]
@@ -73,10 +76,11 @@ fn mistakes() {
 #[test]
 fn words_of_a_shell_are_the_same() {
     let words = ["-X", "POST", "http://h/", "-d", "a=${b}"].map(str::to_owned);
-    let by_words = import_words(&words, Path::new(""), &Named(&[])).unwrap();
-    let by_text = import("curl -X POST http://h/ -d 'a=${b}'", Path::new(""), &Named(&[])).unwrap();
+    let by_words = checked_alone(import_words(&words, Path::new(""), &Named(&[]))).unwrap();
+    let by_text =
+        checked_alone(import("curl -X POST http://h/ -d 'a=${b}'", Path::new(""), &Named(&[]))).unwrap();
     assert_eq!(by_words, by_text);
     // A host whose name begins like the program's is a URL.
     let words = ["http://curl/".to_owned()];
-    assert!(import_words(&words, Path::new(""), &Named(&[])).is_ok());
+    assert!(checked_alone(import_words(&words, Path::new(""), &Named(&[]))).is_ok());
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_import::gatling::{Options, import};
 use plimsoll_plan::Disk;
 
-use crate::import::{Named, shown};
+use crate::import::{Named, checked, shown};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gatling")
@@ -36,13 +36,16 @@ fn examples() {
     ] {
         let text = std::fs::read(folder().join(file)).unwrap();
         let name = file.split('.').next().unwrap_or_default();
-        insta::assert_snapshot!(name, shown(&import(&text, &options(file), &folder(), &Disk)));
+        insta::assert_snapshot!(
+            name,
+            shown(&checked(import(&text, &options(file), &folder(), &Disk), &folder(), &Disk))
+        );
     }
 }
 
 fn named(name: &str, text: &str) -> String {
     let files = Named(&[("two.csv", b"x,y\n1,2\n"), ("rows.json", b"[{\"x\": 1, \"y\": \"a\"}]")]);
-    shown(&import(text.as_bytes(), &options(name), Path::new(""), &files))
+    shown(&checked(import(text.as_bytes(), &options(name), Path::new(""), &files), Path::new(""), &files))
 }
 
 /// Lines without what is in front of them.

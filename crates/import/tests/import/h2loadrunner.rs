@@ -7,12 +7,12 @@ use plimsoll_import::{Imported, h2loadrunner};
 use plimsoll_plan::Disk;
 use serde_json::{Value, json};
 
-use crate::import::checked::scripts;
-use crate::import::{Named, shown};
+use crate::import::checked::syntax_error;
+use crate::import::{Named, checked, shown};
 
 /// Imports a configuration whose scripts can be read.
 fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
-    h2loadrunner::import(text, folder, files, Some(&scripts()))
+    checked(h2loadrunner::import(text, folder, files, &syntax_error), folder, files)
 }
 
 fn folder() -> PathBuf {

@@ -3,10 +3,10 @@
 use plimsoll_import::har::{Options, Server, import};
 use serde_json::{Value, json};
 
-use crate::import::shown;
+use crate::import::{checked_alone, shown};
 
 fn imported(value: &Value, options: &Options) -> String {
-    shown(&import(value.to_string().as_bytes(), options))
+    shown(&checked_alone(import(value.to_string().as_bytes(), options)))
 }
 
 fn entry(page: &str, start: &str, time: f64, request: Value) -> Value {
@@ -309,6 +309,6 @@ fn mistakes() {
     }
     let options = Options { only: Some("other".to_owned()), ..Options::default() };
     text.push_str(&imported(&recording(), &options));
-    text.push_str(&shown(&import(b"{\"log\": }", &Options::default())));
+    text.push_str(&shown(&checked_alone(import(b"{\"log\": }", &Options::default()))));
     insta::assert_snapshot!(text);
 }

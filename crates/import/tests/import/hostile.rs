@@ -8,8 +8,8 @@ use plimsoll_import::{
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::import::checked::scripts;
-use crate::import::{Named, shown};
+use crate::import::checked::syntax_error;
+use crate::import::{Named, checked, checked_alone, shown};
 
 /// Words that the formats have a meaning for, and some that they have none for.
 const WORDS: &[&str] = &[
@@ -167,21 +167,25 @@ fn configuration() -> impl Strategy<Value = Value> {
 fn all(text: &[u8]) {
     let files = Named(&[("two.csv", b"x,y\n1,2\n")]);
     let here = Path::new("");
-    shown(&h2loadrunner::import(text, here, &files, Some(&scripts())));
-    shown(&har::import(text, &har::Options::default()));
-    shown(&openapi::import(text, &openapi::Options::default()));
-    shown(&vegeta::import(text, &vegeta::Options::default()));
-    shown(&postman::import(text, &postman::Options { environment: Some(text.to_vec()) }, here, &files));
-    shown(&artillery::import(text, here, &files));
-    shown(&jmeter::import(text, here, &files));
-    shown(&k6::import(text, &k6::Options::default(), here, &files));
+    shown(&checked(h2loadrunner::import(text, here, &files, &syntax_error), here, &files));
+    shown(&checked_alone(har::import(text, &har::Options::default())));
+    shown(&checked_alone(openapi::import(text, &openapi::Options::default())));
+    shown(&checked_alone(vegeta::import(text, &vegeta::Options::default())));
+    shown(&checked(
+        postman::import(text, &postman::Options { environment: Some(text.to_vec()) }, here, &files),
+        here,
+        &files,
+    ));
+    shown(&checked(artillery::import(text, here, &files), here, &files));
+    shown(&checked(jmeter::import(text, here, &files), here, &files));
+    shown(&checked(k6::import(text, &k6::Options::default(), here, &files), here, &files));
     for name in ["A.java", "A.scala", "a.js"] {
         let options = gatling::Options { name: name.to_owned() };
-        shown(&gatling::import(text, &options, here, &files));
+        shown(&checked(gatling::import(text, &options, here, &files), here, &files));
     }
-    shown(&locust::import(text, &locust::Options::default(), here, &files));
+    shown(&checked(locust::import(text, &locust::Options::default(), here, &files), here, &files));
     if let Ok(text) = std::str::from_utf8(text) {
-        shown(&curl::import(text, here, &files));
+        shown(&checked(curl::import(text, here, &files), here, &files));
     }
 }
 
@@ -428,12 +432,12 @@ proptest! {
         ),
     ) {
         let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-        shown(&curl::import_words(&words, Path::new(""), &Named(&[("two.csv", b"x")])));
+        shown(&checked(curl::import_words(&words, Path::new(""), &Named(&[("two.csv", b"x")])), Path::new(""), &Named(&[("two.csv", b"x")])));
     }
 
     #[test]
     fn any_lines_of_targets_are_imported_or_refused(text in "((GET|put|@|a:|#| \
         |http://h/|\\{|\"url\"|\n){1,4}\n){0,6}") {
-        shown(&vegeta::import(text.as_bytes(), &vegeta::Options { steps: true }));
+        shown(&checked_alone(vegeta::import(text.as_bytes(), &vegeta::Options { steps: true })));
     }
 }

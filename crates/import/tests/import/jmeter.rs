@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_import::jmeter::import;
 use plimsoll_plan::Disk;
 
-use crate::import::{Named, shown};
+use crate::import::{Named, checked, checked_alone, shown};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jmeter")
@@ -29,12 +29,12 @@ fn examples() {
         "variables",
     ] {
         let text = std::fs::read(folder().join(format!("{name}.jmx"))).unwrap();
-        insta::assert_snapshot!(name, shown(&import(&text, &folder(), &Disk)));
+        insta::assert_snapshot!(name, shown(&checked(import(&text, &folder(), &Disk), &folder(), &Disk)));
     }
 }
 
 fn imported(text: &str) -> String {
-    shown(&import(text.as_bytes(), Path::new(""), &Named(&[])))
+    shown(&checked_alone(import(text.as_bytes(), Path::new(""), &Named(&[]))))
 }
 
 /// A test plan with these elements in its only group; `group` has properties of the group.
@@ -103,7 +103,11 @@ fn files_are_parts_of_a_form() {
          </HTTPSamplerProxy>"
     );
     let plan = test_plan(&properties(&[("ThreadGroup.num_threads", "1")]), &request);
-    let text = shown(&import(plan.as_bytes(), Path::new(""), &Named(&[("report.pdf", b"%PDF")])));
+    let text = shown(&checked(
+        import(plan.as_bytes(), Path::new(""), &Named(&[("report.pdf", b"%PDF")])),
+        Path::new(""),
+        &Named(&[("report.pdf", b"%PDF")]),
+    ));
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
     let begin = lines.iter().position(|line| *line == "multipart:").expect("a form");
     let parts = [

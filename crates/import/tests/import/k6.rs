@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_import::k6::{Options, import};
 use plimsoll_plan::Disk;
 
-use crate::import::{Named, shown};
+use crate::import::{Named, checked, checked_alone, shown};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/k6")
@@ -40,13 +40,16 @@ fn examples() {
     ] {
         let text = std::fs::read(folder().join(file)).unwrap();
         let name = file.split('.').next().unwrap_or_default();
-        insta::assert_snapshot!(name, shown(&import(&text, &options(file), &folder(), &Disk)));
+        insta::assert_snapshot!(
+            name,
+            shown(&checked(import(&text, &options(file), &folder(), &Disk), &folder(), &Disk))
+        );
     }
 }
 
 fn imported(text: &str) -> String {
     let files = Named(&[("two.csv", b"x,y\n1,2\n"), ("list.json", b"[1, 2]")]);
-    shown(&import(text.as_bytes(), &options("s.js"), Path::new(""), &files))
+    shown(&checked(import(text.as_bytes(), &options("s.js"), Path::new(""), &files), Path::new(""), &files))
 }
 
 /// Lines without what is in front of them.
@@ -231,12 +234,13 @@ fn one_scenario_or_values_of_the_environment_are_chosen() {
         let mut options = options("s.js");
         options.scenario = scenario.map(str::to_owned);
         options.environment.insert("BASE".to_owned(), base.to_owned());
-        shown(&import(script.as_bytes(), &options, Path::new(""), &Named(&[])))
+        shown(&checked_alone(import(script.as_bytes(), &options, Path::new(""), &Named(&[]))))
     };
     let script_with_default = script.replace("__ENV.BASE}", "__ENV.BASE || 'http://default'}");
     let mut given = options("s.js");
     given.environment.insert("BASE".to_owned(), "http://given".to_owned());
-    let given = shown(&import(script_with_default.as_bytes(), &given, Path::new(""), &Named(&[])));
+    let given =
+        shown(&checked_alone(import(script_with_default.as_bytes(), &given, Path::new(""), &Named(&[]))));
     assert!(given.contains("server: ${env(BASE, http://given)}\n"), "{given}");
     let both = run(None, "http://h");
     assert!(

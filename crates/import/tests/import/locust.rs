@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_import::locust::{Options, import};
 use plimsoll_plan::Disk;
 
-use crate::import::{Named, shown};
+use crate::import::{Named, checked, checked_alone, shown};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/locust")
@@ -39,13 +39,16 @@ fn examples() {
     ] {
         let name = format!("{file}.py");
         let text = std::fs::read(folder().join(&name)).unwrap();
-        insta::assert_snapshot!(file, shown(&import(&text, &options(&name), &folder(), &Disk)));
+        insta::assert_snapshot!(
+            file,
+            shown(&checked(import(&text, &options(&name), &folder(), &Disk), &folder(), &Disk))
+        );
     }
 }
 
 fn imported(text: &str, options: &Options) -> String {
     let files = Named(&[("two.csv", b"x,y\n1,2\n"), ("broken.py", b"def ("), ("loop.py", b"import loop\n")]);
-    shown(&import(text.as_bytes(), options, Path::new(""), &files))
+    shown(&checked(import(text.as_bytes(), options, Path::new(""), &files), Path::new(""), &files))
 }
 
 /// Lines without what is in front of them.
@@ -290,7 +293,7 @@ fn mistakes_have_their_lines() {
 }
 
 fn shown_bytes(bytes: &[u8]) -> String {
-    shown(&import(bytes, &options("l.py"), Path::new(""), &Named(&[])))
+    shown(&checked_alone(import(bytes, &options("l.py"), Path::new(""), &Named(&[]))))
 }
 
 /// The reader of the tree calls itself: nesting takes stack. So does what calls itself in a file.

@@ -6,7 +6,7 @@ use std::path::Path;
 use plimsoll_document::Problems;
 use plimsoll_import::{Imported, Note, artillery, gatling, jmeter, k6, locust, postman};
 
-use crate::import::{Named, shown};
+use crate::import::{Named, checked, checked_alone, shown};
 
 /// The plan or the refusal that a file has to become.
 #[derive(Debug)]
@@ -287,7 +287,7 @@ fn statements_of_k6() {
     ] {
         let text = script(statements);
         let options = k6::Options { name: "script.js".to_owned(), ..k6::Options::default() };
-        let imported = k6::import(text.as_bytes(), &options, Path::new(""), &Named(&[]));
+        let imported = checked_alone(k6::import(text.as_bytes(), &options, Path::new(""), &Named(&[])));
         all.extend(wrong("script.js", &text, &imported, &outcome));
     }
     assert_none_wrong(all);
@@ -406,7 +406,8 @@ fn scripts_of_k6() {
         let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let name = "script.js".to_owned();
         let options = k6::Options { name, environment: environment.collect(), scenario: None };
-        let imported = k6::import(text.as_bytes(), &options, Path::new(""), &files);
+        let imported =
+            checked(k6::import(text.as_bytes(), &options, Path::new(""), &files), Path::new(""), &files);
         all.extend(wrong("script.js", text, &imported, &outcome));
     }
     assert_none_wrong(all);
@@ -500,7 +501,8 @@ fn tasks_of_locust() {
         let text = task(statements);
         let options = locust::Options { name: "locustfile.py".to_owned(), ..locust::Options::default() };
         let files = Named(&[("people.csv", b"id,mail\n1,a@x\n2,b@x\n")]);
-        let imported = locust::import(text.as_bytes(), &options, Path::new(""), &files);
+        let imported =
+            checked(locust::import(text.as_bytes(), &options, Path::new(""), &files), Path::new(""), &files);
         all.extend(wrong("locustfile.py", &text, &imported, &outcome));
     }
     assert_none_wrong(all);
@@ -558,7 +560,8 @@ fn locustfiles() {
     ] {
         let text = format!("{head}{text}");
         let options = locust::Options { name: "locustfile.py".to_owned(), ..locust::Options::default() };
-        let imported = locust::import(text.as_bytes(), &options, Path::new(""), &files);
+        let imported =
+            checked(locust::import(text.as_bytes(), &options, Path::new(""), &files), Path::new(""), &files);
         all.extend(wrong("locustfile.py", &text, &imported, &outcome));
     }
     assert_none_wrong(all);
@@ -621,7 +624,7 @@ fn groups_of_plugins_are_stages() {
         (group("ConcurrencyThreadGroup", &target, ""), "user_stages: 60s@25,660s@=50"),
         (group("ArrivalsThreadGroup", &target, ""), "stages: 60s@5/12s,660s@=5/6s"),
     ] {
-        let imported = jmeter::import(text.as_bytes(), Path::new(""), &Named(&[]));
+        let imported = checked_alone(jmeter::import(text.as_bytes(), Path::new(""), &Named(&[])));
         all.extend(wrong("jmx", &text, &imported, &Right(&["GET /a"], &[part])));
     }
     assert_none_wrong(all);
@@ -633,7 +636,7 @@ fn groups_of_plugins_are_stages() {
                  </collectionProp></VariableThroughputTimer>";
     let text =
         group("ThreadGroup", &[("ThreadGroup.num_threads", "5")], "").replacen("<hashTree/>", timer, 1);
-    let imported = jmeter::import(text.as_bytes(), Path::new(""), &Named(&[]));
+    let imported = checked_alone(jmeter::import(text.as_bytes(), Path::new(""), &Named(&[])));
     assert_none_wrong(
         wrong("jmx", &text, &imported, &Noted(&["GET /a"], "rates of requests for the whole run"))
             .into_iter()
@@ -646,7 +649,7 @@ fn groups_of_plugins_are_stages() {
         (group("UltimateThreadGroup", &[], &table(String::new())), "its table has no threads"),
         (group("ConcurrencyThreadGroup", &[("TargetLevel", "many")], ""), "`many` is not a whole number"),
     ] {
-        let imported = jmeter::import(text.as_bytes(), Path::new(""), &Named(&[]));
+        let imported = checked_alone(jmeter::import(text.as_bytes(), Path::new(""), &Named(&[])));
         let shown = shown(&imported);
         assert!(shown.contains(words) && shown.contains("(line 3)"), "{words}: {shown}");
     }
@@ -676,11 +679,11 @@ fn controllers_and_properties_of_jmeter() {
         (&twice, Right(&["GET /a", "GET /a"], &["parallel:"])),
         (&property, Noted(&["GET /a"], "the default of the property is taken")),
     ] {
-        let imported = jmeter::import(text.as_bytes(), Path::new(""), &Named(&[]));
+        let imported = checked_alone(jmeter::import(text.as_bytes(), Path::new(""), &Named(&[])));
         all.extend(wrong("jmx", text, &imported, &outcome));
     }
     assert_none_wrong(all);
-    let imported = jmeter::import(property.as_bytes(), Path::new(""), &Named(&[])).unwrap();
+    let imported = checked_alone(jmeter::import(property.as_bytes(), Path::new(""), &Named(&[]))).unwrap();
     assert!(lines(&imported).contains(&"server: http://10.0.0.1".to_owned()));
 }
 
@@ -699,7 +702,8 @@ fn folders_that_share_a_variable_are_one_sequence() {
     for (name, scenarios, part) in [("tok", 1, "A: Bearer ${tok}"), ("other", 2, "A: Bearer ${other}")] {
         let text = collection(name);
         let options = postman::Options::default();
-        let imported = postman::import(text.as_bytes(), &options, Path::new(""), &Named(&[])).unwrap();
+        let imported =
+            checked_alone(postman::import(text.as_bytes(), &options, Path::new(""), &Named(&[]))).unwrap();
         assert_eq!(imported.document.scenarios.len(), scenarios, "{}", imported.document.to_yaml());
         let lines = lines(&imported);
         assert_eq!(requests(&lines), ["POST /in", "GET /things"]);
@@ -715,7 +719,7 @@ fn values_that_keep_their_type_are_noted() {
     scenarios:\n  - flow:\n      \
                 - get: { url: /a, capture: { json: $.id, as: json } }\n      - post: { url: /b, json: { \
                 id: \"{{ json }}\" } }\n";
-    let imported = artillery::import(text.as_bytes(), Path::new(""), &Named(&[]));
+    let imported = checked_alone(artillery::import(text.as_bytes(), Path::new(""), &Named(&[])));
     assert_none_wrong(
         wrong("artillery", text, &imported, &Noted(&["GET /a", "POST /b"], "text")).into_iter().collect(),
     );
@@ -736,7 +740,7 @@ fn simulations_of_gatling() {
     for name in ["scn", "scenario"] {
         let text = java(name);
         let options = gatling::Options { name: "S.java".to_owned() };
-        let imported = gatling::import(text.as_bytes(), &options, Path::new(""), &Named(&[]));
+        let imported = checked_alone(gatling::import(text.as_bytes(), &options, Path::new(""), &Named(&[])));
         all.extend(wrong(
             "S.java",
             &text,
@@ -750,7 +754,7 @@ fn simulations_of_gatling() {
                 val scn = scenario(\"a\").exec(http(\"x\").get(\"/x\"))\n\
                 setUp(scn.inject(rampUsers(Users) during (Span))).protocols(http.baseUrl(\"http://h\"))\n}\n";
     let options = gatling::Options { name: "S.scala".to_owned() };
-    let imported = gatling::import(text.as_bytes(), &options, Path::new(""), &Named(&[]));
+    let imported = checked_alone(gatling::import(text.as_bytes(), &options, Path::new(""), &Named(&[])));
     assert_none_wrong(
         wrong("S.scala", text, &imported, &Refused(6, "is not an injection profile")).into_iter().collect(),
     );

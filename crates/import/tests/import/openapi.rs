@@ -2,10 +2,10 @@
 
 use plimsoll_import::openapi::{Options, import};
 
-use crate::import::shown;
+use crate::import::{checked_alone, shown};
 
 fn imported(text: &str) -> String {
-    shown(&import(text.as_bytes(), &Options::default()))
+    shown(&checked_alone(import(text.as_bytes(), &Options::default())))
 }
 
 const SHOP: &str = r##"
@@ -68,7 +68,7 @@ components:
 fn operations_become_steps() {
     insta::assert_snapshot!("operations", imported(SHOP));
     let options = Options { server: Some("http://127.0.0.1:8080".to_owned()) };
-    let text = shown(&import(SHOP.as_bytes(), &options));
+    let text = shown(&checked_alone(import(SHOP.as_bytes(), &options)));
     assert!(text.contains("server: http://127.0.0.1:8080\n"), "{text}");
     assert!(text.contains("get: /items/7"), "{text}");
 }

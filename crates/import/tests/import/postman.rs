@@ -7,7 +7,7 @@ use plimsoll_import::postman::{Options, import};
 use plimsoll_plan::Disk;
 use serde_json::{Value, json};
 
-use crate::import::{Named, shown};
+use crate::import::{Named, checked, shown};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/postman")
@@ -22,15 +22,14 @@ fn examples() {
         let text = std::fs::read(folder().join(format!("{name}.json"))).unwrap();
         let environment = (name == "login")
             .then(|| std::fs::read(folder().join("shop.postman_environment.json")).expect("the environment"));
-        let imported = import(&text, &Options { environment }, &folder(), &Disk);
+        let imported = checked(import(&text, &Options { environment }, &folder(), &Disk), &folder(), &Disk);
         insta::assert_snapshot!(name, shown(&imported));
     }
 }
 
 fn imported(value: &Value) -> String {
-    shown(&import(
-        value.to_string().as_bytes(),
-        &Options::default(),
+    shown(&checked(
+        import(value.to_string().as_bytes(), &Options::default(), Path::new(""), &Named(&[("body", b"x")])),
         Path::new(""),
         &Named(&[("body", b"x")]),
     ))
@@ -131,7 +130,11 @@ fn the_environment_wins_over_the_collection() {
     value["variable"] = json!([{"key": "base", "value": "http://h"}, {"key": "a", "value": "1"}]);
     let environment = json!({"values": [{"key": "base", "value": "http://g"}]}).to_string().into_bytes();
     let options = Options { environment: Some(environment) };
-    let text = shown(&import(value.to_string().as_bytes(), &options, Path::new(""), &Disk));
+    let text = shown(&checked(
+        import(value.to_string().as_bytes(), &options, Path::new(""), &Disk),
+        Path::new(""),
+        &Disk,
+    ));
     assert!(text.contains("server: http://g\n") && text.contains("a: 1\n"), "{text}");
 }
 
@@ -198,7 +201,11 @@ fn mistakes() {
     }
     let options = Options { environment: Some(b"{".to_vec()) };
     let value = collection(json!([{"name": "r", "request": "http://h/"}]));
-    let with = shown(&import(value.to_string().as_bytes(), &options, Path::new(""), &Disk));
+    let with = shown(&checked(
+        import(value.to_string().as_bytes(), &options, Path::new(""), &Disk),
+        Path::new(""),
+        &Disk,
+    ));
     text.push_str(&format!("# with an environment that is not JSON\n{with}"));
     insta::assert_snapshot!(text);
 }
@@ -208,7 +215,12 @@ fn mistakes() {
 fn deep_folders_and_long_scripts_end() {
     let deep = format!("{}{}", "{\"item\":[".repeat(10_000), "]}".repeat(10_000));
     assert!(
-        shown(&import(deep.as_bytes(), &Options::default(), Path::new(""), &Disk)).starts_with("error: ")
+        shown(&checked(
+            import(deep.as_bytes(), &Options::default(), Path::new(""), &Disk),
+            Path::new(""),
+            &Disk
+        ))
+        .starts_with("error: ")
     );
     for script in [
         "pm.test('a', () => ".repeat(20_000),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::import::{Named, shown};
+use crate::import::{Named, checked_alone, shown};
 
 /// The lines of an import that are about a proxy.
 fn lines_of(imported: &str) -> Vec<String> {
@@ -38,7 +38,11 @@ fn jmeter(defaults: &str, samplers: &[&str]) -> Vec<String> {
          <hashTree>{samplers}</hashTree></hashTree></hashTree></jmeterTestPlan>",
         properties(defaults)
     );
-    lines_of(&shown(&plimsoll_import::jmeter::import(plan.as_bytes(), Path::new(""), &Named(&[]))))
+    lines_of(&shown(&checked_alone(plimsoll_import::jmeter::import(
+        plan.as_bytes(),
+        Path::new(""),
+        &Named(&[]),
+    ))))
 }
 
 #[test]
@@ -65,12 +69,12 @@ fn postman(proxies: &[Value]) -> Vec<String> {
     let schema = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json";
     let collection = json!({"info": {"name": "c", "schema": schema}, "item": items}).to_string();
     let options = plimsoll_import::postman::Options::default();
-    lines_of(&shown(&plimsoll_import::postman::import(
+    lines_of(&shown(&checked_alone(plimsoll_import::postman::import(
         collection.as_bytes(),
         &options,
         Path::new(""),
         &Named(&[]),
-    )))
+    ))))
 }
 
 #[test]
@@ -95,7 +99,12 @@ fn gatling(calls: &str) -> Vec<String> {
          {{ setUp(s.injectOpen(atOnceUsers(1))).protocols(p); }}\n}}\n"
     );
     let options = plimsoll_import::gatling::Options { name: "A.java".to_owned() };
-    let imported = plimsoll_import::gatling::import(text.as_bytes(), &options, Path::new(""), &Named(&[]));
+    let imported = checked_alone(plimsoll_import::gatling::import(
+        text.as_bytes(),
+        &options,
+        Path::new(""),
+        &Named(&[]),
+    ));
     lines_of(&shown(&imported))
 }
 

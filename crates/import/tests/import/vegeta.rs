@@ -2,7 +2,7 @@
 
 use plimsoll_import::vegeta::{Options, import};
 
-use crate::import::shown;
+use crate::import::{checked_alone, shown};
 
 const HTTP: &str = "\
 # the front page, twice as often
@@ -25,9 +25,12 @@ const JSON: &str = r#"{"method": "POST", "url": "http://h/a", "body": "eyJhIjoxf
 
 #[test]
 fn targets_become_scenarios_or_steps() {
-    insta::assert_snapshot!("http", shown(&import(HTTP.as_bytes(), &Options::default())));
-    insta::assert_snapshot!("http_steps", shown(&import(HTTP.as_bytes(), &Options { steps: true })));
-    insta::assert_snapshot!("json", shown(&import(JSON.as_bytes(), &Options::default())));
+    insta::assert_snapshot!("http", shown(&checked_alone(import(HTTP.as_bytes(), &Options::default()))));
+    insta::assert_snapshot!(
+        "http_steps",
+        shown(&checked_alone(import(HTTP.as_bytes(), &Options { steps: true })))
+    );
+    insta::assert_snapshot!("json", shown(&checked_alone(import(JSON.as_bytes(), &Options::default()))));
 }
 
 #[test]
@@ -42,9 +45,9 @@ fn mistakes() {
         "{\"method\": \"PUT\", \"url\": \"http://h/\", \"body\": \"!\", \"header\": {\"a\": 1}}",
         "{\"method\": \"PUT\", \"url\": \"http://h/\", \"body\": \"/w==\"}",
     ] {
-        let shown = shown(&import(source.as_bytes(), &Options::default()));
+        let shown = shown(&checked_alone(import(source.as_bytes(), &Options::default())));
         text.push_str(&format!("# {}\n{shown}\n", source.replace('\n', "\n# ")));
     }
-    text.push_str(&shown(&import(b"\xff", &Options::default())));
+    text.push_str(&shown(&checked_alone(import(b"\xff", &Options::default()))));
     insta::assert_snapshot!(text);
 }

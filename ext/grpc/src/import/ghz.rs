@@ -1,17 +1,14 @@
 //! Configurations of ghz, in JSON.
 
-use std::path::Path;
-
-use plimsoll_document::{Field, Files, Problems, Settings, StepSpec};
-use plimsoll_import::Imported;
+use plimsoll_document::{Field, Problems, Settings, StepSpec};
+use plimsoll_import::Unchecked;
 use plimsoll_import::draft::{self, literal, text};
 use plimsoll_import::findings::{Findings, quoted};
 use plimsoll_import::source::{self, Object, shown};
-use plimsoll_plan::PlanPatch;
 use serde_json::Value;
 
 use super::{call, document};
-use crate::{GrpcSpec, PARTS, deadline_of, method_name};
+use crate::{GrpcSpec, deadline_of, method_name};
 
 /// Requests of ghz where nothing else is said.
 const TOTAL: u64 = 200;
@@ -20,11 +17,11 @@ const CONCURRENCY: u64 = 50;
 /// The deadline of a call, likewise.
 const TIMEOUT: &str = "20s";
 
-/// Reads a configuration. The plan will be in `folder`, beside the files that it names.
+/// Reads a configuration. The plan will be beside the files that it names.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn import(content: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+pub fn import(content: &[u8]) -> Result<Unchecked, Problems> {
     let start = content.iter().find(|byte| !byte.is_ascii_whitespace());
     if start.is_some_and(|byte| *byte != b'{') {
         let hint = "write a configuration in TOML as JSON first: the keys are the same";
@@ -61,7 +58,7 @@ pub fn import(content: &[u8], folder: &Path, files: &dyn Files) -> Result<Import
     top.skip(&["output", "format", "debug", "cpus", "tags", "count-errors", "countErrors", "skipFirst"]);
     document.run = Field::new(settings);
     top.rest(&mut findings, |_| false);
-    findings.finish_whole(document, folder, files, Some(&PlanPatch { parts: PARTS, ..PlanPatch::default() }))
+    findings.finish_whole(document)
 }
 
 /// The step of the call, and the server.

@@ -4,13 +4,12 @@
 use std::path::Path;
 
 use plimsoll_document::{Field, Files, MOST_STEPS, Problems};
-use plimsoll_import::Imported;
+use plimsoll_import::Unchecked;
 use plimsoll_import::draft::{Url, literal};
 use plimsoll_import::findings::Findings;
-use plimsoll_plan::PlanPatch;
 
 use super::{call, document};
-use crate::{GrpcSpec, PARTS, Schema};
+use crate::{GrpcSpec, Schema};
 
 /// Options for reading a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +23,12 @@ pub struct Options {
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn import(name: &str, options: &Options, folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+pub fn import(
+    name: &str,
+    options: &Options,
+    folder: &Path,
+    files: &dyn Files,
+) -> Result<Unchecked, Problems> {
     let mut findings = Findings::default();
     let read = |path: &str| files.read(&folder.join(path));
     let schema = match Schema::of_proto(name, &read) {
@@ -59,5 +63,5 @@ pub fn import(name: &str, options: &Options, folder: &Path, files: &dyn Files) -
     }
     let (mut document, settings) = document(&server, "methods", steps);
     document.run = Field::new(settings);
-    findings.finish_whole(document, folder, files, Some(&PlanPatch { parts: PARTS, ..PlanPatch::default() }))
+    findings.finish_whole(document)
 }
