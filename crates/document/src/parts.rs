@@ -113,7 +113,7 @@ impl ValueKind for dyn StepValue {
 }
 
 /// Keys that a program adds to plan files, and words of thresholds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct DocumentParts {
     /// Keys of bodies, in the order in which they are written and described.
     pub bodies: &'static [&'static BodyKey],
@@ -121,6 +121,8 @@ pub struct DocumentParts {
     pub steps: &'static [&'static StepKey],
     /// Classes of errors that thresholds may name beside those of the core.
     pub errors: &'static [&'static ErrorRow],
+    /// Returns `true` if a text is the condition of a threshold, which may name these classes of errors.
+    pub is_condition: fn(&str, &[&'static ErrorRow]) -> bool,
 }
 
 thread_local! {
@@ -130,8 +132,8 @@ thread_local! {
 }
 
 impl DocumentParts {
-    /// No keys beside those of this crate.
-    pub const NONE: Self = Self { bodies: &[], steps: &[], errors: &[] };
+    /// No keys beside those of this crate, and no conditions.
+    pub const NONE: Self = Self { bodies: &[], steps: &[], errors: &[], is_condition: |_, _| false };
 
     /// Calls `work` with these as the parts of the plan that this thread reads, checks or describes.
     pub fn within<T>(self, work: impl FnOnce() -> T) -> T {

@@ -8,7 +8,6 @@
 use std::cell::RefCell;
 
 use plimsoll_core::suggest;
-use plimsoll_metrics::Threshold;
 use serde::de::value::{StrDeserializer, U64Deserializer};
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer as _, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
@@ -125,8 +124,8 @@ impl<'n> Reader<'n> {
 /// Hint for a limit that was written as a mapping, where a threshold has keys of its own.
 fn as_threshold(entry: &Entry, known: &[&str]) -> Option<String> {
     let Kind::Scalar { text, .. } = &entry.value.kind else { return None };
-    let errors = DocumentParts::current().errors;
-    let is_condition = |text: &String| Threshold::parse_with(text, errors).is_ok();
+    let parts = DocumentParts::current();
+    let is_condition = |text: &String| (parts.is_condition)(text, parts.errors);
     let name = &entry.name;
     // A limit is an upper one, but for rates.
     let guesses = [format!("{name}{text}"), format!("{name}<{text}"), format!("{name}>{text}")];

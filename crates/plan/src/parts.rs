@@ -16,6 +16,7 @@ use plimsoll_document::{
     BodyKey, BodySpec, BodyValue, DocumentParts, Field, Place, Problem, RequestStep, StepKey, StepValue,
     Text, ValueField,
 };
+use plimsoll_metrics::Threshold;
 use plimsoll_scenario::{Body, BodySupply, EventStream, Framing, Judge, JudgeSpec, Template};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -190,7 +191,12 @@ impl PlanParts {
 
     /// Returns what the reader of plan files has to know.
     pub const fn document(self) -> DocumentParts {
-        DocumentParts { bodies: self.bodies, steps: self.steps, errors: self.errors }
+        DocumentParts {
+            bodies: self.bodies,
+            steps: self.steps,
+            errors: self.errors,
+            is_condition: |text, errors| Threshold::parse_with(text, errors).is_ok(),
+        }
     }
 
     /// Calls `work` with these as the parts of the plan that this thread resolves.

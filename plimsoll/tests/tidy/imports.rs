@@ -37,7 +37,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("synth", &[WORDS]),
     ("ic", &[WORDS]),
     ("consistency", &[&["scenario"]]),
-    ("document", &[WORDS, &["metrics"]]),
+    ("document", &[WORDS]),
     ("plan", &[WORDS, &["document", "schedule", "scenario", "histogram", "metrics", "wire"]]),
     // Layer 2: mechanism.
     ("system", &[WORDS]),
