@@ -37,8 +37,8 @@ pub use bounds::{LONGEST_DATA_HEAD, MOST_STEPS};
 pub use field::{Field, Keyed, Text, unescaped};
 pub use files::{ConfinedFiles, FileKind, Files, KeyLogFile, RefusedFile};
 pub use form::DocumentFormat;
-pub use metric::{MetricSpec, RecordSpec};
 pub use function::{FUNCTIONS, is_function};
+pub use metric::{MetricSpec, RecordSpec};
 pub use parts::{
     AddedKey, BodyKey, BodyValue, DocumentParts, ReadValue, StepKey, StepValue, ValueField, ValueKind,
 };

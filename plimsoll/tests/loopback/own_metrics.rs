@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::loopback::process::{Folder, run};
 use crate::loopback::sink::Sink;
-use crate::loopback::truth::{account, assert_balance};
+use plimsoll_testkit::sink_log::{account, assert_balance};
 
 /// The plan of 300 iterations that each record a row: totals of 1 to 30, of three shops.
 fn plan(folder: &Folder, sink: &Sink, thresholds: &[&str]) -> String {

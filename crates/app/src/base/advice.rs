@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use plimsoll_plan::Problem;
+use plimsoll_document::Problem;
 
 /// Names of other load generators, their files and their flags, which an extension knows: where they belong
 /// here.

@@ -9,8 +9,7 @@ use super::around::Role;
 use super::known::Known;
 use super::scenario::Part;
 use super::variables::is_name;
-use crate::document::{Field, Keyed, RecordSpec, StepSpec, Text};
-use crate::{Place, Problem};
+use plimsoll_document::{Field, Keyed, Place, Problem, RecordSpec, StepSpec, Text};
 
 /// Most metrics of a plan.
 const MOST_METRICS: usize = 200;
