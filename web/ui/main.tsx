@@ -7,7 +7,9 @@ import { followKeys } from "./app/keys.tsx";
 import { followAddress } from "./app/router.ts";
 import { Shell } from "./app/shell.tsx";
 import { openSession } from "./app/state.ts";
+import { askBeforeLosing } from "./editor/drafts.ts";
 
+askBeforeLosing();
 followTheme();
 followAddress(() => void openSession());
 followKeys();

@@ -20,3 +20,16 @@ export function useKept<T>(name: string, usual: T): Signal<T> {
     return known as Signal<T>;
   }, [name]);
 }
+
+/** Gives the form of this name its usual values the next time it is opened. */
+export function forget(name: string): void {
+  kept.delete(name);
+}
+
+/** Gives the values of a form to the one of another name, in the place of those that it had. */
+export function move(from: string, to: string): void {
+  const values = kept.get(from);
+  if (values === undefined) kept.delete(to);
+  else kept.set(to, values);
+  kept.delete(from);
+}

@@ -54,24 +54,10 @@ export function link(name: RouteName, of = "", query: Record<string, string> = {
 /** The place that is seen now. */
 export const route = signal<Route>(parseRoute(globalThis.location?.hash ?? ""));
 
-/** Asked before the page leaves a place; the answer "false" keeps it there. Where nothing is to be asked it is true at
- * once. */
-export type Guard = () => boolean | Promise<boolean>;
-let guard: Guard | null = null;
-
-/** Sets the question before the page leaves this place, for instance because of text that was not saved. */
-export function guardLeaving(asked: Guard | null): void {
-  guard = asked;
-}
-
-/** The address of the place that is seen. */
-let here = globalThis.location?.hash ?? "";
-
 /** Leads the page to a place; `replace` leaves none to go back to. */
 export function go(to: string, { replace = false } = {}): void {
   if (replace) {
     history.replaceState(null, "", to);
-    here = location.hash;
     route.value = parseRoute(to);
   } else location.hash = to;
 }
@@ -83,30 +69,10 @@ export function tokenOf(hash: string): string | null {
 
 /** Starts to follow the address; `token` is called where it is one that the program printed. */
 export function followAddress(token: () => void): void {
-  let isSure = false;
-  addEventListener("hashchange", async () => {
+  addEventListener("hashchange", () => {
     const to = location.hash;
-    if (tokenOf(to) !== null) {
-      token();
-      return;
-    }
-    // Within a place only questions change: nothing is left.
-    const before = parseRoute(here);
-    const after = parseRoute(to);
-    if (!isSure && guard !== null && (before.name !== after.name || before.of !== after.of)) {
-      const answer = guard();
-      if (answer !== true) {
-        // The address is that of what is seen while the question is asked.
-        history.replaceState(null, "", here);
-        if (!(await answer)) return;
-        isSure = true;
-        location.hash = to;
-        return;
-      }
-    }
-    isSure = false;
-    here = location.hash;
-    route.value = parseRoute(here);
+    if (tokenOf(to) === null) route.value = parseRoute(to);
+    else token();
   });
 }
 

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import * as api from "../app/api.ts";
+import { forget, move } from "../app/kept.ts";
 import { go, link } from "../app/router.ts";
 
 /** A text that is not in its file. */
@@ -48,6 +49,39 @@ export function dropDraft(path: string): void {
   draftsVersion.value += 1;
 }
 
+/** Has the browser ask before the tab is closed, as long as it alone has a text that somebody wrote: one that was made
+ * for a new file, and not touched, is made again. */
+export function askBeforeLosing(): void {
+  addEventListener("beforeunload", (event) => {
+    const isLost = ({ text, etag, begun = text }: Draft) => etag !== null || text !== begun;
+    const drafts = draftPaths().map(draftOf);
+    if (drafts.some((draft) => draft !== null && isLost(draft))) event.preventDefault();
+  });
+}
+
+/** Fields of the form of Run, which are kept by the plan. */
+const OF_RUN = ["values", "more", "name"] as const;
+
+/** The name by which the input of the form of Run is kept for a plan. */
+export const runInput = (path: string, field: (typeof OF_RUN)[number]): string => `run ${path} ${field}`;
+
+/** Forgets the input of the form of Run: the plan of this name is gone, or becomes another one. */
+export function forgetRun(path: string): void {
+  for (const field of OF_RUN) forget(runInput(path, field));
+}
+
+/** Takes the input of the form of Run along to another name of the plan. */
+export function moveRun(from: string, to: string): void {
+  for (const field of OF_RUN) move(runInput(from, field), runInput(to, field));
+}
+
+/** Drops a text at its reader's wish. A file that it was made of stays, with the input of its form of Run. */
+export function discardDraft(path: string): void {
+  const isNew = draftOf(path)?.etag == null;
+  dropDraft(path);
+  if (isNew) forgetRun(path);
+}
+
 /** The paths of all texts that are kept, in order. */
 export function draftPaths(): string[] {
   const paths = new Set(drafts.keys());
@@ -70,6 +104,7 @@ export async function openAsNew(name: string, text: string): Promise<void> {
 /** Keeps a text for a file that does not exist yet: its path. Neither a file nor a kept text makes way for it. */
 export async function keepAsNew(name: string, text: string): Promise<string> {
   const path = placeFor(name, text, await filePaths());
+  forgetRun(path);
   if (draftOf(path) === null) keepDraft(path, { text, etag: null });
   return path;
 }

@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Button, Dialog, TextField } from "../app/controls.tsx";
 import { ask, notify, notifyError } from "../app/notify.tsx";
-import { draftOf, dropDraft, freeName, keepDraft, nameProblem } from "./drafts.ts";
+import { draftOf, dropDraft, forgetRun, freeName, keepDraft, moveRun, nameProblem } from "./drafts.ts";
 
 /** Largest file that the program takes, in bytes. */
 const LARGEST = 4 << 20;
@@ -87,6 +87,7 @@ export async function deleteFile(path: string): Promise<boolean> {
     return false;
   }
   dropDraft(path);
+  forgetRun(path);
   notify(`${path} is deleted.`);
   return true;
 }
@@ -164,11 +165,13 @@ export function NameFile(props: { naming: Naming | null; taken: string[]; close:
 async function copy(path: string, to: string): Promise<void> {
   const { text } = await api.file(path);
   await api.saveFile(to, text, null);
+  forgetRun(to);
   notify(`${to} is a copy of ${path}.`);
 }
 
 async function rename(path: string, to: string): Promise<void> {
   await api.renameFile(path, to);
+  moveRun(path, to);
   // A text that is not saved goes with its file.
   const draft = draftOf(path);
   if (draft !== null) {

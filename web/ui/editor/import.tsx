@@ -5,7 +5,7 @@ import { Button, ErrorBox, Field, Loading, SelectField, TextField } from "../app
 import { useKept } from "../app/kept.ts";
 import { notify, notifyError } from "../app/notify.tsx";
 import { go, link } from "../app/router.ts";
-import { draftOf, isPlanName, nameProblem, planNameFor, unusedName } from "./drafts.ts";
+import { draftOf, forgetRun, isPlanName, nameProblem, planNameFor, unusedName } from "./drafts.ts";
 
 const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
   { value: "auto", label: "detected" },
@@ -137,6 +137,7 @@ function Outcome({ name, imported }: { name: string; imported: api.Imported }) {
       wrong.value = isKept ? "there is a text of this name that is not saved" : (nameProblem(typed) ?? isPlan);
       if (wrong.value !== null) return;
       await api.saveFile(typed, plan, null);
+      forgetRun(typed);
       notify(`${typed} is saved.`);
       go(link("plan", typed));
     } catch (error) {

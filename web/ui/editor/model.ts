@@ -50,10 +50,6 @@ export class PlanModel {
   readonly isChanged = computed(() => this.text.value !== this.saved.value);
   /** The text that a file which does not exist yet began with. */
   private begun: string | null = null;
-  /** True if leaving loses something: a text that was made for a new file, and not touched, is made again. */
-  readonly isAtRisk = computed(
-    () => this.isChanged.value && !(this.saved.value === null && this.text.value === this.begun),
-  );
   /** True if something else has changed the file, and the text here is another one. */
   readonly isBehind = signal(false);
   /** The path of the value at the cursor. */

@@ -3,9 +3,9 @@ import { useEffect, useMemo } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Badge, Button, Dialog, ErrorBox, Loading, Tabs } from "../app/controls.tsx";
 import { useShortcuts } from "../app/keys.tsx";
-import { ask, notify, notifyError } from "../app/notify.tsx";
-import { go, guardLeaving, link, type Route } from "../app/router.ts";
-import { draftOf, dropDraft, EMPTY_PLAN, isPlanName, keepDraft, missingFile } from "./drafts.ts";
+import { notify, notifyError } from "../app/notify.tsx";
+import { go, link, type Route } from "../app/router.ts";
+import { draftOf, dropDraft, EMPTY_PLAN, forgetRun, isPlanName, keepDraft, missingFile } from "./drafts.ts";
 import { AddFiles } from "./files.tsx";
 import { OutlineAndForms } from "./forms.tsx";
 import { PlanModel } from "./model.ts";
@@ -25,7 +25,6 @@ export function PlanPage({ route }: { route: Route }) {
   const state = useSignal<"loading" | "open" | api.ApiError>("loading");
   const conflict = useSignal<string | null | undefined>(undefined);
   const saving = useSignal(false);
-  const leaves = useMemo(() => ({ current: () => {} }), []);
 
   const open = async () => {
     state.value = "loading";
@@ -50,7 +49,7 @@ export function PlanPage({ route }: { route: Route }) {
     model.changed(model.text.peek());
   }, [model, kind]);
 
-  // A session or a page that ends takes nothing with it.
+  // A session or a page that ends takes nothing with it, and neither does another place.
   const text = model.text.value;
   useEffect(() => {
     if (state.peek() !== "open" || text !== model.text.peek()) return;
@@ -99,41 +98,15 @@ export function PlanPage({ route }: { route: Route }) {
       event.preventDefault();
       void save();
     };
-    const onUnload = (event: BeforeUnloadEvent) => {
-      if (model.isAtRisk.peek() && state.peek() === "open") event.preventDefault();
-    };
-    let isLeaving = false;
     addEventListener("keydown", onKeyDown);
-    addEventListener("beforeunload", onUnload);
-    const askToLeave = async () => {
-      const isSure = await ask({
-        title: "Leave without saving?",
-        text: <p>The changes in {path} are not saved, and would be lost.</p>,
-        action: "Leave",
-        danger: true,
-      });
-      if (isSure) dropDraft(path);
-      return isSure;
-    };
-    guardLeaving(() => {
-      const isLost = model.isAtRisk.peek() && state.peek() === "open" && !isLeaving;
-      return isLost ? askToLeave() : true;
-    });
-    leaves.current = () => {
-      // The text is there again after a return from the run.
-      isLeaving = true;
-    };
-    return () => {
-      removeEventListener("keydown", onKeyDown);
-      removeEventListener("beforeunload", onUnload);
-      guardLeaving(null);
-    };
+    return () => removeEventListener("keydown", onKeyDown);
   }, [model]);
 
   if (state.value === "loading") return <Loading what={`Opening ${path}`} />;
   if (state.value !== "open") {
     const error = state.value;
     const create = () => {
+      forgetRun(path);
       keepDraft(path, { text: EMPTY_PLAN, etag: null });
       void open();
     };
@@ -171,7 +144,6 @@ export function PlanPage({ route }: { route: Route }) {
             <Tools
               model={model}
               schema={schema.value}
-              leave={() => leaves.current()}
               tool={route.query.get("tool") ?? "forms"}
             />
           </section>
@@ -321,7 +293,6 @@ function Missing({ model, path }: { model: PlanModel; path: string | null }) {
     if (draftOf(path) === null) keepDraft(path, { text: "", etag: null });
     // What is here is kept for the way back.
     if (model.isChanged.peek()) keepDraft(model.path, model.draft());
-    guardLeaving(null);
     go(link("plan", path));
   };
   return (
@@ -332,8 +303,8 @@ function Missing({ model, path }: { model: PlanModel; path: string | null }) {
   );
 }
 
-function Tools(props: { model: PlanModel; schema: SchemaTree; leave: () => void; tool: string }) {
-  const { model, schema, leave } = props;
+function Tools(props: { model: PlanModel; schema: SchemaTree; tool: string }) {
+  const { model, schema } = props;
   const chosen = useSignal(props.tool);
   useEffect(() => {
     const wants = chosen.value === "schedule" || chosen.value === "explain";
@@ -344,7 +315,7 @@ function Tools(props: { model: PlanModel; schema: SchemaTree; leave: () => void;
     label: "Outline and forms",
     panel: () => <OutlineAndForms model={model} schema={schema} />,
   };
-  const run = { id: "run", label: "Run", panel: () => <RunTab model={model} leave={leave} /> };
+  const run = { id: "run", label: "Run", panel: () => <RunTab model={model} /> };
   // A cluster has no load before its nodes run.
   if (model.kind.value === "cluster") return <Tabs label="Tools" tabs={[forms, run]} />;
   return (

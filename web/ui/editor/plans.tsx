@@ -8,11 +8,12 @@ import { go, link } from "../app/router.ts";
 import { bytes } from "../../src/figure.ts";
 import { whenFull, whenText } from "../runs/words.ts";
 import {
+  discardDraft,
   draftOf,
   draftPaths,
   draftsVersion,
-  dropDraft,
   EMPTY_PLAN,
+  forgetRun,
   isPlanName,
   keepDraft,
   nameProblem,
@@ -171,7 +172,7 @@ function NotSaved() {
       action: "Discard",
       danger: true,
     });
-    if (isSure) dropDraft(path);
+    if (isSure) discardDraft(path);
   };
   return (
     <section aria-labelledby="not-saved">
@@ -226,6 +227,7 @@ function NewPlan({ taken }: { taken: string[] }) {
   const create = () => {
     wasTried.value = true;
     if (problem !== null) return;
+    forgetRun(path);
     keepDraft(path, { text: isPlanName(path) ? EMPTY_PLAN : "", etag: null });
     go(link("plan", path));
   };

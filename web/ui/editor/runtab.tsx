@@ -6,6 +6,7 @@ import { go, link } from "../app/router.ts";
 import { fleetOf, type Machines, thisMachine } from "../fleet/broker.ts";
 import { MachineFields } from "../fleet/machines.tsx";
 import { useKept } from "../app/kept.ts";
+import { runInput } from "./drafts.ts";
 import { CLUSTER_OVERRIDES, flagsOf, OVERRIDES, withoutTags, words } from "./flags.ts";
 import type { PlanModel } from "./model.ts";
 import { keysIn, nodeAt, typed } from "./tree.ts";
@@ -49,10 +50,10 @@ function useNotes(model: PlanModel, flags: string[] | null): string[] {
 }
 
 /** Starts a run of the plan as it is in the editor, with flags over its settings. */
-export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }) {
-  const values = useKept<Record<string, string>>(`run ${model.path} values`, {});
-  const more = useKept(`run ${model.path} more`, "");
-  const name = useKept(`run ${model.path} name`, "");
+export function RunTab({ model }: { model: PlanModel }) {
+  const values = useKept<Record<string, string>>(runInput(model.path, "values"), {});
+  const more = useKept(runInput(model.path, "more"), "");
+  const name = useKept(runInput(model.path, "name"), "");
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
   const suite = useSignal(ONE_RUN);
@@ -84,7 +85,6 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
       // The next run may be of another server: it is not called the same, nor tagged so.
       name.value = "";
       more.value = withoutTags(more.peek());
-      leave();
       go(link("live", id));
     } catch (error) {
       failed.value = api.errorOf(error);

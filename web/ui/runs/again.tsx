@@ -9,7 +9,7 @@ import type { Result } from "../app/result.ts";
 import { go, link } from "../app/router.ts";
 import { about } from "../app/state.ts";
 import { planOfReport } from "./chart-data.ts";
-import { isPlanName, keepAsNew } from "../editor/drafts.ts";
+import { isPlanName, keepAsNew, runInput } from "../editor/drafts.ts";
 import { fieldsOf } from "../editor/flags.ts";
 import type { Circumstances } from "../live/capacity.ts";
 import { FLEET_FLAGS, fleetIn } from "../fleet/broker.ts";
@@ -169,8 +169,8 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
       const opened = found ?? (await keepAsNew(called, plan ?? ""));
       if (overrides.length > 0) {
         const [values, more] = fieldsOf(overrides);
-        keep(`run ${opened} values`, values);
-        keep(`run ${opened} more`, more);
+        keep(runInput(opened, "values"), values);
+        keep(runInput(opened, "more"), more);
         notify(`This run had ${overrides.join(" ")} over its plan: they are in the form of Run.`);
       }
       go(link("plan", opened, overrides.length > 0 ? { tool: "run" } : {}));
