@@ -322,9 +322,10 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       // In words of a page: nothing of a terminal, and examples in the place of names of values.
       await form.getByLabel("Address", { exact: true }).waitFor();
       const asked = (await form.locator("input").evaluateAll((all: HTMLInputElement[]) =>
-        all.flatMap((input) => [input.labels?.[0]?.textContent ?? "", input.getAttribute("placeholder") ?? ""]),
+        all.flatMap((input) => [input.labels?.[0]?.textContent ?? "", input.placeholder, input.value]),
       )) as string[];
-      expect(asked.slice(0, 6)).toEqual(["Address", "http://127.0.0.1:8080/", "Rate", "100/s", "Duration", "10s"]);
+      expect(asked.slice(0, 3)).toEqual(["Address", "http://127.0.0.1:8080/", ""]);
+      expect(asked.slice(3, 9)).toEqual(["Rate", "", "100/s", "Duration", "10s", "10s"]);
       expect(asked.filter((text) => /^(N|RATE|TIME|SIZE|PLAN\|URL|THRESHOLD|BOUNDS)$/.test(text))).toEqual([]);
       expect(await form.textContent()).not.toMatch(/stdin|exit code|`/);
       const problem = (name: string) =>

@@ -1,7 +1,7 @@
 import type { Browser, Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OVERRIDES } from "../ui/editor/flags.ts";
-import { hasBrowser, launch, open, type Opened, startUi, textOf, type Ui } from "./ui.ts";
+import { hasBrowser, launch, open, type Opened, startUi, textOf, type Ui, violations } from "./ui.ts";
 
 /** An expectation that comes true within a while. */
 const poll = <T>(found: () => Promise<T> | T) => expect.poll(found, { timeout: 10_000 });
@@ -138,6 +138,52 @@ describe.skipIf(!hasBrowser())("what the editor keeps of a plan", () => {
       await discard(tab, "stays.yaml");
       await tab.getByRole("link", { name: "stays.yaml", exact: true }).click();
       expect(await typed(tab)).toEqual(FIELDS);
+    });
+  });
+
+  test("a field of Run shows what the plan has, and says in words what is run without it", async () => {
+    ui.write("open.yaml", PLAN);
+    ui.write("closed.yaml", plan("{timeout: 5s}"));
+    const shown = async (tab: Tab, name: string) => field(tab, name).getAttribute("placeholder");
+    const hint = (tab: Tab, name: string) =>
+      tab.locator(".plan-run .field", { has: tab.getByRole("textbox", { name, exact: true }) }).locator(".hint").textContent();
+    await on("#/plan/closed.yaml", async (tab) => {
+      await formOfRun(tab);
+      await poll(() => hint(tab, "Rate")).toContain("without it, 64 users, as fast as the server allows");
+      expect(await hint(tab, "Duration")).toContain("without it, 10s");
+      for (const [label] of FIELDS) expect([label, (await shown(tab, label)) ?? ""]).toEqual([label, ""]);
+      // Fields change what the others stand for.
+      await field(tab, "Users").fill("3");
+      await poll(() => hint(tab, "Rate")).toContain("without it, 3 users, as fast as the server allows");
+      await field(tab, "Users").fill("");
+      await field(tab, "Rate").fill("50/s");
+      await poll(() => hint(tab, "Users")).toContain("without it, none: the load is a rate");
+      expect(await hint(tab, "Rate")).not.toContain("without it");
+      expect(await violations(tab)).toEqual([]);
+    });
+    await on("#/plan/open.yaml", async (tab) => {
+      await formOfRun(tab);
+      await poll(() => hint(tab, "Users")).toContain("without it, none: the load is a rate");
+      expect([await shown(tab, "Rate"), await shown(tab, "Duration")]).toEqual(["20/s", "1s"]);
+      expect(await hint(tab, "Rate")).not.toContain("without it");
+    });
+  });
+
+  test("a load on a URL with an address alone is the one that its form shows", async () => {
+    await on("#/new?form=run", async (tab) => {
+      const form = tab.getByRole("form", { name: "Load on a URL" });
+      const fields = await form.locator("input[type=text]").all();
+      for (const one of fields) {
+        const [value, shown] = [await one.inputValue(), (await one.getAttribute("placeholder")) ?? ""];
+        expect([value, shown].filter((text) => /^(100\/s|p99|20|64|\{)/.test(text))).toEqual(value === "" ? [] : [value]);
+      }
+      await form.getByRole("textbox", { name: "Address", exact: true }).fill("http://127.0.0.1:9/");
+      await button(tab, "Make plan").click();
+      await text(tab).waitFor();
+      const made = await textOf(tab);
+      expect(made).toMatch(/^ +rate: 100\/s$/m);
+      expect(made).toMatch(/^ +duration: 10s$/m);
+      expect(made).not.toContain("thresholds");
     });
   });
 

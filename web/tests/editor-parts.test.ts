@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { ApiError, type FormArgument } from "../ui/app/api.ts";
-import { exampleOf, fieldError, labelOf } from "../ui/editor/argument-words.tsx";
+import { ApiError, type Explanation, type FormArgument } from "../ui/app/api.ts";
+import { fieldError, hintOf, labelOf, shownWhenEmpty } from "../ui/editor/argument-words.tsx";
 import { argumentsOf, filled, groupsOf } from "../ui/editor/arguments.ts";
 import { pairOf, pastedLines } from "../ui/editor/pasted.ts";
 import { freeName, isPlanName, missingFile, nameProblem, planNameFor } from "../ui/editor/drafts.ts";
-import { fieldsOf, flagsOf, words } from "../ui/editor/flags.ts";
+import { fieldsOf, flagsOf, OVERRIDES, unsetWords, words } from "../ui/editor/flags.ts";
 import { isVariable, jsonIn, pointerOf, stepCalled, variableFor } from "../ui/editor/jsonpaths.ts";
 import { Latest } from "../ui/editor/latest.ts";
 import { environmentIn, namesIn, secretsIn } from "../ui/editor/names.ts";
@@ -284,13 +284,56 @@ describe("forms of commands", () => {
     });
   });
 
-  test("a field has words of a page, and an example of its value", () => {
+  test("a field has words of a page, and shows no value that is not run", () => {
     expect(labelOf(argument("x", { flag: "--max-rate" }))).toBe("Max rate");
     // On the command line it may be a file, too.
     const urls = argument("urls", { flag: null, value: "PLAN|URL" });
-    expect([labelOf(urls), exampleOf(urls)]).toEqual(["Address", "http://127.0.0.1:8080/"]);
-    expect(exampleOf(argument("timeout", { value: "TIME", help: "Limit [default: 30s]" }))).toBe("30s");
-    expect(exampleOf(argument("seed", { value: "N", help: "Seed" }))).toBe("10");
+    expect([labelOf(urls), shownWhenEmpty(urls)]).toEqual(["Address", "http://127.0.0.1:8080/"]);
+    const hint = (of: Parameters<typeof hintOf>[0]) => JSON.stringify(hintOf(of));
+    for (const [of, shown, example] of [
+      [argument("timeout", { value: "TIME", help: "Limit [default: 30s]" }), "30s", null],
+      [argument("seed", { value: "N", help: "Seed" }), "", "10"],
+      [argument("rate", { value: "RATE" }), "", "100/s"],
+      [argument("thresholds", { value: "THRESHOLD" }), "", "p99<250ms"],
+      [argument("users", { value: "N" }), "", "20"],
+    ] as const) {
+      expect(shownWhenEmpty(of)).toBe(shown);
+      if (example === null) expect(hint(of)).not.toContain("For example");
+      else expect(hint(of)).toContain(`For example ${example}.`);
+    }
+  });
+
+  test("a flag that neither the form nor the plan has is told by what is run", () => {
+    const explained = (model: "open" | "closed", users: number, settings: Record<string, string>, text = "") =>
+      ({
+        name: "x",
+        text,
+        schedule: { model, points: [[0, users]] },
+        settings: Object.entries(settings).map(([name, value]) => ({ name, value, origin: "default" })),
+      }) as unknown as Explanation;
+    const said = (flag: string, of: Explanation | null) =>
+      unsetWords(OVERRIDES.find((one) => one.flag === flag) ?? { flag, label: "", hint: "" }, of);
+    const closed = explained("closed", 64, { connections: "64", duration: "10s", threads: "1" });
+    const open = explained("open", 5, { connections: "16, growing to 10000", stages: "1s@5" });
+    for (const [flag, of, words] of [
+      ["--rate", closed, "without it, 64 users, as fast as the server allows"],
+      ["--rate", explained("closed", 1, {}, "think 1s"), "without it, 1 user, which pause as the plan says"],
+      ["--rate", open, "without it, the stages of the plan"],
+      ["--rate", explained("open", 5, {}), "without it, the phases of the plan"],
+      ["--rate", null, null],
+      ["--users", closed, "without it, 64"],
+      ["--users", open, "without it, none: the load is a rate"],
+      ["--duration", closed, "without it, 10s"],
+      ["--duration", open, "without it, until the plan has ended"],
+      ["--connections", open, "without it, 16, growing to 10000"],
+      ["--iterations", closed, "without it, as many as there is time for"],
+      ["--threads", closed, "without it, 1"],
+      ["--warmup", null, "without it, none"],
+      ["--seed", null, "without it, a new one each time"],
+      ["--profile", open, null],
+    ] as const) {
+      expect([flag, said(flag, of)]).toEqual([flag, words]);
+    }
   });
 
   test("a refusal is at the field that it is about", () => {

@@ -7,7 +7,8 @@ import { ApiError, type FormArgument } from "../app/api.ts";
 interface Words {
   label: string;
   hint: string;
-  example: string;
+  /** A value as it may be written, where the hint has none. */
+  example?: string;
 }
 
 const OF_URLS: Words = {
@@ -26,7 +27,7 @@ const WORDS: Record<string, Words> = {
       "Without a rate there are users, who wait for each answer (closed model).",
     example: "100/s",
   },
-  duration: { label: "Duration", hint: "How long the load goes on.", example: "10s" },
+  duration: { label: "Duration", hint: "How long the load goes on." },
   users: {
     label: "Users",
     hint:
@@ -37,9 +38,8 @@ const WORDS: Record<string, Words> = {
   connections: {
     label: "Connections",
     hint: "Usually 64; with a rate as many as it needs.",
-    example: "64",
   },
-  method: { label: "Method", hint: "Usually GET, and POST if there is a body.", example: "GET" },
+  method: { label: "Method", hint: "Usually GET, and POST if there is a body." },
   body: {
     label: "Body",
     hint: "The text that is sent. ${uuid}, ${random_int(1,9)} and the like are other values each time.",
@@ -92,17 +92,25 @@ export function labelOf(argument: FormArgument): string {
   return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
-/** A value as it may be written, in an empty field. */
-export function exampleOf(argument: FormArgument): string {
-  const { default: preset, value, help } = argument;
+/** The value that an empty field stands for, which it shows. Nothing else is shown there: it would look as if it were
+ * the value. Without an address no form is sent. */
+export function shownWhenEmpty(argument: FormArgument): string {
+  const { id, default: preset, help } = argument;
   const usual = preset ?? /\[default: ([^\s\],;]+)\]/.exec(help ?? "")?.[1];
-  const word = value?.toLowerCase().replaceAll("_", " ");
-  return usual ?? wordsOf(argument)?.example ?? EXAMPLES[value ?? ""] ?? word ?? "";
+  return usual ?? (id === "urls" ? (wordsOf(argument)?.example ?? "") : "");
 }
 
-/** What a field is for. */
+/** The purpose of a field, with a value as it may be written if the field shows none. */
 export function hintOf(argument: FormArgument): ComponentChildren {
-  return wordsOf(argument)?.hint ?? inWords(argument.help);
+  const words = wordsOf(argument);
+  const example = words === undefined ? EXAMPLES[argument.value ?? ""] : words.example;
+  const isShown = example === undefined || example === "" || shownWhenEmpty(argument) !== "";
+  return (
+    <>
+      {words?.hint ?? inWords(argument.help)}
+      {!isShown && ` For example ${example}.`}
+    </>
+  );
 }
 
 /** More about a field, if its words leave something out. */

@@ -13,16 +13,19 @@ import {
   type Values,
 } from "./arguments.ts";
 import {
-  exampleOf,
   type FieldError,
   fieldError,
   hintOf,
   inForm,
   labelOf,
   moreOf,
+  shownWhenEmpty,
 } from "./argument-words.tsx";
 import { openAsNew } from "./drafts.ts";
 import { takesLines } from "./pasted.ts";
+
+/** The values that a form begins with, by the command: a load on a URL is an open one that ends. */
+const BEGINS: Record<string, Values> = { run: { rate: "100/s", duration: "10s" } };
 
 /** Addresses as they may be written, by the command. */
 const ADDRESSES: Record<string, string> = {
@@ -40,7 +43,7 @@ export function hasMethod({ call, urls }: Values): boolean {
 /** A form for a command, that makes a plan of its values. */
 export function CommandForm(props: { command: api.FormCommand; title: string; settings: readonly string[] }) {
   const { command, title, settings } = props;
-  const values = useKept<Values>(`command ${command.name}`, {});
+  const values = useKept<Values>(`command ${command.name}`, BEGINS[command.name] ?? {});
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
   const wrong = useSignal<FieldError | null>(null);
@@ -202,7 +205,7 @@ function ArgumentField(props: {
                 type="text"
                 spellcheck={false}
                 autocomplete="off"
-                placeholder={index === 0 ? exampleOf(argument) : "another"}
+                placeholder={index === 0 ? shownWhenEmpty(argument) : "another"}
                 value={text}
                 onInput={(event) => change(index, event.currentTarget.value)}
                 onPaste={takesLines((lines) => put(index, lines))}
@@ -236,7 +239,7 @@ function ArgumentField(props: {
           type="text"
           spellcheck={false}
           autocomplete="off"
-          placeholder={exampleOf(argument)}
+          placeholder={shownWhenEmpty(argument)}
           value={text}
           onInput={(event) => set(event.currentTarget.value || undefined)}
         />

@@ -1,36 +1,66 @@
+import { count } from "../../src/figure.ts";
+import type { Explanation } from "../app/api.ts";
 import { quoted } from "../runs/parts.tsx";
+import { plural } from "../runs/words.ts";
 
 /** A flag that can be set for one run, over the plan. */
 export interface Override {
   flag: string;
   label: string;
   hint: string;
-  placeholder: string;
+  /** Words for a run where neither the field nor the plan has a value, if they are alike for all plans. */
+  usual?: string;
 }
 
 export const OVERRIDES: readonly Override[] = [
-  { flag: "--rate", label: "Rate", hint: "Open model: iterations per second", placeholder: "5k/s" },
-  { flag: "--duration", label: "Duration", hint: "Length of the run", placeholder: "30s" },
-  { flag: "--connections", label: "Connections", hint: "At most this many", placeholder: "64" },
-  { flag: "--users", label: "Users", hint: "Closed model", placeholder: "100" },
-  { flag: "--iterations", label: "Iterations", hint: "End after this many", placeholder: "10k" },
-  { flag: "--warmup", label: "Warm-up", hint: "Load before the measured part", placeholder: "5s" },
-  { flag: "--threads", label: "Threads", hint: "Worker threads", placeholder: "1" },
-  { flag: "--seed", label: "Seed", hint: "Of every random choice", placeholder: "random" },
+  { flag: "--rate", label: "Rate", hint: "Open model: iterations per second, such as 5k/s" },
+  { flag: "--duration", label: "Duration", hint: "Length of the run, such as 30s" },
+  { flag: "--connections", label: "Connections", hint: "At most this many" },
+  { flag: "--users", label: "Users", hint: "Closed model" },
+  { flag: "--iterations", label: "Iterations", hint: "End after this many, such as 10k" },
+  { flag: "--warmup", label: "Warm-up", hint: "Load before the measured part", usual: "without it, none" },
+  { flag: "--threads", label: "Threads", hint: "Worker threads" },
+  { flag: "--seed", label: "Seed", hint: "Of every random choice", usual: "without it, a new one each time" },
   {
     flag: "--repeat",
     label: "Runs",
     hint: "One after the other: from 5 on, how much runs differ is known",
-    placeholder: "1",
+    usual: "without it, one",
   },
 ];
 
-/** The same of clusters: the load is that of a plan, with whatever its parameters are. */
+/** Flags of a run of a cluster: the load is that of a plan, with whatever its parameters are. */
 export const CLUSTER_OVERRIDES: readonly Override[] = [
-  { flag: "--profile", label: "Profile", hint: "How nodes store", placeholder: "that of the spec" },
-  { flag: "--set", label: "Parameter", hint: "Value, or values of a series", placeholder: "concurrency=64,128" },
+  { flag: "--profile", label: "Profile", hint: "How nodes store", usual: "without it, as the spec says" },
+  { flag: "--set", label: "Parameter", hint: "Value, or values of a series, such as concurrency=64,128" },
   ...OVERRIDES.filter(({ flag }) => ["--rate", "--duration", "--connections", "--seed"].includes(flag)),
 ];
+
+/** The words for what is run without a flag that the plan does not have either; null where that is not known. */
+export function unsetWords({ flag, usual }: Override, explained: Explanation | null): string | null {
+  if (usual !== undefined) return usual;
+  if (explained === null) return null;
+  const { schedule, settings, text } = explained;
+  const setting = (name: string) => settings.find((one) => one.name === name)?.value ?? null;
+  const users = Math.max(...schedule.points.map(([, number]) => number));
+  const isClosed = schedule.model === "closed";
+  const pace = /\bthink\b/.test(text) ? "which pause as the plan says" : "as fast as the server allows";
+  switch (flag) {
+    case "--rate":
+      if (isClosed) return `without it, ${plural(users, "user")}, ${pace}`;
+      return `without it, the ${setting("stages") === null ? "phases" : "stages"} of the plan`;
+    case "--users":
+      return isClosed ? `without it, ${count(users)}` : "without it, none: the load is a rate";
+    case "--duration":
+      return `without it, ${setting("duration") ?? "until the plan has ended"}`;
+    case "--iterations":
+      return "without it, as many as there is time for";
+    default: {
+      const value = setting(flag.slice(2));
+      return value === null ? null : `without it, ${value}`;
+    }
+  }
+}
 
 /** The flags for the fields, and then those that were typed as on a command line. */
 export function flagsOf(values: Record<string, string>, more: string, overrides = OVERRIDES): string[] {

@@ -7,7 +7,7 @@ import { fleetOf, type Machines, thisMachine } from "../fleet/broker.ts";
 import { MachineFields } from "../fleet/machines.tsx";
 import { useKept } from "../app/kept.ts";
 import { runInput } from "./drafts.ts";
-import { CLUSTER_OVERRIDES, flagsOf, OVERRIDES, withoutTags, words } from "./flags.ts";
+import { CLUSTER_OVERRIDES, flagsOf, OVERRIDES, unsetWords, withoutTags, words } from "./flags.ts";
 import type { PlanModel } from "./model.ts";
 import { keysIn, nodeAt, typed } from "./tree.ts";
 
@@ -20,10 +20,11 @@ const TYPING_MS = 300;
 /** Flags of several runs, which a check of one does not take. */
 const OF_SEVERAL = ["--repeat", "--pause"];
 
-/** Figures that a run with these flags will not show, before it is started; none while the flags are null or
- * wrong. */
-function useNotes(model: PlanModel, flags: string[] | null): string[] {
+/** The program's words about the plan with flags, once nobody types: figures that such a run will not show, and the
+ * load; for flags that are null or wrong the load of those before. */
+function useForecast(model: PlanModel, flags: string[] | null): { notes: string[]; load: api.Explanation | null } {
   const [notes, setNotes] = useState<string[]>([]);
+  const [load, setLoad] = useState<api.Explanation | null>(null);
   const text = model.text.value;
   const asked = JSON.stringify(flags);
   useEffect(() => {
@@ -33,20 +34,24 @@ function useNotes(model: PlanModel, flags: string[] | null): string[] {
       const [name = ""] = flag.split("=", 1);
       return !OF_SEVERAL.includes(name) && !OF_SEVERAL.includes(flags[at - 1] ?? "");
     });
-    const look = () =>
-      api.check(model.path, model.forFile(), "plan", stopped.signal, single).then(
-        ({ problems }) =>
-          setNotes(problems.filter(({ severity }) => severity === "note").map(({ message }) => message)),
-        // The start says what is wrong.
-        () => stopped.signal.aborted || setNotes([]),
-      );
+    const look = async () => {
+      // The start says what is wrong.
+      const [checked, explained] = await Promise.all([
+        api.check(model.path, model.forFile(), "plan", stopped.signal, single).catch(() => null),
+        api.explain(model.path, model.forFile(), single, stopped.signal).catch(() => null),
+      ]);
+      if (stopped.signal.aborted) return;
+      const found = checked?.problems.filter(({ severity }) => severity === "note") ?? [];
+      setNotes(found.map(({ message }) => message));
+      if (explained?.ok === true) setLoad(explained.explanation);
+    };
     const timer = setTimeout(() => void look(), TYPING_MS);
     return () => {
       clearTimeout(timer);
       stopped.abort();
     };
   }, [asked, text, model]);
-  return notes;
+  return { notes, load };
 }
 
 /** Starts a run of the plan as it is in the editor, with flags over its settings. */
@@ -65,7 +70,7 @@ export function RunTab({ model }: { model: PlanModel }) {
   const inPlan = (flag: string) =>
     isCluster ? null : typed(nodeAt(model.tree.value, ["run", flag.slice(2).replaceAll("-", "_")]));
   const flags = flagsOf(values.value, more.value, overrides);
-  const notes = useNotes(model, isCluster ? null : flags);
+  const { notes, load } = useForecast(model, isCluster ? null : flags);
   const start = async () => {
     busy.value = true;
     failed.value = null;
@@ -130,23 +135,28 @@ export function RunTab({ model }: { model: PlanModel }) {
           />
         )}
         {!isCluster && <MachineFields value={machines.value} onChange={(next) => (machines.value = next)} />}
-        {overrides.map(({ flag, label, hint, placeholder }) => (
-          <TextField
-            key={flag}
-            label={label}
-            hint={`${hint} (${flag})`}
-            placeholder={inPlan(flag) ?? placeholder}
-            value={values.value[flag] ?? ""}
-            onInput={(value) => (values.value = { ...values.value, [flag]: value })}
-          />
-        ))}
+        {overrides.map((override) => {
+          const { flag, label, hint } = override;
+          const value = values.value[flag] ?? "";
+          const planned = inPlan(flag);
+          const unset = planned === null && value.trim() === "" ? unsetWords(override, load) : null;
+          return (
+            <TextField
+              key={flag}
+              label={label}
+              hint={[`${hint} (${flag})`, unset].filter((part) => part !== null).join("; ")}
+              placeholder={planned ?? ""}
+              value={value}
+              onInput={(value) => (values.value = { ...values.value, [flag]: value })}
+            />
+          );
+        })}
         <TextField
           label="Other flags"
           value={more.value}
           onInput={(value) => (more.value = value)}
-          placeholder="--http2 --tag evening"
           error={wrong}
-          hint={`As on the command line of plimsoll ${isCluster ? "cluster run" : "run"}`}
+          hint={`As on the command line of plimsoll ${isCluster ? "cluster run" : "run"}, such as --tag evening`}
         />
       </div>
       {notes.map((note) => (
