@@ -36,6 +36,7 @@ import { headOf, quoted } from "../ui/runs/parts.tsx";
 import { seriesOf, seriesOfArgs } from "../ui/runs/series.tsx";
 import { sparkPoints } from "../ui/runs/sparkline.tsx";
 import {
+  badShare,
   besideAccounts,
   changeText,
   exampleSaid,
@@ -252,6 +253,18 @@ describe("words about a result", () => {
     ] as const) {
       expect(of(accounting, run)).toEqual([fact]);
     }
+  });
+
+  test("errors are told of all requests, those without an answer at the end among them", () => {
+    const of = (counts: Partial<Result["accounting"]>, goesOn = false) => {
+      const none = { ok: 0, failed: 0, timed_out: 0, aborted: 0, in_flight_at_stop: 0 };
+      return badShare({ accounting: { ...none, ...counts } as Result["accounting"] }, goesOn);
+    };
+    expect(of({})).toEqual({ bad: 0, all: 0, share: null });
+    const given = { timed_out: 49, in_flight_at_stop: 66 };
+    expect(of(given)).toEqual({ bad: 49, all: 115, share: 49 / 115 });
+    expect(of(given, true)).toEqual({ bad: 49, all: 49, share: 1 });
+    expect(of({ ok: 5, failed: 2, timed_out: 1, aborted: 2 })).toEqual({ bad: 3, all: 10, share: 0.3 });
   });
 
   test("the slowest requests of all steps, with what their server says of them", () => {

@@ -410,9 +410,16 @@ impl RunFacts {
 
     fn failures(&self) -> String {
         let started = figure::count(self.started);
-        match self.bad() {
-            0 => format!("none of {started} requests was answered"),
-            _ => format!("none of {started} requests succeeded{}", self.mostly()),
+        match (self.bad(), self.waiting()) {
+            (0, _) => format!("none of {started} requests was answered"),
+            (_, 0) => format!("none of {started} requests succeeded{}", self.mostly()),
+            (bad, _) => {
+                let failed = match self.most_frequent() {
+                    Some((most, name)) if most >= bad => format!("{} {name}", figure::count(bad)),
+                    _ => format!("{} errors{}", figure::count(bad), self.mostly()),
+                };
+                format!("none of {started} requests succeeded: {failed}{}", self.with_waiting())
+            }
         }
     }
 
@@ -461,19 +468,19 @@ impl RunFacts {
 
     /// The most frequent kind of failure: `, most of them status_5xx`.
     fn mostly(&self) -> String {
-        let own = ErrorClass::AbortedByUs;
-        let classes = self.errors.iter().filter(|(class, _)| *class != own);
-        let classes = classes.map(|(class, count)| (count, class.name()));
-        let Some((most, name)) =
-            classes.chain([(self.timed_out, "timed out")]).max_by_key(|(count, _)| *count)
-        else {
-            return String::new();
-        };
+        let Some((most, name)) = self.most_frequent() else { return String::new() };
         match (most, self.bad()) {
             (0, _) => String::new(),
             (1, 1) => format!(", {name}"),
             (most, bad) => format!(", {} {name}", of_them(most, bad)),
         }
+    }
+
+    /// The number of failures of the most frequent kind, and the name of that kind.
+    fn most_frequent(&self) -> Option<(u64, &'static str)> {
+        let classes = self.errors.iter().filter(|(class, _)| *class != ErrorClass::AbortedByUs);
+        let classes = classes.map(|(class, count)| (count, class.name()));
+        classes.chain([(self.timed_out, "timed out")]).max_by_key(|(count, _)| *count)
     }
 }
 

@@ -471,3 +471,26 @@ fn the_second_line_is_about_the_instrument() {
     let expected = "measurement INVALID: stall, start lag · limited by the generator";
     assert_eq!(Headline::of(&invalid).validity, expected);
 }
+
+/// Symptom: `none of 115 requests succeeded, all of them timed out` where 66 of them had been given up.
+#[test]
+fn requests_without_an_answer_are_not_among_those_that_timed_out() {
+    let said = |timed_out: u64, refused: u64, open: u64| {
+        let mut errors = ErrorCounts::default();
+        errors[ErrorClass::ConnectRefused] = refused;
+        let started = timed_out + refused + open;
+        let facts = RunFacts { started, ok: 0, failed: refused, errors, timed_out, ..facts() };
+        Headline::of(&facts).summary
+    };
+    let none = |all: u64, rest: &str| format!("none of {all} requests succeeded{rest}");
+    for (timed_out, refused, open, expected) in [
+        (49, 0, 0, none(49, ", all of them timed out")),
+        (49, 0, 66, none(115, ": 49 timed out, 66 without an answer at the end")),
+        (1, 0, 1, none(2, ": 1 timed out, 1 without an answer at the end")),
+        (0, 1, 66, none(67, ": 1 connect_refused, 66 without an answer at the end")),
+        (40, 9, 66, none(115, ": 49 errors, most of them timed out, 66 without an answer at the end")),
+        (0, 0, 66, "none of 66 requests was answered".to_owned()),
+    ] {
+        assert_eq!(said(timed_out, refused, open), expected);
+    }
+}

@@ -81,7 +81,7 @@ export function VerdictPart(props: { result: Result; soFar?: Going; children?: C
             </div>
           </div>
           {early !== null && <p class="notice">{early}</p>}
-          <Tiles result={result} />
+          <Tiles result={result} soFar={soFar} />
           <LimitedBy result={result} />
         </div>
         <div class="picture">{children}</div>
@@ -167,14 +167,14 @@ export function Tile({ label, value, below }: { label: string; value: string; be
   );
 }
 
-function Tiles({ result }: { result: Result }) {
+function Tiles({ result, soFar }: { result: Result; soFar: Going | undefined }) {
   const pace = paceOf(result);
   const asked = pace.asked === null ? [] : [`of ${perSecond(pace.asked)} asked for`];
   const { achieved_per_s } = result.rate;
   const requests =
     pace.unit === "iterations" && achieved_per_s !== null ? [`${perSecond(achieved_per_s)} requests`] : [];
   const [name, summary] = mainSummary(result);
-  const { bad, ended, share: badOf } = badShare(result);
+  const { bad, all, share: badOf } = badShare(result, soFar !== undefined);
   const interval = (p: string) => {
     const text = intervalOf(summary, p);
     return text === "" ? (summary.p_missing?.[p] ?? "") : `95 % interval ${text}`;
@@ -188,7 +188,7 @@ function Tiles({ result }: { result: Result }) {
       <Tile
         label="failed or timed out"
         value={badOf === null ? "-" : share(badOf)}
-        below={`${count(bad)} of ${count(ended)} requests`}
+        below={`${count(bad)} of ${count(all)} requests`}
       />
     </div>
   );

@@ -172,11 +172,16 @@ export const nanosText = (value: number | null | undefined) => (value == null ? 
 /** `1 request`, `1,234 requests`. */
 export const plural = (number: number, noun: string) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
-/** The share of requests that failed or timed out; null before any has ended. */
-export function badShare({ accounting }: Result): { bad: number; ended: number; share: number | null } {
-  const bad = accounting.failed + accounting.timed_out;
-  const ended = accounting.ok + bad;
-  return { bad, ended, share: ended === 0 ? null : bad / ended };
+/** The share of requests that failed or timed out, of those that ended or had no answer at the end; null without any.
+ * As long as the run goes on, those without an answer may still have one. */
+export function badShare(
+  { accounting }: Pick<Result, "accounting">,
+  goesOn = false,
+): { bad: number; all: number; share: number | null } {
+  const { ok, failed, timed_out, aborted, in_flight_at_stop } = accounting;
+  const bad = failed + timed_out;
+  const all = ok + bad + aborted + (goesOn ? 0 : in_flight_at_stop);
+  return { bad, all, share: all === 0 ? null : bad / all };
 }
 
 /** A condition with its scope. */

@@ -68,6 +68,12 @@ pub struct Accounting {
 }
 
 impl Accounting {
+    /// Requests that ended, or had no answer at the end: the whole of which shares of failures are told.
+    pub fn requests(&self) -> u64 {
+        let ended = [self.ok, self.failed, self.timed_out, self.aborted];
+        ended.into_iter().fold(self.in_flight_at_stop, u64::saturating_add)
+    }
+
     /// Checks the two identities.
     ///
     /// # Errors

@@ -326,8 +326,9 @@ impl Judge<'_> {
             all => format!("{} ", of_them(count, all)),
         };
         let evidence = format!(
-            "{} of the requests were not served, {of_them}{name}{}",
+            "{} of the requests were not served, {of_them}{name}{}{}",
             figure::share(share),
+            self.without_an_answer(),
             self.since_when(),
         );
         // The next request and the end of the connection then cross on their way.
@@ -347,6 +348,18 @@ impl Judge<'_> {
             _ => "look at the errors and at the target's own log",
         };
         Some(Claim::NotServed.by(evidence, hint))
+    }
+
+    /// The part of a sentence about failures that is about requests which had no answer, where
+    /// they are many: they are neither among those that failed nor among those that were served.
+    fn without_an_answer(&self) -> String {
+        let accounting = &self.record.accounting;
+        match ratio(accounting.in_flight_at_stop, accounting.started) {
+            Some(share) if share > FAILED_SHARE => {
+                format!(", and {} had no answer", figure::share(share))
+            }
+            _ => String::new(),
+        }
     }
 
     /// The end of a sentence about failures after which no request succeeded any more.

@@ -229,6 +229,21 @@ fn failures_of_one_kind_are_all_of_them() {
     assert_eq!(said(250, 250).matches("250 of them").count(), 1);
 }
 
+/// Symptom: `42.6 % of the requests were not served` of a run in which none was: the others had been given up.
+#[test]
+fn requests_without_an_answer_at_the_end_are_named_beside_those_that_failed() {
+    let said = |timed_out: u64, open: u64| {
+        let mut record = good(Model::Open);
+        watched(&mut record);
+        record.total.timed_out = timed_out;
+        record.accounting.in_flight_at_stop = open;
+        judge(&record).limited_by.evidence
+    };
+    let timed_out = "40.0 % of the requests were not served, all of them timed out";
+    assert_eq!(said(4_000, 100), timed_out, "a few are usual");
+    assert_eq!(said(4_000, 6_000), format!("{timed_out}, and 60.0 % had no answer"));
+}
+
 /// Symptom: the lag of a run whose target stood still was told with "use a lower rate".
 #[test]
 fn a_start_lag_is_told_by_the_figure_that_it_changed() {

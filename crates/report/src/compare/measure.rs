@@ -203,9 +203,7 @@ impl Measure {
 
 /// A number of requests as a share of those that ended or have no answer at the end; `None` without any.
 fn share_of(count: u64, result: &RunResult) -> Option<f64> {
-    let accounting = &result.accounting;
-    let all = [accounting.ok, accounting.failed, accounting.timed_out, accounting.in_flight_at_stop];
-    let all = all.into_iter().fold(0, u64::saturating_add);
+    let all = result.accounting.requests();
     (all > 0).then(|| count as f64 / all as f64)
 }
 

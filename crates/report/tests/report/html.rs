@@ -18,7 +18,7 @@ pub(crate) fn page_of(runs: &[(&str, &SavedRun)]) -> String {
 }
 
 /// Returns the parts of a page that can be read without JavaScript.
-fn without_scripts(page: &str) -> String {
+pub(crate) fn without_scripts(page: &str) -> String {
     let mut text = String::new();
     for part in page.split("<script") {
         text.push_str(part.split_once("</script>").map_or(part, |(_, after)| after));

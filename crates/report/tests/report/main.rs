@@ -19,8 +19,8 @@ use plimsoll_core::{Nanos, figure};
 use plimsoll_metrics::{EarlyEnd, EndedBy, Model, Peer, Reason, ReasonCode, RunRecord};
 use plimsoll_report::result::Finding;
 use plimsoll_report::{
-    Format, RunResult, SUITE_SCHEMA_VERSION, Style, SuiteResult, SuiteRun, TableFormat, TrialFigures, render,
-    render_suite,
+    Format, RunResult, SUITE_SCHEMA_VERSION, SavedRun, Style, SuiteResult, SuiteRun, TableFormat,
+    TrialFigures, render, render_suite,
 };
 
 /// A terminal with everything but colour, which would hide the text in the snapshots.
@@ -420,6 +420,20 @@ fn the_rate_of_good_answers_stands_beside_the_achieved_one() {
         assert!(text.contains(said), "{format:?}: {text}");
     }
     assert!(!rendered(&fixture::open(), Format::Summary, &TERMINAL).contains("of which"));
+}
+
+/// Symptom: "all of them timed out" and "49 of 49" of 115 requests, 66 of which had been given up, beside 42.6 %.
+#[test]
+fn shares_of_failures_are_of_all_requests_in_every_format() {
+    let mut result = fixture::all_failed();
+    let counts = &mut result.accounting;
+    (counts.scheduled, counts.started, counts.failed) = (115, 115, 0);
+    (counts.timed_out, counts.in_flight_at_stop) = (49, 66);
+    let brief = rendered(&result, Format::Summary, &Style { width: 200, ..TERMINAL });
+    let said = "0 ok, 0 failed, 49 timed out (42.6 %), 66 without an answer at the end";
+    assert!(brief.contains(said), "{brief}");
+    let page = html::without_scripts(&html::page_of(&[("one", &SavedRun::of_result(result))]));
+    assert!(page.contains("49 of 115 requests") && page.contains("42.6 %"), "{page}");
 }
 
 /// Symptom: a load of 10 s whose data had ended after 3 s was a PASS like any other.

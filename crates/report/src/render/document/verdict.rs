@@ -211,11 +211,10 @@ pub(super) fn tiles(result: &RunResult) -> Vec<Tile> {
     }
     let accounting = &result.accounting;
     let bad = accounting.failed.saturating_add(accounting.timed_out);
-    let ended = accounting.ok.saturating_add(bad);
     tiles.push(Tile {
         label: "failed or timed out".to_owned(),
         value: Measure::Errors.of(result).map_or_else(|_| "-".to_owned(), figure::share).into(),
-        below: format!("{} of {} requests", figure::count(bad), figure::count(ended)),
+        below: format!("{} of {} requests", figure::count(bad), figure::count(accounting.requests())),
     });
     tiles
 }

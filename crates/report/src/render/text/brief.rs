@@ -127,12 +127,10 @@ fn own_metrics(page: &mut Page<'_>, result: &RunResult) {
 /// The outcomes of requests, and their rate.
 fn counts(page: &mut Page<'_>, result: &RunResult) {
     let accounting = &result.accounting;
-    let ended = [accounting.ok, accounting.failed, accounting.timed_out, accounting.aborted]
-        .into_iter()
-        .fold(0, u64::saturating_add);
+    let all = accounting.requests();
     let share = |part: u64| match part {
         0 => String::new(),
-        part => format!(" ({})", figure::share(part as f64 / ended.max(1) as f64)),
+        part => format!(" ({})", figure::share(part as f64 / all.max(1) as f64)),
     };
     let mut line = format!(
         "{} requests in {}: {} ok, {} failed{}, {} timed out{}",
