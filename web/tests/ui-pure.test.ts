@@ -238,6 +238,8 @@ describe("words about a result", () => {
     const of = (accounting: object, run: object = {}) =>
       besideAccounts({ accounting: { ...none, ...accounting }, run } as unknown as Result);
     expect(of({ unmeasured: 0 })).toEqual([]);
+    const closed = "since the target had closed the connection without an answer";
+    const refused = "since the target had not processed them (GOAWAY, REFUSED_STREAM)";
     for (const [accounting, run, fact] of [
       [{ incomplete: true }, {}, ["incomplete", "without workers that have not come back"]],
       [{ without_data: 3 }, {}, ["never started for lack of data", "3"]],
@@ -246,7 +248,9 @@ describe("words about a result", () => {
       [{ unmeasured: 1234 }, {}, ["unmeasured, beside these", "1,234"]],
       [{ redirects_followed: 5 }, {}, ["redirects followed", "5"]],
       [{ polls: 6 }, {}, ["sent again while the answer was to come", "6"]],
-      [{ resent: 7 }, {}, ["sent again, as not processed", "7"]],
+      [{ resent: 7, resent_closed: 7 }, {}, ["sent again", `7, ${closed}`]],
+      [{ resent: 1 }, {}, ["sent again", `1, ${refused.replace("them", "it")}`]],
+      [{ resent: 1234, resent_closed: 4 }, {}, ["sent again", `1,234: 4 ${closed}, the others ${refused}`]],
       [{}, { setup: { requests: 1, duration_ns: 2e6 } }, ["setup", "1 request, 2.00 ms"]],
       [{}, { teardown: { requests: 2, duration_ns: 2e6 } }, ["teardown", "2 requests, 2.00 ms"]],
       [{}, { refresh: { times: 1, requests: 3 } }, ["refreshed", "1 time, 3 requests"]],

@@ -59,6 +59,9 @@ const LONG_CALLS_HINT: &str =
     "a script, or the search of a large body, holds up all requests of its worker: make it shorter";
 /// Share of supplied bodies that may be made when they are due.
 const LATE_BODIES: f64 = 0.01;
+/// Share of the requests that may be sent a second time without a warning: from here on the 99th percentile
+/// is that of such requests.
+const RESENT_SHARE: f64 = 0.01;
 /// Share of responses without a kernel stamp that is let pass.
 const UNSTAMPED_SHARE: f64 = 0.01;
 
@@ -83,6 +86,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
         judge.stream_limit();
     }
     judge.unsolicited();
+    judge.sent_again();
     judge.throttled(suffers);
     judge.address_family();
     judge.run_delay();
@@ -334,6 +338,24 @@ impl Judge<'_> {
             ),
         };
         self.find(Finding::Doubtful, ReasonCode::EndedEarly, evidence, hint);
+    }
+
+    /// Warns of many requests that were sent a second time. Where a connection was closed, it is not known
+    /// whether the target had processed the first attempt.
+    fn sent_again(&mut self) {
+        let accounting = &self.record.accounting;
+        let share = ratio(accounting.resent, accounting.started).unwrap_or(0.0);
+        let Some(words) = accounting.resent_words().filter(|_| share > RESENT_SHARE) else { return };
+        let evidence =
+            format!("{} {words} ({} of all)", figure::count(accounting.resent), figure::share(share));
+        let hint = match accounting.resent_closed {
+            0 => "their response times contain both attempts: --no-resend counts them as failed",
+            _ => {
+                "the target may have processed them twice, and their response times contain both attempts: \
+                 look in its log for connections that it closes; --no-resend counts these requests as failed"
+            }
+        };
+        self.find(Finding::Doubtful, ReasonCode::SentAgain, evidence, hint);
     }
 
     /// Judges the punctuality of starts. Requests that waited for a connection at the limit are late because

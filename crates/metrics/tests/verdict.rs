@@ -492,6 +492,41 @@ fn workers_that_do_not_come_back_make_a_run_invalid() {
     assert!(judge(&record).reasons[0].evidence.starts_with("workers 0, 1 of 2 did not come back"));
 }
 
+/// Symptom: a server that destroyed the connection of every fifth request looked as if nothing was the matter.
+#[test]
+fn many_requests_that_are_sent_again_are_a_warning() {
+    fn resent(record: &mut RunRecord, all: u64, closed: u64) {
+        (record.accounting.resent, record.accounting.resent_closed) = (all, closed);
+    }
+    for model in [Model::Open, Model::Closed] {
+        check(
+            model,
+            &[
+                ("one of a hundred", |r| resent(r, 100, 100), "valid"),
+                ("more", |r| resent(r, 101, 101), "valid, warns sent_again"),
+                ("more, none of a closed connection", |r| resent(r, 101, 0), "valid, warns sent_again"),
+            ],
+        );
+    }
+    let mut record = good(Model::Open);
+    let closed = "since the target had closed the connection without an answer";
+    let refused = "since the target had not processed them (GOAWAY, REFUSED_STREAM)";
+    for (all, of_closed, expected) in [
+        (2_000, 2_000, format!("2,000 requests were sent again, {closed} (20.0 % of all)")),
+        (200, 0, format!("200 requests were sent again, {refused} (2.0 % of all)")),
+        (
+            300,
+            100,
+            format!("300 requests were sent again: 100 {closed}, the others {refused} (3.0 % of all)"),
+        ),
+    ] {
+        resent(&mut record, all, of_closed);
+        let [warning] = &judge(&record).warnings[..] else { panic!("{:?}", judge(&record).warnings) };
+        assert_eq!(warning.evidence, expected);
+        assert_eq!(warning.hint.contains("may have processed them twice"), of_closed > 0, "{warning:?}");
+    }
+}
+
 #[test]
 fn arrivals_without_data_are_no_fault_of_the_generator() {
     fn without_data(record: &mut RunRecord, without: u64, waiting: u64) {

@@ -68,8 +68,9 @@ export interface Accounting {
   unmeasured?: number;
   redirects_followed?: number;
   polls?: number;
-  /** Requests that were sent again, since they had not been processed. */
+  /** Requests that were sent again, and those of them whose connection the target had closed without an answer. */
   resent?: number;
+  resent_closed?: number;
 }
 
 /** Requests before or after the load, or beside it. */

@@ -275,6 +275,18 @@ export function changeText({ what, from_per_s, to_per_s }: RateChange): string {
     : `${perSecond(from_per_s)} to ${perSecond(to_per_s)}`;
 }
 
+/** Requests that were sent again, and why, in the words of `Accounting::resent_words`; null if there are none. */
+function resentText({ resent = 0, resent_closed: closed = 0 }: Result["accounting"]): string | null {
+  const refused = Math.max(0, resent - closed);
+  const ofClosed = "since the target had closed the connection without an answer";
+  const ofRefused = `since the target had not processed ${refused === 1 ? "it" : "them"} (GOAWAY, REFUSED_STREAM)`;
+  if (resent === 0) return null;
+  if (closed === 0) return `${count(resent)}, ${ofRefused}`;
+  return refused === 0
+    ? `${count(resent)}, ${ofClosed}`
+    : `${count(resent)}: ${count(closed)} ${ofClosed}, the others ${ofRefused}`;
+}
+
 /** What the two sums of the accounts leave out: each with a name, where there is any. */
 export function besideAccounts({ accounting, run }: Pick<Result, "accounting" | "run">): [string, string][] {
   const once = (done: DoneOnce | null | undefined) =>
@@ -292,7 +304,7 @@ export function besideAccounts({ accounting, run }: Pick<Result, "accounting" | 
     ["teardown", once(run.teardown)],
     ["refreshed", refresh == null ? null : `${plural(refresh.times, "time")}, ${plural(refresh.requests, "request")}`],
     ["sent again while the answer was to come", counted(accounting.polls)],
-    ["sent again, as not processed", counted(accounting.resent)],
+    ["sent again", resentText(accounting)],
   ];
   return facts.filter((fact): fact is [string, string] => fact[1] !== null);
 }

@@ -1,5 +1,6 @@
 //! The accounts of a run: the scheduled requests, and their outcomes.
 
+use plimsoll_core::figure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,24 @@ pub struct Accounting {
 }
 
 impl Accounting {
+    /// Words behind the number of requests that were sent a second time, and why; `None` if there are none.
+    pub fn resent_words(&self) -> Option<String> {
+        let (resent, closed) = (self.resent, self.resent_closed);
+        let refused = resent.saturating_sub(closed);
+        let closed_words = "since the target had closed the connection without an answer";
+        let object = if refused == 1 { "it" } else { "them" };
+        let refused_words = format!("since the target had not processed {object} (GOAWAY, REFUSED_STREAM)");
+        let noun = if resent == 1 { "request was sent again" } else { "requests were sent again" };
+        match (closed, refused) {
+            (0, 0) => None,
+            (0, _) => Some(format!("{noun}, {refused_words}")),
+            (_, 0) => Some(format!("{noun}, {closed_words}")),
+            (_, _) => {
+                Some(format!("{noun}: {} {closed_words}, the others {refused_words}", figure::count(closed)))
+            }
+        }
+    }
+
     /// Requests that ended, or had no answer at the end: the whole of which shares of failures are told.
     pub fn requests(&self) -> u64 {
         let ended = [self.ok, self.failed, self.timed_out, self.aborted];

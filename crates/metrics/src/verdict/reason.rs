@@ -306,6 +306,8 @@ reason_codes! {
     DataEnded = "data_ended",
     /// The load ended before its planned length, by its data or a script.
     EndedEarly = "ended_early",
+    /// Requests were sent a second time, since their first attempt had no answer.
+    SentAgain = "sent_again",
     /// A worker did not come back after the end of the run.
     WorkerMissing = "worker_missing",
     /// The process of the run ended before the run did.

@@ -436,6 +436,28 @@ fn shares_of_failures_are_of_all_requests_in_every_format() {
     assert!(page.contains("49 of 115 requests") && page.contains("42.6 %"), "{page}");
 }
 
+/// Symptom: requests that were sent a second time were told only where nobody looks, and as not processed.
+#[test]
+fn requests_that_were_sent_again_are_told_once_with_what_is_known() {
+    let closed = "since the target had closed the connection without an answer";
+    for (resent, said) in [
+        (1, format!("1 request was sent again, {closed}")),
+        (500, format!("500 requests were sent again, {closed}")),
+    ] {
+        let mut record = fixture::quiet_record();
+        (record.accounting.resent, record.accounting.resent_closed) = (resent, resent);
+        let result = fixture::result(record, &["open loop"]);
+        let mut texts: Vec<String> = [Format::Summary, Format::Text, Format::Markdown]
+            .map(|format| rendered(&result, format, &Style { width: 400, ..TERMINAL }))
+            .into();
+        assert_eq!(texts[0].matches(&said).count(), 1, "{}", texts[0]);
+        texts.push(html::without_scripts(&html::page_of(&[("one", &SavedRun::of_result(result))])));
+        for text in texts {
+            assert_eq!(text.contains("may have processed them twice"), resent > 1, "{text}");
+        }
+    }
+}
+
 /// Symptom: a load of 10 s whose data had ended after 3 s was a PASS like any other.
 #[test]
 fn a_load_that_ended_early_says_why_and_when() {

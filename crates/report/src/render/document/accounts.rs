@@ -1,7 +1,7 @@
 //! Rate, lengths and accounts: where every arrival and every request went.
 
 use plimsoll_core::figure;
-use plimsoll_metrics::{Accounting, RateUnit};
+use plimsoll_metrics::RateUnit;
 
 use super::verdict::steered_by;
 use super::{Fact, Identity, Line, Shown, bytes, count, length, line, nanos, seconds};
@@ -220,28 +220,10 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
     facts
 }
 
-/// Returns the number of requests that were sent again because they had not been processed, and why; `None`
-/// if there are none.
+/// Returns the number of requests that were sent a second time, and why; `None` if there are none.
 pub(crate) fn resent(result: &RunResult) -> Option<Line> {
-    let Accounting { resent, resent_closed, .. } = result.accounting;
-    let refused = resent.saturating_sub(resent_closed);
-    let closed_words = "since the target had closed the connection without an answer";
-    let object = if refused == 1 { "it" } else { "them" };
-    let refused_words = format!("since the target had not processed {object} (GOAWAY, REFUSED_STREAM)");
-    let counted = |key: &str, value: u64| count(value, format!("/accounting/{key}"));
-    let noun = if resent == 1 { " request was sent again" } else { " requests were sent again" };
-    let mut line = line![counted("resent", resent), noun];
-    match (resent_closed, refused) {
-        (0, 0) => return None,
-        (0, _) => line.push(format!(", {refused_words}")),
-        (_, 0) => line.push(format!(", {closed_words}")),
-        (_, _) => {
-            line.push(": ");
-            line.push(counted("resent_closed", resent_closed));
-            line.push(format!(" {closed_words}, the others {refused_words}"));
-        }
-    }
-    Some(line)
+    let words = result.accounting.resent_words()?;
+    Some(line![count(result.accounting.resent, "/accounting/resent".to_owned()), format!(" {words}")])
 }
 
 /// Returns `true` if the accounts of iterations differ from those of requests.

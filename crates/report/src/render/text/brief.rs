@@ -1,6 +1,7 @@
 //! The short report: the usual output at the end of a run, on half a screen.
 
 use plimsoll_core::{ErrorClass, figure};
+use plimsoll_metrics::ReasonCode;
 
 use super::{facts, opening, rows, section, thresholds};
 use crate::Style;
@@ -153,7 +154,10 @@ fn counts(page: &mut Page<'_>, result: &RunResult) {
         line.push_str(&format!(", {} {name}", figure::count(*count)));
     }
     page.statement(Emphasis::Heading, &line, "");
-    if let Some(resent) = resent(result) {
+    // A warning says so itself.
+    let is_warned =
+        result.verdict.warnings.iter().any(|warning| warning.code == ReasonCode::SentAgain.name());
+    if let Some(resent) = resent(result).filter(|_| !is_warned) {
         page.statement(Emphasis::Plain, &resent.text(), "");
     }
     page.statement(Emphasis::Plain, &rate_line(result), "");
