@@ -483,7 +483,7 @@ fn every_example_runs_by_its_button_in_an_empty_folder() {
                     let _turn = machine::load();
                     let (name, text) = (example["name"].as_str(), example["text"].as_str());
                     let (name, text) = (name.expect("a name"), text.expect("a text"));
-                    let id = page.run(text, &[]);
+                    let id = page.run(text, examples::shortened(text));
                     let end = page.events(&format!("/api/live/{id}/events")).end();
                     let code = end["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
                     assert!(verdict::ran(code), "{name}: {end}");
