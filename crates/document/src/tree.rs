@@ -115,9 +115,11 @@ fn yaml(form: &DocumentFormat, text: &str, problems: &mut Problems) -> Option<Op
                 let at = builder.offsets.byte(error.marker().index());
                 // A place behind the end could not be shown.
                 let start = (at as usize).min(text.trim_end().len());
+                let tab = tab_behind(error.info(), text, start);
+                let (start, info) = tab.map_or((start, error.info()), |at| (at, TABS));
                 let width = text[start..].chars().next().map_or(1, char::len_utf8);
                 let place = Place { start: start as u32, end: (start + width) as u32 };
-                builder.report(from_scan(error.info(), text, start), place);
+                builder.report(from_scan(info, text, start), place);
                 return None;
             }
         };
@@ -356,6 +358,23 @@ impl<'t, 'p> Builder<'t, 'p> {
     }
 }
 
+/// The begin of the parser's complaint about a line that is indented by a tab.
+const TABS: &str = "tabs disallowed";
+
+/// The byte behind the tab that ended a value without quotes, where it indents a later line: the parser
+/// complains of the value.
+fn tab_behind(info: &str, text: &str, at: usize) -> Option<usize> {
+    if !info.ends_with("found a tab") {
+        return None;
+    }
+    let later = text[at..].match_indices('\n').map(|(index, _)| at + index + 1);
+    let indented = later.filter_map(|line| {
+        let rest = text[line..].trim_start_matches(' ');
+        rest.starts_with('\t').then(|| text.len() - rest.len() + 1)
+    });
+    indented.min()
+}
+
 /// Translates the parser's complaint about this byte into a problem, in our words where they say more.
 fn from_scan(info: &str, text: &str, at: usize) -> Problem {
     const BLOCK: &str = "while parsing a block ";
@@ -375,7 +394,7 @@ fn from_scan(info: &str, text: &str, at: usize) -> Problem {
                 "entries of one list or mapping begin in the same column; here that is an indent of {others}"
             ))
         }
-        _ if info.starts_with("tabs disallowed") => problem("the line is indented by a tab")
+        _ if info.starts_with(TABS) => problem("the line is indented by a tab")
             .with_hint("indent by spaces: editors can be set to insert them for the tab key"),
         "mapping values are not allowed in this context" => problem("no `key: value` is allowed here")
             .with_hint(
