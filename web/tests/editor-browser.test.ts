@@ -698,6 +698,19 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
     );
   });
 
+  test("files that are no plans are told where only plans are listed", async () => {
+    await on("#/plans", async (tab) => {
+      await tab.getByLabel("Search", { exact: true }).fill("other.csv");
+      await tab.getByText("0 files; 1 more is no plan").waitFor();
+      await tab.getByText("No plan is among these files: without “Only plans” they are listed.").waitFor();
+      await tab.getByLabel("Only plans").uncheck();
+      await tab.getByRole("link", { name: "other.csv" }).waitFor();
+      await tab.getByText("1 file", { exact: true }).waitFor();
+      await tab.getByLabel("Search", { exact: true }).fill("nothing of this name");
+      await tab.getByText("No file has such a name.").waitFor();
+    });
+  });
+
   test("a file that a plan lacks is chosen or written where the finding is", async () => {
     const lacking = plain("http://127.0.0.1:9").replace("targets:", "data: {a: {csv: a.csv}, b: {csv: b.csv}}\ntargets:");
     ui.write("lacks/plan.yaml", lacking.replace("get: /", "get: /${name}/${mail}"));
@@ -730,7 +743,8 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
         await expectText(tab, "# mine\n");
         await badge(tab, "new, not saved");
         await tab.getByRole("link", { name: "Plans", exact: true }).first().click();
-        await tab.getByLabel("Texts that are not saved").getByRole("link", { name: "removed.yaml" }).waitFor();
+        const listed = tab.getByLabel("Texts that are not saved");
+        await listed.getByRole("link", { name: "removed.yaml" }).waitFor();
       },
       true,
     );

@@ -47,6 +47,7 @@ export function PlansPage() {
   if (failed.value !== null) return <ErrorBox error={failed.value} again={() => void load()} />;
   if (files.value === null) return <Loading what="Looking for plans" />;
   const found = matching(files.value, search.value, onlyPlans.value);
+  const hidden = matching(files.value, search.value, false).length - found.length;
   return (
     <>
       <h1>Plans</h1>
@@ -88,11 +89,16 @@ export function PlansPage() {
         <p class="hint" role="status">
           {found.length === 1 ? "1 file" : `${found.length} files`}
           {found.length > MOST && `, of which ${MOST} are listed`}
+          {hidden > 0 && `; ${hidden} more ${hidden === 1 ? "is no plan" : "are no plans"}`}
         </p>
         <Table
           label="Files"
           empty={
-            files.value.length === 0 ? "There is no plan in this folder yet." : "No file has such a name."
+            files.value.length === 0
+              ? "There is no plan in this folder yet."
+              : hidden > 0
+                ? "No plan is among these files: without “Only plans” they are listed."
+                : "No file has such a name."
           }
           columns={[
             {
