@@ -32,6 +32,16 @@ describe("documents that forms make", () => {
     expect(scenarioProblems(USUAL_SCENARIO)).toEqual({});
     const wrong = { ...USUAL_SCENARIO, server: " ", steps: "\n", users: "3", body: "{" };
     expect(Object.keys(scenarioProblems(wrong)).sort()).toEqual(["body", "server", "steps", "users"]);
+    for (const [steps, word] of [
+      ["GET /\nFETCH /x", "FETCH"],
+      ["brew /pot", "brew"],
+      ["CONNECT x", "CONNECT"],
+      ["GET /a b\n/c d\nitems of today", null],
+    ] as const) {
+      const { steps: said } = scenarioProblems({ ...USUAL_SCENARIO, steps });
+      const methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+      expect(said).toBe(word === null ? undefined : `${word} is no method: ${methods}`);
+    }
     expect(clusterProblems(USUAL_CLUSTER)).toEqual({});
     const broken = { ...USUAL_CLUSTER, name: "a b", nodes: "0", resource: "x" };
     expect(Object.keys(clusterProblems(broken)).sort()).toEqual(["name", "nodes", "resource"]);

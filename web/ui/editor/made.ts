@@ -50,11 +50,19 @@ export function stepOf(line: string): { method: string; path: string } {
   return { method: isMethod ? method.toLowerCase() : "get", path: absolute };
 }
 
+/** The word of a line in the place of a method that is none; null if there is no such word. */
+function unknownMethod(line: string): string | null {
+  const [, word = ""] = /^([A-Za-z]+)\s+(?:\/|https?:)/.exec(line) ?? /^([A-Z]+)\s/.exec(line) ?? [];
+  return word === "" || METHODS.includes(word.toLowerCase()) ? null : word;
+}
+
 /** Everything that a scenario's form lacks, by field. */
 export function scenarioProblems(form: ScenarioForm): Partial<Record<keyof ScenarioForm, string>> {
   const problems: Partial<Record<keyof ScenarioForm, string>> = {};
   if (form.server.trim() === "") problems.server = "name the server, such as http://127.0.0.1:8080";
   if (linesOf(form.steps).length === 0) problems.steps = "write a request a line, such as GET /items";
+  const [word] = linesOf(form.steps).map(unknownMethod).filter((word) => word !== null);
+  if (word !== undefined) problems.steps = `${word} is no method: ${METHODS.join(", ").toUpperCase()}`;
   if (form.rate.trim() !== "" && form.users.trim() !== "")
     problems.users = "a rate and users exclude each other: leave one of them empty";
   if (form.body.trim() !== "") {
