@@ -326,6 +326,19 @@ function SeriesRow({ series, rows, columns }: { series: string; rows: RunRow[]; 
 const nameOf = ({ name, target, id }: RunRow) =>
   name ?? (target == null || target === "" ? id.slice(0, 8) : hostOf(target));
 
+/** A target in a narrow column: its host and port stay together as long as the column has room for them. */
+function TargetText({ target }: { target: string }) {
+  const text = shortTarget(target);
+  const host = hostOf(target);
+  if (!text.startsWith(host)) return <>{text}</>;
+  return (
+    <>
+      <span class="host">{host}</span>
+      {text.slice(host.length)}
+    </>
+  );
+}
+
 function Row(props: {
   row: RunRow;
   hasTargets: boolean;
@@ -375,7 +388,7 @@ function Row(props: {
       </th>
       {hasTargets && (
         <td class="text wide" title={row.target ?? ""}>
-          {row.target == null || shortTarget(row.target) === name ? "" : shortTarget(row.target)}
+          {row.target != null && shortTarget(row.target) !== name && <TargetText target={row.target} />}
         </td>
       )}
       <td class="text">
