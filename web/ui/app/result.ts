@@ -68,7 +68,7 @@ export interface Accounting {
   unmeasured?: number;
   redirects_followed?: number;
   polls?: number;
-  /** Requests that were sent again, and those of them whose connection the target had closed without an answer. */
+  /** Requests that were sent again, and of them those whose connection was closed without an answer. */
   resent?: number;
   resent_closed?: number;
 }
@@ -327,6 +327,8 @@ export interface Result {
     interrupted_by_signal: number | null;
     ended_by_threshold: string | null;
     stopped_by: string | null;
+    /** The planned length of the measured part; of earlier results it is not known. */
+    planned_s?: number | null;
     /** Link to the trace of a request: a URL with ${trace_id} in it. */
     trace_link?: string | null;
     setup?: DoneOnce | null;

@@ -75,6 +75,7 @@ export function VerdictPart(props: { result: Result; soFar?: Going; children?: C
               <p class="word">
                 {word}
                 {soFar !== undefined && <small> so far</small>}
+                {early !== null && <small> stopped early</small>}
               </p>
               <p class="summary">{verdict.summary}</p>
               <p class={verdict.valid ? "validity" : "validity bad"}>{validityLine(verdict)}</p>
@@ -167,6 +168,11 @@ export function Tile({ label, value, below }: { label: string; value: string; be
   );
 }
 
+/** Responses per second in the last whole interval of the load; null before there is one. */
+export function presentRate({ intervals }: Pick<Result, "intervals">): number | null {
+  return intervals.findLast(({ drain, warmup }) => !drain && !warmup)?.achieved_per_s ?? null;
+}
+
 function Tiles({ result, soFar }: { result: Result; soFar: Going | undefined }) {
   const pace = paceOf(result);
   const asked = pace.asked === null ? [] : [`of ${perSecond(pace.asked)} asked for`];
@@ -175,18 +181,22 @@ function Tiles({ result, soFar }: { result: Result; soFar: Going | undefined }) 
     pace.unit === "iterations" && achieved_per_s !== null ? [`${perSecond(achieved_per_s)} requests`] : [];
   const [name, summary] = mainSummary(result);
   const { bad, all, share: badOf } = badShare(result, soFar !== undefined);
+  // Averages over the run so far stand beside the rate of the last interval.
+  const now = soFar === undefined ? null : presentRate(result);
+  const rates = [...(now === null ? [] : [`now ${perSecond(now)}`]), ...asked, ...requests];
+  const soFarWords = soFar === undefined ? "" : " so far";
   const interval = (p: string) => {
     const text = intervalOf(summary, p);
     return text === "" ? (summary.p_missing?.[p] ?? "") : `95 % interval ${text}`;
   };
   return (
     <div class="tiles">
-      <Tile label={pace.label} value={rateText(pace.achieved)} below={[...asked, ...requests].join(" · ")} />
+      <Tile label={`${pace.label}${soFarWords}`} value={rateText(pace.achieved)} below={rates.join(" · ")} />
       {["50", "99"].map((p) => (
-        <Tile label={`${name} p${p}`} value={figureOf(summary, p)} below={interval(p)} />
+        <Tile label={`${name} p${p}${soFarWords}`} value={figureOf(summary, p)} below={interval(p)} />
       ))}
       <Tile
-        label="failed or timed out"
+        label={`failed or timed out${soFarWords}`}
         value={badOf === null ? "-" : share(badOf)}
         below={`${count(bad)} of ${count(all)} requests`}
       />

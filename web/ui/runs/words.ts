@@ -37,8 +37,8 @@ export function validityLine({ valid, invalid_reasons, limited_by }: Verdict): s
   return `measurement INVALID${reasons === "" ? "" : ": "}${reasons} · ${limit}`;
 }
 
-/** The reason for an end before its time; null if there was none. */
-export function endedEarly({ run }: Result): string | null {
+/** The reason for an end before its time, and when it was; null if there was none. */
+export function endedEarly({ run, duration_s }: Pick<Result, "run" | "duration_s">): string | null {
   const by =
     run.ended_by_threshold !== null
       ? `Ended early by the threshold ${run.ended_by_threshold}`
@@ -47,7 +47,10 @@ export function endedEarly({ run }: Result): string | null {
         : run.stopped_by !== null
           ? `Stopped by ${steeredBy(run.stopped_by)}`
           : null;
-  return by === null ? null : `${by}: the figures are of the part before it.`;
+  const planned = run.planned_s ?? 0;
+  const isCut = duration_s > 0 && duration_s < planned;
+  const when = isCut ? ` after ${seconds(duration_s)} of ${seconds(planned)}` : "";
+  return by === null ? null : `${by}${when}: the figures are of the part before it.`;
 }
 
 const STEERED_BY: Record<string, string> = {
@@ -172,8 +175,8 @@ export const nanosText = (value: number | null | undefined) => (value == null ? 
 /** `1 request`, `1,234 requests`. */
 export const plural = (number: number, noun: string) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
-/** The share of requests that failed or timed out, of those that ended or had no answer at the end; null without any.
- * As long as the run goes on, those without an answer may still have one. */
+/** The share of requests that failed or timed out, of those that ended or had no answer at the end; null
+ * without any. As long as the run goes on, those without an answer may still have one. */
 export function badShare(
   { accounting }: Pick<Result, "accounting">,
   goesOn = false,
@@ -275,11 +278,12 @@ export function changeText({ what, from_per_s, to_per_s }: RateChange): string {
     : `${perSecond(from_per_s)} to ${perSecond(to_per_s)}`;
 }
 
-/** Requests that were sent again, and why, in the words of `Accounting::resent_words`; null if there are none. */
+/** Requests that were sent again, and why, in the words of `Accounting::resent_words`; null without any. */
 function resentText({ resent = 0, resent_closed: closed = 0 }: Result["accounting"]): string | null {
   const refused = Math.max(0, resent - closed);
   const ofClosed = "since the target had closed the connection without an answer";
-  const ofRefused = `since the target had not processed ${refused === 1 ? "it" : "them"} (GOAWAY, REFUSED_STREAM)`;
+  const object = refused === 1 ? "it" : "them";
+  const ofRefused = `since the target had not processed ${object} (GOAWAY, REFUSED_STREAM)`;
   if (resent === 0) return null;
   if (closed === 0) return `${count(resent)}, ${ofRefused}`;
   return refused === 0
