@@ -304,7 +304,8 @@ describe("forms of commands", () => {
   });
 
   test("a flag that neither the form nor the plan has is told by what is run", () => {
-    const explained = (model: "open" | "closed", users: number, settings: Record<string, string>, text = "") =>
+    type Set = Record<string, string>;
+    const explained = (model: "open" | "closed", users: number, settings: Set, text = "") =>
       ({
         name: "x",
         text,

@@ -492,7 +492,7 @@ fn workers_that_do_not_come_back_make_a_run_invalid() {
     assert!(judge(&record).reasons[0].evidence.starts_with("workers 0, 1 of 2 did not come back"));
 }
 
-/// Symptom: a server that destroyed the connection of every fifth request looked as if nothing was the matter.
+/// Symptom: a server that destroyed the connection of every fifth request looked as if nothing was wrong.
 #[test]
 fn many_requests_that_are_sent_again_are_a_warning() {
     fn resent(record: &mut RunRecord, all: u64, closed: u64) {

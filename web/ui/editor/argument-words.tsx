@@ -92,8 +92,8 @@ export function labelOf(argument: FormArgument): string {
   return words.slice(0, 1).toUpperCase() + words.slice(1);
 }
 
-/** The value that an empty field stands for, which it shows. Nothing else is shown there: it would look as if it were
- * the value. Without an address no form is sent. */
+/** The value that an empty field stands for, which it shows. Nothing else is shown there: it would look
+ * as if it were the value. Without an address no form is sent. */
 export function shownWhenEmpty(argument: FormArgument): string {
   const { id, default: preset, help } = argument;
   const usual = preset ?? /\[default: ([^\s\],;]+)\]/.exec(help ?? "")?.[1];

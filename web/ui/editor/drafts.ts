@@ -49,8 +49,8 @@ export function dropDraft(path: string): void {
   draftsVersion.value += 1;
 }
 
-/** Has the browser ask before the tab is closed, as long as it alone has a text that somebody wrote: one that was made
- * for a new file, and not touched, is made again. */
+/** Has the browser ask before the tab is closed, as long as it alone has a text that somebody wrote: one
+ * that was made for a new file, and not touched, is made again. */
 export function askBeforeLosing(): void {
   addEventListener("beforeunload", (event) => {
     const isLost = ({ text, etag, begun = text }: Draft) => etag !== null || text !== begun;

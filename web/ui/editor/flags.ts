@@ -36,7 +36,7 @@ export const CLUSTER_OVERRIDES: readonly Override[] = [
   ...OVERRIDES.filter(({ flag }) => ["--rate", "--duration", "--connections", "--seed"].includes(flag)),
 ];
 
-/** The words for what is run without a flag that the plan does not have either; null where that is not known. */
+/** The words for what is run without a flag that the plan does not have either; null if that is unknown. */
 export function unsetWords({ flag, usual }: Override, explained: Explanation | null): string | null {
   if (usual !== undefined) return usual;
   if (explained === null) return null;

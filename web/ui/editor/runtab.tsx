@@ -20,9 +20,14 @@ const TYPING_MS = 300;
 /** Flags of several runs, which a check of one does not take. */
 const OF_SEVERAL = ["--repeat", "--pause"];
 
-/** The program's words about the plan with flags, once nobody types: figures that such a run will not show, and the
- * load; for flags that are null or wrong the load of those before. */
-function useForecast(model: PlanModel, flags: string[] | null): { notes: string[]; load: api.Explanation | null } {
+/** The program's words about a plan with flags: figures that such a run will not show, and the load. */
+interface Forecast {
+  notes: string[];
+  load: api.Explanation | null;
+}
+
+/** Asks for the forecast once nobody types; with flags that are null or wrong the earlier load stays. */
+function useForecast(model: PlanModel, flags: string[] | null): Forecast {
   const [notes, setNotes] = useState<string[]>([]);
   const [load, setLoad] = useState<api.Explanation | null>(null);
   const text = model.text.value;
@@ -156,7 +161,7 @@ export function RunTab({ model }: { model: PlanModel }) {
           value={more.value}
           onInput={(value) => (more.value = value)}
           error={wrong}
-          hint={`As on the command line of plimsoll ${isCluster ? "cluster run" : "run"}, such as --tag evening`}
+          hint={`As for plimsoll ${isCluster ? "cluster run" : "run"}, such as --tag evening`}
         />
       </div>
       {notes.map((note) => (

@@ -229,7 +229,7 @@ fn failures_of_one_kind_are_all_of_them() {
     assert_eq!(said(250, 250).matches("250 of them").count(), 1);
 }
 
-/// Symptom: `42.6 % of the requests were not served` of a run in which none was: the others had been given up.
+/// Symptom: `42.6 % of the requests were not served` of a run in which none was: the others were given up.
 #[test]
 fn requests_without_an_answer_at_the_end_are_named_beside_those_that_failed() {
     let said = |timed_out: u64, open: u64| {

@@ -422,7 +422,7 @@ fn the_rate_of_good_answers_stands_beside_the_achieved_one() {
     assert!(!rendered(&fixture::open(), Format::Summary, &TERMINAL).contains("of which"));
 }
 
-/// Symptom: "all of them timed out" and "49 of 49" of 115 requests, 66 of which had been given up, beside 42.6 %.
+/// Symptom: "all of them timed out" and "49 of 49" of 115 requests, of which 66 were given up, beside 42.6 %.
 #[test]
 fn shares_of_failures_are_of_all_requests_in_every_format() {
     let mut result = fixture::all_failed();
