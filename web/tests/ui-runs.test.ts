@@ -322,7 +322,7 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     expect(result.rate.changes[0]?.to_per_s).toBe(240);
     expect(result.run.stopped_by).not.toBeNull();
     expect(await tab.locator("#outcome .word").textContent()).toBe(
-      result.verdict.outcome.replaceAll("_", " ").toUpperCase(),
+      `${result.verdict.outcome.replaceAll("_", " ").toUpperCase()} stopped early`,
     );
     await tab.getByText("Stopped by").waitFor();
     await tab.getByRole("link", { name: "Runs", exact: true }).click();
@@ -380,7 +380,7 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     const word = tab.locator("#outcome .word");
     await word.filter({ hasText: "so far" }).waitFor({ timeout: 20_000 });
     // Iterations are not known before its end, and none would be wrong.
-    expect(await tab.locator(".tile").first().textContent()).toMatch(/^achieved rate[1-9]/);
+    expect(await tab.locator(".tile").first().textContent()).toMatch(/^achieved rate so far[1-9]/);
     await over;
     await tab.getByRole("link", { name: "Open the saved run" }).waitFor({ timeout: 20_000 });
     const id = await idOf(tab, "failterm");
@@ -812,7 +812,7 @@ scenarios: [{steps: [{get: /}]}]
     const row = tab.getByRole("row", { name: /kept/ });
     await row.getByText("search", { exact: true }).waitFor();
     // With its sentence the list fits, and no name is cut within a word that has room.
-    for (const width of [1920, 1440, 1280, 1201, 1200, 1101, 1024, 981, 980, 641, 640, 390]) {
+    for (const width of [1920, 1440, 1280, 1251, 1250, 1101, 1024, 981, 980, 641, 640, 390]) {
       await tab.setViewportSize({ width, height: 800 });
       const names = await tab.locator(".runs tbody th a").evaluateAll((links) =>
         links.flatMap((link) => {

@@ -61,14 +61,14 @@ describe.skipIf(!hasBrowser())("a suite", () => {
     await startSuite(tab, "lengths");
     await tab.getByRole("heading", { name: "Run 1 of 2: seconds 6" }).waitFor({ timeout: 60_000 });
     // Its figures, live, and no second entry in the list for what the series saves.
-    await tab.locator("#outcome").getByText("so far").waitFor({ timeout: 60_000 });
+    await tab.locator("#outcome .word").getByText("so far").waitFor({ timeout: 60_000 });
     expect((await live(tab)).map(({ from }) => from)).toEqual(["ui"]);
     await tab.getByRole("heading", { name: "Run 2 of 2: seconds 8" }).waitFor({ timeout: 60_000 });
     const entries = tab.locator("#series tbody tr");
     expect(await entries.count()).toBe(2);
     expect(await entries.first().textContent()).toMatch(/seconds 6[45]\d(\.\d+)?\/s/);
     expect(await entries.first().getByRole("link").getAttribute("href")).toMatch(/^#\/runs\//);
-    await tab.locator("#outcome").getByText("so far").waitFor({ timeout: 60_000 });
+    await tab.locator("#outcome .word").getByText("so far").waitFor({ timeout: 60_000 });
     expect((await live(tab)).map(({ from }) => from)).toEqual(["ui"]);
     expect(await violations(tab)).toEqual([]);
     await tab.getByRole("heading", { name: "Suite lengths of sinks" }).waitFor({ timeout: 60_000 });
@@ -87,7 +87,7 @@ describe.skipIf(!hasBrowser())("a suite", () => {
     const opened = await open(browser, served, { place: "#/plan/sinks.yaml" });
     const { tab } = opened;
     await startSuite(tab, "long");
-    await tab.locator("#outcome").getByText("so far").waitFor({ timeout: 60_000 });
+    await tab.locator("#outcome .word").getByText("so far").waitFor({ timeout: 60_000 });
     await tab.getByRole("button", { name: "Stop" }).click();
     await tab.getByText("It was interrupted: runs are missing.").waitFor({ timeout: 60_000 });
     expect(await tab.locator("#series tbody tr").count()).toBe(1);

@@ -64,9 +64,11 @@ describe.skipIf(!hasBrowser())("what the page tells of a run", () => {
     return tab.evaluate(async (id) => (await (await fetch(`/api/runs/${id}`)).json()) as Result, id);
   }
 
-  /** The text report of a saved run. */
-  const show = (name: string) =>
-    execFileSync(program, ["show", name, "--store", served.store], { encoding: "utf8" });
+  /** The short report of a saved run. */
+  const show = (name: string) => {
+    const args = ["show", name, "-o", "summary", "--store", served.store];
+    return execFileSync(program, args, { encoding: "utf8" });
+  };
   const button = (tab: Tab, name: string) => tab.getByRole("button", { name, exact: true });
   const tile = (tab: Tab, label: string) =>
     tab.locator(".tile").filter({ has: tab.getByText(label, { exact: true }) });
@@ -157,7 +159,7 @@ describe.skipIf(!hasBrowser())("what the page tells of a run", () => {
     const name = "a-rather-long-name-of-a-run-that-somebody-has-written of which there is no shorter one";
     const of = ["--name", name, "--tag", "evening=monday", "-R", "50", "-d", "3s"];
     await served.save(`${served.sink}/some/path/of/a/target`, ...of);
-    for (const width of [1210, 1280, 1440]) {
+    for (const width of [1251, 1280, 1440]) {
       const opened = await open(browser, served, { width });
       const host = opened.tab.getByRole("row", { name: new RegExp(name) }).locator("td.wide .host");
       expect(await host.textContent()).toBe(new URL(served.sink).host);

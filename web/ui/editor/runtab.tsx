@@ -39,18 +39,22 @@ function useForecast(model: PlanModel, flags: string[] | null): Forecast {
       const [name = ""] = flag.split("=", 1);
       return !OF_SEVERAL.includes(name) && !OF_SEVERAL.includes(flags[at - 1] ?? "");
     });
-    const look = async () => {
-      // The start says what is wrong.
-      const [checked, explained] = await Promise.all([
-        api.check(model.path, model.forFile(), "plan", stopped.signal, single).catch(() => null),
-        api.explain(model.path, model.forFile(), single, stopped.signal).catch(() => null),
-      ]);
-      if (stopped.signal.aborted) return;
-      const found = checked?.problems.filter(({ severity }) => severity === "note") ?? [];
-      setNotes(found.map(({ message }) => message));
-      if (explained?.ok === true) setLoad(explained.explanation);
+    // The start says what is wrong: what is not answered is not shown.
+    const look = () => {
+      const text = model.forFile();
+      api.check(model.path, text, "plan", stopped.signal, single).then(
+        ({ problems }) => {
+          const found = problems.filter(({ severity }) => severity === "note");
+          setNotes(found.map(({ message }) => message));
+        },
+        () => stopped.signal.aborted || setNotes([]),
+      );
+      api.explain(model.path, text, single, stopped.signal).then(
+        (answer) => answer.ok && setLoad(answer.explanation),
+        () => {},
+      );
     };
-    const timer = setTimeout(() => void look(), TYPING_MS);
+    const timer = setTimeout(look, TYPING_MS);
     return () => {
       clearTimeout(timer);
       stopped.abort();
