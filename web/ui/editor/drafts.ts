@@ -36,7 +36,7 @@ export function keepDraft(path: string, draft: Draft): void {
   } catch {
     // Without room for it, it lasts as long as the page.
   }
-  draftsVersion.value += 1;
+  draftsVersion.value = draftsVersion.peek() + 1;
 }
 
 export function dropDraft(path: string): void {
@@ -46,7 +46,7 @@ export function dropDraft(path: string): void {
   } catch {
     // There was none.
   }
-  draftsVersion.value += 1;
+  draftsVersion.value = draftsVersion.peek() + 1;
 }
 
 /** Has the browser ask before the tab is closed, as long as it alone has a text that somebody wrote: one

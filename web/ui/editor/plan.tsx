@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { effect, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Badge, Button, Dialog, ErrorBox, Loading, Tabs } from "../app/controls.tsx";
@@ -49,13 +49,17 @@ export function PlanPage({ route }: { route: Route }) {
     model.changed(model.text.peek());
   }, [model, kind]);
 
-  // A session or a page that ends takes nothing with it, and neither does another place.
-  const text = model.text.value;
-  useEffect(() => {
-    if (state.peek() !== "open" || text !== model.text.peek()) return;
-    if (model.isChanged.peek()) keepDraft(path, model.draft());
-    else dropDraft(path);
-  }, [text, model.saved.value]);
+  // Neither a session or a page that ends nor another place takes a text with it: it is kept at once.
+  useEffect(
+    () =>
+      effect(() => {
+        const { value: text } = model.text;
+        if (state.value !== "open") return;
+        if (text === model.saved.value) dropDraft(path);
+        else keepDraft(path, model.draft());
+      }),
+    [model],
+  );
 
   // Another page or an editor may have written the file meanwhile.
   useEffect(() => {
