@@ -12,8 +12,8 @@ const VALUE: u8 = 2;
 const NOT_FOUND: u8 = 3;
 const ERROR: u8 = 4;
 
-/// Returns the table. Every case does only PUTs, whose good reply is [`DONE`]; the first connection is that of the
-/// question for the cache, which is a GET.
+/// Returns the table. Every case does only PUTs, whose good reply is [`DONE`]; the first connection is that
+/// of the question for the cache, which is a GET.
 pub(crate) fn suite() -> Suite {
     Suite {
         name: "cache",

@@ -61,7 +61,7 @@ scenarios:
 ";
 
 /// A file of a service, for which PROTO stands.
-const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
+const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ext/grpc/tests/echo.proto");
 
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
 const SETTINGS: [(&str, &str); 79] = [

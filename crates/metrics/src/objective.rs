@@ -107,8 +107,8 @@ impl Objective {
         start_lag.percentile(100.0 * (1.0 - self.limit)).is_none_or(|lag| lag < limit / BORNE)
     }
 
-    /// Returns `true` if a trial breaks the objective by the generator's own start lag alone: it tells nothing
-    /// about the target. Never so if the objective is not about times.
+    /// Returns `true` if a trial breaks the objective by the generator's own start lag alone: it tells
+    /// nothing about the target. Never so if the objective is not about times.
     pub fn breaks_by_own_lag(&self, record: &RunRecord) -> bool {
         let Bad::Slow(limit, _) = self.bad else { return false };
         let steps: Vec<u32> = self.steps.iter().map(|step| *step as u32).collect();

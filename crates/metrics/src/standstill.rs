@@ -44,8 +44,8 @@ pub struct Standstill {
     pub to_the_end: bool,
     /// The time after which its requests were given up; `None` if they were waited for to its end.
     pub patience: Option<Nanos>,
-    /// `true` if answers before it had come to take as long as they were waited for. A target with a queue that
-    /// grows then looks as one that stands still, and need not be one: its answers come too late.
+    /// `true` if answers before it had come to take as long as they were waited for. A target with a queue
+    /// that grows then looks as one that stands still, and need not be one: its answers come too late.
     pub outgrown: bool,
 }
 
@@ -264,8 +264,8 @@ fn usual_patience(record: &RunRecord) -> Option<Nanos> {
     median.map(Nanos)
 }
 
-/// Returns `true` if the last answer before a silence took nearly as long as requests are waited for, and longer
-/// than answers do as a rule: a target that freezes stops between answers like all others.
+/// Returns `true` if the last answer before a silence took nearly as long as requests are waited for, and
+/// longer than answers do as a rule: a target that freezes stops between answers like all others.
 fn is_outgrown(record: &RunRecord, took: Nanos, patience: Nanos) -> bool {
     let median = record.total.service_time.value_at(answered(record).div_ceil(2)).unwrap_or(0);
     took.0 as f64 >= patience.0 as f64 * NEARLY && took.0 as f64 >= median as f64 * LONGER_THAN_MEDIAN

@@ -226,7 +226,8 @@ pub enum On {
     Beyond(u32),
 }
 
-/// Kinds and flags of the frames of HTTP/2, and the length of the largest payload that a client takes unasked.
+/// Kinds and flags of the frames of HTTP/2, and the length of the largest payload that a client takes
+/// unasked.
 pub mod frames {
     pub use crate::http2::frame::{
         CONTINUATION, DATA, END, END_HEADERS, FRAME_BYTES, GOAWAY, HEADERS, PING, RST_STREAM,

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use crate::eventually::eventually;
 
-/// Returns free addresses below the range of ephemeral ports: a client could take one of those before a server
-/// has come back to it. They are other ones each time.
+/// Returns free addresses below the range of ephemeral ports: a client could take one of those before a
+/// server has come back to it. They are other ones each time.
 ///
 /// # Panics
 /// No port is free.

@@ -57,9 +57,9 @@ impl Truth {
         self.of_run(result).filter(|row| row.action == action).count() as u64
     }
 
-    /// Returns the true response times of a run whose arrival `n` was due `schedule[n]` after its start, sorted:
-    /// from then until the sink handed its reply to the kernel. The requests must have carried the index of
-    /// their arrival.
+    /// Returns the true response times of a run whose arrival `n` was due `schedule[n]` after its start,
+    /// sorted: from then until the sink handed its reply to the kernel. The requests must have carried the
+    /// index of their arrival.
     ///
     /// # Panics
     /// An arrival came twice, was not answered, or did not come.
@@ -78,7 +78,8 @@ impl Truth {
     }
 }
 
-/// Returns a percentile of times in nanoseconds, in milliseconds, by the nearest rank: the smallest value such that at least `p` % of the values are not larger.
+/// Returns a percentile of times in nanoseconds, in milliseconds, by the nearest rank: the smallest value
+/// such that at least `p` % of the values are not larger.
 pub fn percentile_ms(sorted: &[u64], p: f64) -> f64 {
     let rank = (p / 100.0 * sorted.len() as f64).ceil() as usize;
     sorted[rank.max(1) - 1] as f64 / 1e6

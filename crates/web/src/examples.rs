@@ -45,6 +45,7 @@ pub(crate) const EXAMPLES: &[Example] = examples![
         ("once-only", "Each row exactly once"),
         ("templates", "Values that change every time"),
         ("multipart", "A form with a file"),
+        ("own-metrics", "Metrics of your own"),
         ("script", "Requests made by Lua"),
         ("batches", "Batches of logs and spans"),
     ],

@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn flags_are_a_plan_with_the_key() {
         install();
-        let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plimsoll/tests/loopback/echo.proto");
+        let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/echo.proto");
         let line = format!("grpc 127.0.0.1:1 echo.v1.Echo/Say --proto {proto} --deadline 2s");
         let printed = inspect::printed(&words(&line)).unwrap().unwrap().expect("a plan");
         assert!(printed.yaml.contains("grpc:"), "{}", printed.yaml);

@@ -140,7 +140,7 @@ mod tests {
         assert!(own.files[0].symbols.contains(&"plimsoll.sink.v1.Sink.Repeat".to_owned()), "{own:?}");
         let chat = own.methods.iter().find(|method| method.path == "/plimsoll.sink.v1.Sink/Chat");
         assert!(chat.is_some_and(|chat| chat.client_streams && chat.server_streams));
-        let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plimsoll/tests/loopback/echo.proto");
+        let proto = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/echo.proto");
         let more = grpc(&["--grpc", "--proto", proto, "--messages", "3/20ms"]);
         assert_eq!((more.messages, more.every), (3, Nanos::from_millis(20)));
         assert!(more.files.iter().any(|file| file.name == "google/protobuf/timestamp.proto"), "{more:?}");

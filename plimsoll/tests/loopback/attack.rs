@@ -1,5 +1,6 @@
 //! The attack in a small size: the program against every hostile server of the core, on each backend, and
-//! its servers against damaged requests. The tests of extensions make theirs. `cargo run --release -p bench -- attack` is the same in earnest.
+//! its servers against damaged requests. The tests of extensions make theirs. `cargo run --release -p bench
+//! -- attack` is the same in earnest.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};

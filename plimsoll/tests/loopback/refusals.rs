@@ -58,7 +58,7 @@ fn loads_that_make_no_sense() {
 
 #[test]
 fn flags_of_requests_are_refused_beside_steps() {
-    let echo = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
+    let echo = concat!(env!("CARGO_MANIFEST_DIR"), "/../ext/grpc/tests/echo.proto");
     let folder = Folder::new();
     let (plan, script) = (
         folder.write(

@@ -52,6 +52,7 @@ fn slow_and_failed_requests_are_found_by_their_traces() {
     let failed = &result["by_step"][2]["error_examples"]["status_5xx"]["trace_id"];
     let failed = failed.as_str().expect("a trace");
     let report = std::fs::read_to_string(&text).expect("it was written");
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(report.contains(&format!("; trace {failed}")), "{report}");
     let seen = seen(&folder);
     for (number, path) in ["/fast", "/slow", "/fail"].into_iter().enumerate() {

@@ -51,6 +51,7 @@ const ENVIRONMENT: &[&str] = &[
     "crates/app/",
     "bench/",
     "crates/testkit/src/machine.rs",
+    "crates/testkit/src/program.rs",
     "crates/testkit/src/seeds.rs",
     "crates/testkit/src/skip.rs",
     "crates/testkit/src/verdict.rs",

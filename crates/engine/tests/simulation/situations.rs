@@ -1,12 +1,14 @@
 //! Situations, and the sentence that an expert would write about each: by its cause, by the figures that
 //! prove it, and without what was not tested.
 
+mod queues;
 mod table;
 
 use plimsoll_metrics::{
     Claim, Headline, Limitation, LimitedBy, Reason, RunFacts, RunOutcome, Verdict, judge, judge_thresholds,
 };
 
+use self::queues::QUEUES;
 use self::table::SITUATIONS;
 use super::*;
 
@@ -109,6 +111,11 @@ fn contradicts(claim: Claim) -> &'static [&'static str] {
     }
 }
 
+/// Every situation.
+fn all() -> impl Iterator<Item = &'static Situation> {
+    SITUATIONS.iter().chain(QUEUES)
+}
+
 /// Returns what is wrong with what is said of a run of the situation.
 fn misjudged(situation: &Situation, record: &RunRecord) -> Option<String> {
     let Verdict { reasons, warnings, limited_by, .. } = &record.verdict;
@@ -162,7 +169,7 @@ const MOST_OTHERWISE: u64 = 10;
 #[test]
 fn each_situation_is_called_what_it_is() {
     let (seeds, mut wrong) = (seeds(), Vec::new());
-    for situation in SITUATIONS {
+    for situation in all() {
         let protocols: &[&[(&'static str, &str)]] =
             if situation.on_http2 { &[&[], &[("--http2", "")]] } else { &[&[]] };
         for more in protocols {
@@ -200,11 +207,11 @@ fn each_situation_is_called_what_it_is() {
 #[test]
 fn each_claim_has_a_situation() {
     for claim in Claim::ALL {
-        assert!(SITUATIONS.iter().any(|situation| situation.claim == *claim), "{claim:?} has none");
+        assert!(all().any(|situation| situation.claim == *claim), "{claim:?} has none");
     }
-    let mut names: Vec<&str> = SITUATIONS.iter().map(|situation| situation.name).collect();
+    let mut names: Vec<&str> = all().map(|situation| situation.name).collect();
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), SITUATIONS.len(), "a name stands twice");
+    assert_eq!(names.len(), all().count(), "a name stands twice");
     assert!(names.len() >= 60, "{}", names.len());
 }

@@ -46,8 +46,9 @@ const QUEUE_FACTOR: f64 = 5.0;
 const QUEUE_SHARE: f64 = 0.7;
 /// With times that are all the same, fewer times the fastest are enough.
 const ALIKE_SHARE: f64 = 0.9;
-/// Times that are all the same, and longer than the fastest by this factor, may be those of two or three users
-/// of a target that serves one at a time, whatever their number is: more users would not be answered as fast.
+/// Times that are all the same, and longer than the fastest by this factor, may be those of two or three
+/// users of a target that serves one at a time, whatever their number is: more users would not be answered
+/// as fast.
 const FEW_FACTOR: f64 = 1.5;
 /// From here on the same may be a queue of few users or times that vary: 5 users in one queue have a p10 of
 /// 0.52 p50, by chance a tenth less in a short run; lognormal times of σ = 0.4 have 0.6. One number of users

@@ -370,15 +370,13 @@ impl CapacitySearch {
         answer.low.is_none() && answer.end == End::Unclear && self.lowest_breaking().is_some()
     }
 
-    /// The answer in figures and words.
-    fn capacity(&self, used: Nanos, stopped: bool) -> Capacity {
-        let answer = self.search.answer(stopped);
-        let mut notes = Vec::new();
+    /// What trials right after an overload have shown, in words.
+    fn after_overload(&self, answer: &Answer) -> Option<String> {
         let broke = finding_name(Finding::Breaks);
         let from_above = self.trials.iter().filter(|trial| trial.after_per_s.is_some());
         let broke_from_above: Vec<&TrialResult> = from_above.filter(|trial| trial.finding == broke).collect();
         match (answer.low, answer.from_above) {
-            (Some(low), Some(from_above)) if from_above < low => notes.push(format!(
+            (Some(low), Some(from_above)) if from_above < low => Some(format!(
                 "right after an overload it holds {} only: it recovers slowly",
                 figure::per_second(from_above)
             )),
@@ -387,13 +385,19 @@ impl CapacitySearch {
             {
                 let rates: Vec<String> =
                     broke_from_above.iter().map(|trial| figure::per_second(trial.rate_per_s)).collect();
-                notes.push(format!(
+                Some(format!(
                     "right after an overload {} broke as well: within such a trial it did not recover",
                     rates.join(" and ")
-                ));
+                ))
             }
-            _ => {}
+            _ => None,
         }
+    }
+
+    /// The answer in figures and words.
+    fn capacity(&self, used: Nanos, stopped: bool) -> Capacity {
+        let answer = self.search.answer(stopped);
+        let mut notes: Vec<String> = self.after_overload(&answer).into_iter().collect();
         if answer.low.is_some() && !answer.confirmed {
             let contradiction = self.contradiction.as_ref().filter(|(rate, _)| Some(*rate) == answer.low);
             notes.push(match contradiction {

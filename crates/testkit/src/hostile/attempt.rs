@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::Path;
-use std::process::{self, Child, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use std::{env, fs};
 
 use serde_json::Value;
 
 use super::{Case, Ends, Load, Server, Suite, authority_pem};
 use crate::machine;
+use crate::program::Folder;
 
 /// Much longer than any of these runs takes: a program that needs more has hung.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -31,10 +31,9 @@ const AT_ONCE: usize = 8;
 /// # Panics
 /// A case does not hold, or a server or the program cannot be started.
 pub fn check(program: &Path, suites: &[Suite]) {
-    let authority = env::temp_dir().join(format!("plimsoll-authority-{}.pem", process::id()));
-    fs::write(&authority, authority_pem()).expect("the folder of temporary files takes it");
-    let complaints = attack(program, &authority, backends(program), suites);
-    fs::remove_file(&authority).expect("it was written");
+    let folder = Folder::new();
+    let authority = folder.write("authority.pem", authority_pem());
+    let complaints = attack(program, Path::new(&authority), backends(program), suites);
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 

@@ -11,7 +11,7 @@ use super::*;
 
 const SECOND: Nanos = Nanos::from_secs(1);
 
-fn constant(service: Nanos) -> Behaviour {
+pub(super) fn constant(service: Nanos) -> Behaviour {
     Behaviour { service: Law::Constant(service), ..Behaviour::default() }
 }
 
@@ -25,7 +25,7 @@ fn bimodal(slow: Nanos, probability: f64) -> Behaviour {
 }
 
 /// One that answers so many requests per second.
-fn capacity(per_second: u64) -> Behaviour {
+pub(super) fn capacity(per_second: u64) -> Behaviour {
     let service = Law::Constant(Nanos(1_000_000_000 / per_second));
     Behaviour { service, concurrency: Concurrency::SingleQueue, ..Behaviour::default() }
 }
@@ -95,7 +95,7 @@ fn slow_connects(record: &mut RunRecord) {
     }
 }
 
-const BASE: Situation = Situation {
+pub(super) const BASE: Situation = Situation {
     name: "",
     server: || constant(MS * 2),
     flags: &[],
@@ -151,20 +151,6 @@ const NEVER: Situation =
     Situation { claim: Claim::NeverAnswered, hint: "look at the target's own log", ..BASE };
 const NOT_SERVED: Situation = Situation { claim: Claim::NotServed, hint: "the target's own log", ..BASE };
 const REFUSED: Situation = Situation { claim: Claim::Refused, hint: "ask for less", ..BASE };
-const OUTGROWN: Situation = Situation {
-    claim: Claim::Outgrown,
-    words: &["answers took longer and longer", "none came within the 1.00 s"],
-    hint: "use a lower rate or fewer users",
-    outcome: RunOutcome::Fail,
-    ..BASE
-};
-const PERHAPS: Situation = Situation {
-    claim: Claim::PerhapsQueue,
-    words: &["they may wait for one another, or only vary"],
-    hint: "try other numbers of connections",
-    on_http2: false,
-    ..BASE
-};
 const QUEUE: Situation =
     Situation { claim: Claim::Queue, hint: "the load that the target carries", on_http2: false, ..BASE };
 const FEW: Situation = Situation {
@@ -565,38 +551,6 @@ pub(super) const SITUATIONS: &[Situation] = &[
         flags: &[("-c", "32"), ("-d", "2s")],
         words: &["wait for one another"],
         ..QUEUE
-    },
-    // Each of few users waits for the others, and more of them would be answered no faster.
-    Situation {
-        name: "two users before a queue",
-        server: || capacity(200),
-        flags: &[("-c", "2"), ("-d", "3s")],
-        ..PERHAPS
-    },
-    Situation {
-        name: "three users before a queue",
-        server: || capacity(200),
-        flags: &[("-c", "3"), ("-d", "3s")],
-        ..PERHAPS
-    },
-    Situation {
-        name: "twice as many users as are served at once",
-        server: || Behaviour { concurrency: Concurrency::Capacity(10), ..constant(MS * 50) },
-        flags: &[("-c", "20"), ("-d", "5s")],
-        ..PERHAPS
-    },
-    // Answers that come, and too late.
-    Situation {
-        name: "overload until requests time out",
-        server: || capacity(200),
-        flags: &[("--rate", "260"), ("-d", "10s"), ("--timeout", "1s")],
-        ..OUTGROWN
-    },
-    Situation {
-        name: "users who wait for less time than they have to",
-        server: || capacity(200),
-        flags: &[("-c", "800"), ("-d", "10s"), ("--timeout", "1s")],
-        ..OUTGROWN
     },
     // Two causes at once: the one that explains more comes first.
     Situation {
