@@ -9,7 +9,7 @@ use plimsoll_testkit::sink_log::{account, assert_balance};
 /// The plan of 300 iterations that each record a row: totals of 1 to 30, of three shops.
 fn plan(folder: &Folder, sink: &Sink, thresholds: &[&str]) -> String {
     let shops = ["a", "b", "c"];
-    let row = |total: usize| json!([shops[total % 3], total, total % 2 == 0]);
+    let row = |total: usize| json!([shops[total % 3], total, total.is_multiple_of(2)]);
     let rows: Vec<Value> = (1..=30).map(row).collect();
     let plan = json!({
         "targets": {"t": sink.url().trim_end_matches('/')},

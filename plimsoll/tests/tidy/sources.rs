@@ -42,6 +42,7 @@ const SOCKETS: &[&str] = &[
     "crates/system/",
     "crates/cluster/src/proxy",
     "crates/testkit/src/hostile/",
+    "crates/testkit/src/ports.rs",
     "bench/",
 ];
 const APP: &[&str] = &["crates/app/", "bench/"];
