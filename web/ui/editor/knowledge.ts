@@ -94,7 +94,7 @@ export function stepKind(keys: Iterable<string>): string | null {
   const kind = [...REQUEST_KEYS, ...Object.keys(STEP_KINDS)].find((key) => there.has(key));
   if (kind !== undefined) return kind;
   if (there.has("script")) return "script";
-  return there.has("think") ? "think" : null;
+  return ["think", "record"].find((key) => there.has(key)) ?? null;
 }
 
 /** True if a step of this kind is a request. */
@@ -120,7 +120,7 @@ function stepTakes(key: string, there: ReadonlySet<string>): boolean {
     if (there.has("then") || there.has("else")) return ["if", "then", "else"].includes(key);
     return !OTHER_KEYS.has(key);
   }
-  if (kind === "think") return !OTHER_KEYS.has(key);
+  if (kind === "think" || kind === "record") return !OTHER_KEYS.has(key);
   if (!isRequest(kind)) return STEP_KINDS[kind]?.includes(key) ?? false;
   if (OTHER_KEYS.has(key)) return false;
   if (key === "method") return kind === "request" || kind === "script";

@@ -24,6 +24,7 @@ const OF_PLANS: Parts = [
   ["targets", "Targets"],
   ["variables", "Variables"],
   ["data", "Data"],
+  ["metrics", "Metrics"],
   ["tokens", "Tokens"],
   ["setup", "Setup"],
   ["refresh", "Refresh"],
@@ -96,6 +97,7 @@ function childrenOf(tree: Tree, key: string): Entry[] {
   switch (key) {
     case "targets":
     case "data":
+    case "metrics":
     case "tokens":
     case "profiles":
     case "suites":
@@ -210,6 +212,7 @@ export function stepLabel(tree: Tree, path: Path): { label: string; detail: stri
         return `think ${value ?? pauseText(tree, [...path, "think"])}`;
       case "set":
       case "keep":
+      case "record":
         return `${kind} ${inner}`;
       default:
         return `${kind} ${value ?? ""}`;

@@ -22,6 +22,7 @@ const KINDS: { value: string; label: string; begin: () => unknown }[] = [
   },
   { value: "same_url", label: "same URL again", begin: () => ({ same_url: new Typed("true") }) },
   { value: "think", label: "think", begin: () => ({ think: new Typed("1s") }) },
+  { value: "record", label: "record a metric", begin: () => ({ record: { name: new Typed("1") } }) },
   { value: "set", label: "set variables", begin: () => ({ set: { name: new Typed("value") } }) },
   {
     value: "if",
