@@ -13,12 +13,12 @@ use crate::Place;
 /// A value that may be absent, or wrong; what is wrong with it has been reported then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Field<T> {
-    /// It is not there.
+    /// The plan file does not have the value.
     #[default]
     Absent,
-    /// It is there, and could not be understood.
+    /// The plan file has a value that could not be understood.
     Bad(Place),
-    /// It is there.
+    /// The value, and where the plan file has it.
     Given(T, Place),
 }
 
@@ -41,7 +41,7 @@ impl<T> Field<T> {
         }
     }
 
-    /// Its place, if it is there.
+    /// Returns the place of the value, if the plan file has one.
     pub fn place(&self) -> Option<Place> {
         match self {
             Self::Given(_, place) | Self::Bad(place) => Some(*place),
@@ -111,7 +111,7 @@ impl<T: Serialize> Serialize for Field<T> {
 
 /// The name by which a [`Field`] asks the reader for its place; see [`super::reader`].
 pub(crate) const FIELD: &str = "(field)";
-/// The same for a [`Keyed`].
+/// The name by which a [`Keyed`] asks the reader for the places of its keys.
 pub(crate) const KEYED: &str = "(keyed)";
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Field<T> {

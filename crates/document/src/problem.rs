@@ -19,7 +19,7 @@ pub struct Problem {
     pub message: String,
     /// Advice on how to solve it.
     pub hint: Option<String>,
-    /// Its place in the plan file, if it has one.
+    /// Place in the plan file, if the problem has one.
     pub place: Option<Place>,
     /// Further places in the plan file where the same is wrong, in order.
     pub also: Vec<Place>,
@@ -39,14 +39,14 @@ impl Problem {
         }
     }
 
-    /// The same problem at a place in the plan file.
+    /// Returns the problem with a place in the plan file.
     #[must_use]
     pub fn at(mut self, place: Option<Place>) -> Self {
         self.place = place.filter(|place| place.end > 0);
         self
     }
 
-    /// The same problem with advice.
+    /// Returns the problem with advice.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

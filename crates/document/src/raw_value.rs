@@ -12,7 +12,7 @@ pub struct RawValue {
     pub text: String,
     /// Name of its source, for messages: `--rate`, `run.rate`, `PLIMSOLL_RATE`.
     pub by: Cow<'static, str>,
-    /// Its place, if a plan file has it.
+    /// Place of the value, if a plan file has it.
     pub place: Option<Place>,
     /// Meaning of this flag's letter in other tools: the advice when the text makes no sense here.
     pub habit: Option<&'static str>,
@@ -26,7 +26,7 @@ impl RawValue {
         Self { text: text.into(), by: by.into(), place: None, habit: None, reported: false }
     }
 
-    /// The same at a place in the plan file. The paths that it names are relative to the plan's folder then.
+    /// Returns the value with a place in the plan file: paths in it are relative to the folder of the plan.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
         self.place = Some(place);
@@ -38,7 +38,7 @@ impl RawValue {
         Problem::new(message).at(self.place)
     }
 
-    /// The same with advice for people who know the letter from elsewhere.
+    /// Returns the value with advice for people who know the letter of the flag from another tool.
     #[must_use]
     pub fn with_habit(mut self, habit: &'static str) -> Self {
         self.habit = Some(habit);

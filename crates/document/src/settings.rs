@@ -17,7 +17,7 @@ pub const VARIABLE_PREFIX: &str = "PLIMSOLL_";
 /// One setting of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Its name in plan files.
+    /// Name of the setting in plan files.
     pub name: &'static str,
     /// The values that it takes.
     pub kind: SettingKind,
@@ -25,9 +25,9 @@ pub struct Setting {
     pub layers: SettingLayers,
     /// Heading of its flag in the help.
     pub heading: &'static str,
-    /// Its flag.
+    /// Flag of the command line.
     pub flag: Flag,
-    /// Its description as it is written in the table.
+    /// Description as the table has it, with its line breaks.
     text: &'static str,
 }
 
@@ -56,7 +56,7 @@ pub enum SettingLayers {
 /// The flag of a setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// Its letter.
+    /// Letter of the short flag.
     pub short: Option<char>,
     /// Letters of the same flag in other tools.
     pub short_aliases: &'static [char],
@@ -120,12 +120,12 @@ impl Setting {
         self.flag.long.map_or_else(|| self.name.replace('_', "-"), str::to_owned)
     }
 
-    /// Its variable in the environment.
+    /// Returns the name of the setting's environment variable.
     pub fn variable(&self) -> String {
         format!("{VARIABLE_PREFIX}{}", self.name.to_ascii_uppercase())
     }
 
-    /// Its description: the first paragraph is the summary.
+    /// Returns the paragraphs of the description, the summary first.
     pub fn paragraphs(&self) -> Vec<String> {
         paragraphs(self.text).collect()
     }

@@ -9,7 +9,7 @@ use super::Document;
 pub struct Source {
     /// The file's name as it was typed.
     pub name: String,
-    /// Its content.
+    /// Content of the file.
     pub text: String,
 }
 
@@ -18,7 +18,7 @@ pub struct Source {
 pub struct LoadedDocument {
     /// The parsed content of the file.
     pub document: Document,
-    /// Its text.
+    /// Text that the document was read from.
     pub source: Source,
     /// The folder that it is in; file names in it are relative to this one.
     pub folder: PathBuf,

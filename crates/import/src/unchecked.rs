@@ -20,7 +20,7 @@ pub struct Unchecked {
 /// Part of a plan that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
-    /// Its requests, in the protocol that it asks for.
+    /// The requests, in the protocol that the plan asks for.
     Requests,
     /// All of it, with its files.
     Whole,

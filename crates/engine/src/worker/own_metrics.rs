@@ -22,7 +22,7 @@ impl OwnMetrics {
         Self { records, measured: false, at: Nanos::ZERO }
     }
 
-    /// An iteration goes on, at a time since the start of the run.
+    /// Notes that an iteration goes on, at a time since the start of the run.
     #[inline]
     pub(super) const fn go_on(&mut self, measured: bool, at: Nanos) {
         self.measured = measured;

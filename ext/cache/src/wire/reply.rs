@@ -28,7 +28,7 @@ pub struct PendingRequest {
 /// The server's answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is there (PONG).
+    /// The server is there (PONG).
     Pong,
     /// The PUT or DELETE was carried out (OK).
     Done,
