@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use plimsoll_testkit::program::Server;
 use plimsoll_testkit::{machine, verdict};
 use serde_json::Value;
 
@@ -198,12 +199,9 @@ pub(crate) fn check(name: &str, result: &Value) {
 }
 
 fn start(server: &str) -> (Process, String) {
-    let mut process =
-        Process::start(process::plimsoll(&unhurried(&format!("{server} --listen 127.0.0.1:0"))));
-    let line = process.stderr.wait_for(": listening on ");
-    let endpoint = line.rsplit(' ').next().expect("an address");
-    let endpoint = endpoint.trim_start_matches("http://").to_owned();
-    (process, endpoint)
+    let command = process::plimsoll(&unhurried(&format!("{server} --listen 127.0.0.1:0")));
+    let Server { process, address } = Server::start(command);
+    (process, address.trim_start_matches("http://").to_owned())
 }
 
 /// A sink with a certificate that signed itself.

@@ -39,3 +39,8 @@ pub use random::Random;
 pub use rate::{Rate, gcd};
 pub use redaction::Redaction;
 pub use sequence::SequenceAllocator;
+
+/// Returns `true` for the zero of a type, which results leave out: for `skip_serializing_if` of serde.
+pub fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_testkit::hostile::{barrage, check};
+use plimsoll_testkit::hostile::{barrage, check, counted};
 use plimsoll_testkit::program::Server;
 
 use crate::hostile::{requests, suite};
@@ -16,7 +16,7 @@ fn hostile_caches() {
 /// A new server has to be added to the page, too.
 #[test]
 fn the_page_of_assurance_counts_the_servers() {
-    let row = format!("| {} | `ext/cache/hostile.rs` |", suite().cases.len());
+    let row = counted(&[suite()], "ext/cache/hostile.rs");
     assert!(include_str!("../../../docs/assurance.md").contains(&row), "{row}");
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_testkit::hostile::check;
+use plimsoll_testkit::hostile::{check, counted};
 
 use crate::hostile::suites;
 use crate::program::PROGRAM;
@@ -15,7 +15,6 @@ fn hostile_servers_of_grpc() {
 /// A new server has to be added to the page, too.
 #[test]
 fn the_page_of_assurance_counts_the_servers() {
-    let count: usize = suites().iter().map(|suite| suite.cases.len()).sum();
-    let row = format!("| {count} | `ext/grpc/hostile.rs` |");
+    let row = counted(&suites(), "ext/grpc/hostile.rs");
     assert!(include_str!("../../../docs/assurance.md").contains(&row), "{row}");
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_testkit::hostile::check;
+use plimsoll_testkit::hostile::{check, counted};
 
 use crate::hostile::suite;
 use crate::program::PROGRAM;
@@ -15,6 +15,6 @@ fn hostile_servers_of_redis() {
 /// A new server has to be added to the page, too.
 #[test]
 fn the_page_of_assurance_counts_the_servers() {
-    let row = format!("| {} | `ext/redis/hostile.rs` |", suite().cases.len());
+    let row = counted(&[suite()], "ext/redis/hostile.rs");
     assert!(include_str!("../../../docs/assurance.md").contains(&row), "{row}");
 }

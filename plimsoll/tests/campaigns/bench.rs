@@ -1,15 +1,15 @@
 //! Tools for measurements: the command, and sinks of it.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use plimsoll_testkit::machine;
+use plimsoll_testkit::program::{self, Process};
 
 use crate::loopback::sink::unhurried;
 
 /// A server of this program in a process of its own, ended with the test.
 pub(crate) struct Server {
-    child: Child,
+    _process: Process,
     pub(crate) address: String,
 }
 
@@ -17,15 +17,10 @@ impl Server {
     /// Starts the server that these words name on a port of its own.
     pub(crate) fn start(args: &[&str]) -> Self {
         let args = unhurried(&args.join(" "));
-        let mut child = plimsoll(&args.split(' ').collect::<Vec<_>>())
-            .args(["--listen", "127.0.0.1:0"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary was built");
-        let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        let line = lines.map_while(Result::ok).find(|line| line.contains("listening on "));
-        let line = line.expect("it says where it listens");
-        Self { address: line.rsplit(' ').next().unwrap_or_default().to_owned(), child }
+        let mut command = plimsoll(&args.split(' ').collect::<Vec<_>>());
+        command.args(["--listen", "127.0.0.1:0"]);
+        let program::Server { process, address } = program::Server::start(command);
+        Self { _process: process, address }
     }
 }
 
@@ -55,14 +50,6 @@ impl Sink {
     fn within(turn: machine::Turn, args: &[&str]) -> Self {
         let server = Server::start(&[&["sink"], args].concat());
         Self { url: format!("http://{}/", server.address), _server: server, _turn: turn }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The process may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

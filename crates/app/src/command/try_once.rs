@@ -190,11 +190,13 @@ fn shown(plan: &Plan, sessions: &mut [Session], exchange: &FailedExchange) -> Tr
     // A request that is no HTTP has no head: it is shown as the words that its protocol gives it.
     let is_http = !matches!(target.protocol, Protocol::InTurn(_));
     let [method, authority, path] = [&sent.method, &sent.authority, &sent.path].map(|part| text_of(part));
-    let url = match is_http {
-        true => redaction.in_text(&format!("{scheme}://{authority}{path}")).into_owned(),
-        false => format!("{scheme}://{}", target.authority),
+    let (url, words) = match is_http {
+        true => (redaction.in_text(&format!("{scheme}://{authority}{path}")).into_owned(), None),
+        false => {
+            let words = redaction.in_text(&format!("{method} {path}")).into_owned();
+            (format!("{scheme}://{}", target.authority), Some(words))
+        }
     };
-    let words = redaction.in_text(&format!("{method} {path}")).into_owned();
     let scenario = outline.scenario_of(entry.step).unwrap_or_default();
     let error = match entry.outcome {
         Outcome::Ok => None,
@@ -212,13 +214,13 @@ fn shown(plan: &Plan, sessions: &mut [Session], exchange: &FailedExchange) -> Tr
         whole.flatten().unwrap_or_else(|| text_of(&message.body))
     };
     let message = |message: &Message, is_request: bool| ShownMessage {
-        head: match (is_http, is_request) {
-            (true, _) => (text_of(&message.head).lines())
+        head: match &words {
+            None => (text_of(&message.head).lines())
                 .map(|line| redaction.in_header(line).into_owned())
                 .collect::<Vec<_>>()
                 .join("\n"),
-            (false, true) => words.clone(),
-            (false, false) => String::new(),
+            Some(words) if is_request => words.clone(),
+            Some(_) => String::new(),
         },
         body: match is_request {
             true => redaction.in_body(&body(message, true)).into_owned(),

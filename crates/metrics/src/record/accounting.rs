@@ -1,6 +1,6 @@
 //! The accounts of a run: the scheduled requests, and their outcomes.
 
-use plimsoll_core::figure;
+use plimsoll_core::{figure, is_zero};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -146,12 +146,6 @@ impl Accounting {
             &mut self.resent_closed,
         ]
     }
-}
-
-// serde hands over a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Accounting of every started iteration: `started = completed + failed + unfinished`.

@@ -1,6 +1,6 @@
 //! When answers came within an interval.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, is_zero};
 use serde::{Deserialize, Serialize};
 
 /// When the first and the last answer of an interval came, since the start of the run. Whole responses,
@@ -70,10 +70,6 @@ impl AnswerTimes {
             None => next,
         });
     }
-}
-
-fn is_zero(time: &Nanos) -> bool {
-    *time == Nanos::ZERO
 }
 
 #[cfg(test)]

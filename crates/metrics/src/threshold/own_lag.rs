@@ -56,8 +56,7 @@ pub(super) fn own_lag(
     let waits = Waits::of(record);
     let holds_without = match (figure, beyond) {
         (Figure::Percentile(_), Some(beyond)) => {
-            let usual = Nanos(times.service_time.percentile(50.0).unwrap_or(0));
-            let waited = waits.at_least(limit.since(usual).max(FLOOR), times.start_lag.count());
+            let waited = waits.beyond(limit, times);
             let all = times.service_time.count();
             let rank = all.saturating_add(waited).saturating_sub(beyond);
             rank <= all && times.service_time.value_at(rank.max(1)).is_some_and(|value| holds(Nanos(value)))
@@ -79,8 +78,7 @@ pub(crate) fn lag_alone_breaks(times: &StepRecord, record: &RunRecord, limit: Na
     }
     let slow = |times: &Histogram| times.count_above(limit.0.saturating_sub(1));
     let allowed = |times: &Histogram| (times.count() as f64 * share) as u64;
-    let usual = Nanos(service.percentile(50.0).unwrap_or(0));
-    let waited = Waits::of(record).at_least(limit.since(usual).max(FLOOR), times.start_lag.count());
+    let waited = Waits::of(record).beyond(limit, times);
     slow(response) > allowed(response) && slow(service) + waited <= allowed(service)
 }
 
@@ -112,6 +110,12 @@ impl Waits {
         let all = record.duration.as_secs_f64() * record.workers.len().max(1) as f64;
         let share = if all > 0.0 { (longest.as_secs_f64() / all).min(1.0) } else { 0.0 };
         Self { longest, share }
+    }
+
+    /// The most arrivals that a wait, before a usual service time, can have taken beyond a limit.
+    fn beyond(&self, limit: Nanos, times: &StepRecord) -> u64 {
+        let usual = Nanos(times.service_time.percentile(50.0).unwrap_or(0));
+        self.at_least(limit.since(usual).max(FLOOR), times.start_lag.count())
     }
 
     /// The most arrivals of this many that can have waited this long: those that came during a wait, and

@@ -1,11 +1,11 @@
 //! Faults that were injected while a run went on, and their effect on requests.
 
-use plimsoll_core::{Nanos, figure, text::noun};
+use plimsoll_core::{Nanos, figure, is_zero, text::noun};
 use plimsoll_histogram::{Censored, Histogram};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::contract::result::{IntervalResult, is_zero};
+use crate::contract::result::IntervalResult;
 use crate::contract::summary::Summary;
 use crate::saved::SavedSlice;
 use crate::{RunResult, SavedRun};

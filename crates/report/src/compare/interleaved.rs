@@ -1,6 +1,6 @@
 //! Two targets in one run: what is known of their difference, at any instant of it.
 
-use plimsoll_core::figure;
+use plimsoll_core::{figure, is_zero};
 use plimsoll_histogram::Delta;
 use plimsoll_metrics::threshold::TimeKind;
 use plimsoll_metrics::{Interval, RunFacts, RunRecord, Tally};
@@ -99,11 +99,6 @@ pub struct SideResult {
     /// Requests that failed since then.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed_since: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// The last good answer of a side.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, Nanos, is_zero};
 pub use plimsoll_metrics::threshold::DecidingSeries;
 pub use plimsoll_metrics::{
     Accounting as AccountingResult, Cause as CauseResult, IterationRecord as IterationResult,
@@ -864,10 +864,6 @@ pub struct StreamIntervalResult {
     /// Time to first token of the streams that ended in it, as p50, p90, p99, p99.9 and maximum in
     /// nanoseconds; null if none did, and where intervals were joined.
     pub ttft: Option<[u64; 5]>,
-}
-
-pub(crate) fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
-    *count == T::default()
 }
 
 impl IntervalResult {
