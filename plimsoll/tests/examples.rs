@@ -15,8 +15,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
 }
 
-/// The names of all examples.
-fn examples() -> Vec<String> {
+/// The names of all examples, in their order.
+pub(crate) fn examples() -> Vec<String> {
     let entries = std::fs::read_dir(folder()).expect("the folder of examples");
     let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> =
@@ -36,18 +36,28 @@ fn plimsoll(args: &[&str], environment: &[(&str, &str)]) -> Output {
 const NOWHERE: [(&str, &str); 3] =
     [("TARGET", "http://127.0.0.1:1"), ("TARGET_2", "127.0.0.1:2"), ("TOKEN", "topsecret")];
 
+/// The text of an example.
+fn read(name: &str) -> String {
+    std::fs::read_to_string(folder().join(format!("{name}.yaml"))).expect("the example")
+}
+
+/// The URL of a server of an example, whose scheme is that of the default in its text.
+fn target(text: &str, address: &str) -> String {
+    let (_, default) = text.split_once("env(TARGET, ").unwrap_or_default();
+    let scheme = default.split_once("://").map_or("http", |(scheme, _)| scheme);
+    format!("{scheme}://{address}")
+}
+
 #[test]
 fn every_example_is_right() {
     for name in examples() {
-        let text = std::fs::read_to_string(folder().join(format!("{name}.yaml"))).expect("the example");
+        let text = read(&name);
         assert!(text.starts_with("# "), "{name} does not say what it shows");
         assert!(server(&text).is_some(), "{name} does not say which server it is for");
         // Without a word about the environment, an example is right, too, unless it needs a secret.
         let environment = if text.contains("secret(") { &NOWHERE[2..] } else { &[] };
-        for environment in [environment, &NOWHERE] {
-            if name == "tls" && environment.len() == NOWHERE.len() {
-                continue;
-            }
+        let target = target(&text, "127.0.0.1:1");
+        for environment in [environment, &[("TARGET", &*target), NOWHERE[1], NOWHERE[2]]] {
             let output = plimsoll(&["check", &format!("{name}.yaml")], environment);
             assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         }
@@ -132,8 +142,8 @@ fn server(text: &str) -> Option<&str> {
 #[test]
 fn the_description_of_the_sink_is_that_of_the_sink() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ext/grpc/src/service/sink.proto");
-    let read = |path: &Path| std::fs::read_to_string(path).expect("the description");
-    assert_eq!(read(&folder().join("sink.proto")), read(&own));
+    let text = |path: &Path| std::fs::read_to_string(path).expect("the description");
+    assert_eq!(text(&folder().join("sink.proto")), text(&own));
 }
 
 #[test]
@@ -145,16 +155,15 @@ fn every_example_runs() {
         for _ in 0..3 {
             scope.spawn(|| {
                 while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let path = folder().join(format!("{name}.yaml"));
-                    let text = std::fs::read_to_string(path).expect("the example");
-                    run(name, server(&text).expect("it says so"), shortened(&text));
+                    run(name, &read(name));
                 }
             });
         }
     });
 }
 
-fn run(name: &str, server: &str, flags: &[&str]) {
+fn run(name: &str, text: &str) {
+    let (server, flags) = (server(text).expect("it says so"), shortened(text));
     let _turn = machine::load();
     let folder = Folder::new();
     let server = match name {
@@ -165,8 +174,7 @@ fn run(name: &str, server: &str, flags: &[&str]) {
     let (first, one) = start(&server);
     // A second one would be in the folder of the first.
     let (second, two) = start(if server.contains("crud-node") { "sink" } else { &server });
-    let scheme = if name == "tls" { "https" } else { "http" };
-    let target = format!("{scheme}://{one}");
+    let target = target(text, &one);
     let environment = [("TARGET", target.as_str()), ("TARGET_2", two.as_str()), ("TOKEN", "topsecret")];
     let plan = format!("{name}.yaml");
     let output = plimsoll(&[&["run", &plan, "--output", "json"], flags].concat(), &environment);

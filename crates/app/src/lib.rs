@@ -19,6 +19,7 @@ use clap::FromArgMatches as _;
 use plimsoll_document::Problem;
 use plimsoll_plan::Disk;
 use plimsoll_system::inherited;
+pub use plimsoll_web::Example;
 
 pub use crate::args::extension::{
     Alternative, Amend, Extension, ImportSource, Importer, ImporterArgs, LoadArgs, LoadCommand, LoadGroup,

@@ -16,7 +16,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::timeout;
 
 use crate::child_starter::ChildStarter;
-use crate::examples::{EXAMPLES, Example, server_of};
+use crate::examples::{self, Example, server_of};
 use crate::program::{Program, Variables, said};
 use crate::refusal::Refusal;
 
@@ -102,7 +102,7 @@ impl ExampleServers {
         let Some(words) = server_of(text) else { return Vec::new() };
         let named = addresses_in(text).enumerate().filter(|(_, variable)| !self.given.contains(variable));
         let known = named.filter_map(|(number, variable)| {
-            Some((variable, value(variable, words, &self.address(words, number)?)))
+            Some((variable, value(variable, text, &self.address(words, number)?)))
         });
         known.collect()
     }
@@ -129,7 +129,7 @@ impl ExampleServers {
         let mut variables = Variables::new();
         if let Some(words) = server_of(example.text) {
             for (number, variable) in addresses_in(example.text).enumerate() {
-                variables.push((variable, value(variable, words, &self.start(words, number).await?)));
+                variables.push((variable, value(variable, example.text, &self.start(words, number).await?)));
             }
         }
         if example.text.contains(&format!("secret({TOKEN})")) {
@@ -147,7 +147,7 @@ impl ExampleServers {
         // A run reads them while the next is started.
         let mut has_files = self.has_files.lock().unwrap_or_else(PoisonError::into_inner);
         if !*has_files {
-            for (path, content) in EXAMPLES.iter().flat_map(Example::files) {
+            for (path, content) in examples::all().flat_map(Example::files) {
                 let path = folder.join(path);
                 fs::create_dir_all(path.parent().unwrap_or(&folder))?;
                 fs::write(path, content)?;
@@ -233,12 +233,14 @@ fn is_tls(words: &str) -> bool {
     CERTIFICATE.iter().all(|file| words.contains(file))
 }
 
-/// The value of a variable for a server at an address.
-fn value(variable: &str, words: &str, address: &str) -> String {
-    match (variable, is_tls(words)) {
-        (TARGET, true) => format!("https://{address}"),
-        (TARGET, false) => format!("http://{address}"),
-        _ => address.to_owned(),
+/// The value of a variable for a server at an address: a URL of the scheme that the default in the text has,
+/// or the address alone.
+fn value(variable: &str, text: &str, address: &str) -> String {
+    let default = text.split_once(&format!("env({variable}, ")).map_or("", |(_, default)| default);
+    let default = default.split_once(')').map_or("", |(default, _)| default);
+    match default.split_once("://") {
+        Some((scheme, _)) => format!("{scheme}://{address}"),
+        None => address.to_owned(),
     }
 }
 
@@ -262,8 +264,10 @@ mod tests {
         assert_eq!(addresses("api: ${env(TARGET, http://127.0.0.1:8080)}"), [TARGET]);
         assert_eq!(addresses("ws://${env(TARGET_2, a)} ${env(TARGET, b)}"), [TARGET, SECOND]);
         assert!(addresses("api: http://127.0.0.1:8080").is_empty());
-        assert_eq!(value(TARGET, "sink", "a:1"), "http://a:1");
-        assert_eq!(value(TARGET, "sink --tls-cert cert.pem --tls-key key.pem", "a:1"), "https://a:1");
-        assert_eq!(value(SECOND, "sink --websocket", "a:1"), "a:1");
+        assert_eq!(value(TARGET, "api: ${env(TARGET, http://127.0.0.1:8080)}", "a:1"), "http://a:1");
+        assert_eq!(value(TARGET, "api: ${env(TARGET, https://127.0.0.1:8080)}", "a:1"), "https://a:1");
+        assert_eq!(value(TARGET, "kv: ${env(TARGET, lines://127.0.0.1:70)}/2", "a:1"), "lines://a:1");
+        let both = "ws://${env(TARGET_2, 127.0.0.1:8080)} ${env(TARGET, http://b)}";
+        assert_eq!(value(SECOND, both, "a:1"), "a:1");
     }
 }

@@ -1,17 +1,22 @@
 //! The examples of the repository, which are part of the program, with the files that they read.
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 
 /// An example: a plan that has a server to run against, which its second line names.
-#[derive(Debug)]
-pub(crate) struct Example {
-    /// Heading that it is listed under.
-    group: &'static str,
-    /// Name of its file, without the end.
-    pub(crate) name: &'static str,
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    /// Heading that the example is listed under.
+    pub group: &'static str,
+    /// Name of the file, without the end.
+    pub name: &'static str,
     /// Title in three to six words.
-    title: &'static str,
-    pub(crate) text: &'static str,
+    pub title: &'static str,
+    /// The plan file.
+    pub text: &'static str,
+    /// Paths and contents of the files that the plan reads, beside those of the core's examples.
+    pub files: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! examples {
@@ -21,12 +26,13 @@ macro_rules! examples {
             name: $name,
             title: $title,
             text: include_str!(concat!("../../../examples/", $name, ".yaml")),
+            files: &[],
         },)*)*]
     };
 }
 
-/// All plans that are examples, in the order in which they are shown.
-pub(crate) const EXAMPLES: &[Example] = examples![
+/// The examples of the core, in the order in which they are shown.
+const EXAMPLES: &[Example] = examples![
     "First steps" => [
         ("open-rate", "A constant rate of requests"),
         ("closed-users", "Eight users who never pause"),
@@ -77,7 +83,6 @@ pub(crate) const EXAMPLES: &[Example] = examples![
     "Protocols" => [
         ("http2", "Many requests over HTTP/2"),
         ("tls", "HTTPS with a test certificate"),
-        ("grpc", "Calls of a gRPC service"),
         ("websocket", "A chat over WebSocket"),
         ("stream", "The stream of a language model"),
         ("pool", "Two servers with failover"),
@@ -93,7 +98,22 @@ macro_rules! files {
 
 /// Paths and contents of the files that examples read.
 const FILES: &[(&str, &str)] =
-    files!["data/order.json", "data/products.jsonl", "data/users.csv", "scripts/sign.lua", "sink.proto",];
+    files!["data/order.json", "data/products.jsonl", "data/users.csv", "scripts/sign.lua",];
+
+/// The examples of extensions.
+static ADDED: OnceLock<Vec<&'static Example>> = OnceLock::new();
+
+/// Adds the examples of extensions, each behind the others of its group. The first call counts; before it, and
+/// without one, there are those of the core.
+pub fn add_examples(examples: impl IntoIterator<Item = &'static Example>) {
+    // Tests of one process add the same ones.
+    let _ = ADDED.set(examples.into_iter().collect());
+}
+
+/// All examples, those of extensions behind those of the core.
+pub(crate) fn all() -> impl Iterator<Item = &'static Example> {
+    EXAMPLES.iter().chain(ADDED.get().into_iter().flatten().copied())
+}
 
 /// Begin of the line that names the server of an example.
 const SERVER: &str = "# Server: plimsoll ";
@@ -101,18 +121,18 @@ const SERVER: &str = "# Server: plimsoll ";
 impl Example {
     /// The example of this name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
-        EXAMPLES.iter().find(|example| example.name == name)
+        all().find(|example| example.name == name)
     }
 
     /// The example that this is the text of, without a change.
     pub(crate) fn of_text(text: &str) -> Option<&'static Self> {
-        EXAMPLES.iter().find(|example| example.text == text)
+        all().find(|example| example.text == text)
     }
 
     /// The files that it reads: their paths from its own folder on, and what is in them.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
         let text = self.text;
-        FILES.iter().copied().filter(move |(path, _)| text.contains(path))
+        FILES.iter().copied().filter(move |(path, _)| text.contains(path)).chain(self.files.iter().copied())
     }
 
     /// The comment that it begins with, but for the line about its server.
@@ -128,14 +148,21 @@ impl Example {
 pub(crate) fn server_of(text: &str) -> Option<&'static str> {
     let named = |text: &str| text.lines().find_map(|line| line.strip_prefix(SERVER)).map(str::to_owned);
     let wanted = named(text)?;
-    let known =
-        EXAMPLES.iter().filter_map(|example| example.text.lines().find_map(|line| line.strip_prefix(SERVER)));
-    known.into_iter().find(|known| *known == wanted)
+    let mut known =
+        all().filter_map(|example| example.text.lines().find_map(|line| line.strip_prefix(SERVER)));
+    known.find(|known| *known == wanted)
 }
 
-/// The examples as the page lists them.
+/// The examples as the page lists them: group by group.
 pub(crate) fn list() -> Value {
-    let examples = EXAMPLES.iter().map(|example| {
+    let mut groups: Vec<&str> = Vec::new();
+    for example in all() {
+        if !groups.contains(&example.group) {
+            groups.push(example.group);
+        }
+    }
+    let in_groups = groups.into_iter().flat_map(|group| all().filter(move |example| example.group == group));
+    let examples = in_groups.map(|example| {
         json!({
             "name": example.name,
             "group": example.group,
@@ -153,16 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_example_of_the_repository_is_in_with_a_short_title_and_its_server() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
-        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-        let mut present: Vec<String> = files
-            .filter_map(|name| name.to_str().and_then(|name| name.strip_suffix(".yaml")).map(str::to_owned))
-            .collect();
-        present.sort_unstable();
-        let mut names: Vec<&str> = EXAMPLES.iter().map(|example| example.name).collect();
-        names.sort_unstable();
-        assert_eq!(names, present);
+    fn every_example_has_a_short_title_and_its_server() {
         for example in EXAMPLES {
             let Example { name, title, text, .. } = example;
             assert!((3..=6).contains(&title.split(' ').count()), "{name}: {title}");
@@ -176,7 +194,9 @@ mod tests {
     fn an_example_has_the_files_that_it_names_and_no_others() {
         let files = |name| Example::named(name).unwrap().files().map(|(path, _)| path).collect::<Vec<_>>();
         assert_eq!(files("csv-data"), ["data/users.csv"]);
-        assert_eq!(files("grpc"), ["sink.proto"]);
+        let own = Example { files: &[("own.txt", "")], ..*Example::named("csv-data").unwrap() };
+        let of_both = own.files().map(|(path, _)| path);
+        assert_eq!(of_both.collect::<Vec<_>>(), ["data/users.csv", "own.txt"]);
         assert!(files("open-rate").is_empty());
         // Each is wanted by one at least.
         for (path, _) in FILES {

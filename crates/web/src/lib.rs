@@ -46,6 +46,7 @@ mod server;
 mod tls;
 
 pub use example_servers::EXAMPLE_VARIABLES;
+pub use examples::{Example, add_examples};
 pub use options::{CommandFlags, FlagValue, Identity, Listen, Options, PermittedFlag, Process, RefusedFlag};
 pub use program::{CONFINED, ENDS_WITH};
 pub use server::{ServeError, serve};

@@ -16,7 +16,7 @@ mod spec;
 pub mod server;
 pub mod wire;
 
-use plimsoll_app::{Extension, LoadCommand, LoadGroup};
+use plimsoll_app::{Example, Extension, LoadCommand, LoadGroup};
 use plimsoll_document::StepKey;
 use plimsoll_plan::{PlanParts, step_key};
 pub use protocol::PROTOCOL;
@@ -39,5 +39,12 @@ pub const EXTENSION: Extension = Extension {
         .within(LoadGroup::ReadyMade)],
     servers: &[server::SERVER],
     advice: advice::ADVICE,
+    examples: &[Example {
+        group: "Protocols",
+        name: "cache",
+        title: "Values of a Carbon cache",
+        text: include_str!("../../../examples/cache.yaml"),
+        files: &[],
+    }],
     ..Extension::NONE
 };

@@ -22,7 +22,7 @@ pub use calls::CALL;
 pub use import::{ghz, proto};
 pub use judge::judge;
 pub use load::{Data, GrpcLoad, SchemaFile, deadline_of, method_name, origin};
-use plimsoll_app::{Extension, Importer, LoadCommand, ServiceCodes, SinkService};
+use plimsoll_app::{Example, Extension, Importer, LoadCommand, ServiceCodes, SinkService};
 use plimsoll_plan::PlanParts;
 use plimsoll_wire::grpc::CODES;
 pub use reflection::Reflection;
@@ -53,6 +53,13 @@ pub const EXTENSION: Extension = Extension {
         names: &CODES,
         elsewhere: "only gRPC fails with a status such as UNAVAILABLE: add --grpc, or write a number from 200 to 599",
     })],
+    examples: &[Example {
+        group: "Protocols",
+        name: "grpc",
+        title: "Calls of a gRPC service",
+        text: include_str!("../../../examples/grpc.yaml"),
+        files: &[("sink.proto", include_str!("service/sink.proto"))],
+    }],
     ..Extension::NONE
 };
 

@@ -15,7 +15,7 @@ mod server;
 mod spec;
 mod words;
 
-use plimsoll_app::{Extension, LoadCommand};
+use plimsoll_app::{Example, Extension, LoadCommand};
 use plimsoll_document::StepKey;
 use plimsoll_plan::{PlanParts, step_key};
 pub use protocol::PROTOCOL;
@@ -39,5 +39,12 @@ pub const EXTENSION: Extension = Extension {
     loads: &[LoadCommand::of::<args::RedisArgs>("redis", args::SUMMARY, args::DETAILS)],
     servers: &[server::SERVER],
     advice: advice::ADVICE,
+    examples: &[Example {
+        group: "Protocols",
+        name: "redis",
+        title: "Commands to a Redis server",
+        text: include_str!("../../../examples/redis.yaml"),
+        files: &[],
+    }],
     ..Extension::NONE
 };

@@ -474,6 +474,14 @@ fn every_example_runs_by_its_button_in_an_empty_folder() {
     // A token of the person is not for a server of an example.
     let ui = Ui::start_in(&[("TOKEN", "topsecret"), ("TARGET", "http://127.0.0.1:1")]);
     let (page, all) = (&ui.page, ui.examples());
+    let text_of = |example: &Value, key: &str| example[key].as_str().expect("a text").to_owned();
+    let mut names: Vec<String> = all.iter().map(|example| text_of(example, "name")).collect();
+    names.sort_unstable();
+    assert_eq!(names, examples::examples());
+    for example in &all {
+        let title = text_of(example, "title");
+        assert!((3..=6).contains(&title.split(' ').count()) && text_of(example, "server") != "", "{title}");
+    }
     let next = AtomicUsize::new(0);
     // As many as may be run at a time.
     std::thread::scope(|scope| {

@@ -15,6 +15,7 @@ use plimsoll_import::Unchecked;
 use plimsoll_plan::{BackendChoice, PlanParts, PlanPatch, Resolved};
 use plimsoll_report::RunResult;
 use plimsoll_targets::{Faults, Service, Stopper};
+use plimsoll_web::Example;
 
 use crate::args::imported_file::NamingFileArgs;
 use crate::args::run::RunArgs;
@@ -41,6 +42,8 @@ pub struct Extension {
     pub servers: &'static [TargetServer],
     /// Hints for users of other load generators.
     pub advice: Advice,
+    /// Examples that the page of `plimsoll ui` offers.
+    pub examples: &'static [Example],
 }
 
 impl Extension {
@@ -53,6 +56,7 @@ impl Extension {
         services: &[],
         servers: &[],
         advice: Advice::NONE,
+        examples: &[],
     };
 }
 
@@ -65,6 +69,7 @@ pub fn install(extensions: &'static [Extension]) {
     let _ = INSTALLED.set(extensions);
     advice::install(installed().iter().map(|extension| &extension.advice));
     plan_parts::install(installed().iter().map(|extension| extension.plan));
+    plimsoll_web::add_examples(installed().iter().flat_map(|extension| extension.examples));
 }
 
 /// The extensions of this process.
