@@ -1,5 +1,5 @@
-//! `plimsoll_fuzz::import::ghz`, with libFuzzer.
+//! `plimsoll_fuzz::grpc::ghz`, with libFuzzer.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| plimsoll_fuzz::import::ghz(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| plimsoll_fuzz::grpc::ghz(data));

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use plimsoll_document::{Document, Files, KeyLogFile, Problems, Source};
 use plimsoll_grpc::PARTS;
-use plimsoll_grpc::ghz as of_ghz;
 use plimsoll_import::{
     Imported, Unchecked, curl as of_curl, gatling as of_gatling, h2loadrunner as of_h2loadrunner,
 };
@@ -13,7 +12,7 @@ use plimsoll_import::{
     artillery as of_artillery, jmeter as of_jmeter, k6 as of_k6, locust as of_locust, postman as of_postman,
 };
 use plimsoll_import::{har as of_har, openapi as of_openapi, vegeta as of_vegeta};
-use plimsoll_plan::{ImportCheck, PlanPatch};
+use plimsoll_plan::ImportCheck;
 
 const PROTO: &[u8] =
     b"syntax = \"proto3\"; package shop; service Orders { rpc Place(Order) returns (Order); }
@@ -81,12 +80,6 @@ pub fn artillery(data: &[u8]) {
     check(data, of_artillery::import(data, Path::new(""), &Folder));
 }
 
-/// A configuration of ghz.
-pub fn ghz(data: &[u8]) {
-    let flags = PlanPatch { parts: PARTS, ..PlanPatch::default() };
-    check_with(data, of_ghz::import(data), &ImportCheck::with(&flags));
-}
-
 /// A script of k6.
 pub fn k6(data: &[u8]) {
     check(data, of_k6::import(data, &of_k6::Options::default(), Path::new(""), &Folder));
@@ -111,7 +104,8 @@ fn check(data: &[u8], unchecked: Result<Unchecked, Problems>) {
     check_with(data, unchecked, &ImportCheck::WITHOUT_FLAGS);
 }
 
-fn check_with(data: &[u8], unchecked: Result<Unchecked, Problems>, check: &ImportCheck<'_>) {
+/// Checks what an importer returned: a plan that reads back to the same, or problems in plain lines.
+pub(crate) fn check_with(data: &[u8], unchecked: Result<Unchecked, Problems>, check: &ImportCheck<'_>) {
     match unchecked.and_then(|plan| plan.check(Path::new(""), &Folder, check)) {
         Ok(Imported { document, notes }) => {
             let yaml = document.to_yaml();

@@ -5,12 +5,14 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "../../ext/cache/fuzz.rs"]
 pub mod cache;
 pub mod canister;
 pub mod control;
 pub mod cookie;
 pub mod documents;
 pub mod events;
+#[path = "../../ext/grpc/fuzz.rs"]
 pub mod grpc;
 pub mod hash_tree;
 pub mod hpack;
@@ -26,6 +28,8 @@ pub mod loki;
 pub mod msgpack;
 pub mod otlp;
 pub mod plan;
+#[path = "../../ext/redis/fuzz.rs"]
+pub mod redis;
 pub mod remote_write;
 pub mod saved_run;
 pub mod websocket;
@@ -56,7 +60,7 @@ pub const TARGETS: &[Target] = &[
     ("import_artillery", import::artillery),
     ("import_curl", import::curl),
     ("import_gatling", import::gatling),
-    ("import_ghz", import::ghz),
+    ("import_ghz", grpc::ghz),
     ("import_h2loadrunner", import::h2loadrunner),
     ("import_har", import::har),
     ("import_jmeter", import::jmeter),
@@ -71,6 +75,7 @@ pub const TARGETS: &[Target] = &[
     ("msgpack", msgpack::run),
     ("otlp", otlp::run),
     ("plan", plan::run),
+    ("redis", redis::run),
     ("remote_write", remote_write::run),
     ("saved_run", saved_run::run),
     ("websocket", websocket::run),

@@ -24,7 +24,6 @@
 #![forbid(unsafe_code)]
 
 pub mod events;
-pub mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod in_turn;

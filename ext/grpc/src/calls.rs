@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::fields::read_timeout;
 use plimsoll_core::{Nanos, Random};
 use plimsoll_document::{BodyKey, Place, Problem, RequestStep};
 use plimsoll_plan::{BodyContent, BodyContext, BodyPart, body_key};
@@ -9,7 +10,6 @@ use plimsoll_scenario::{
     Bodies, Body, BodySupply, Code as _, CodedBody, Context, EventStream, Fingerprint, JudgeSpec,
     MessageStream, SuppliedBody,
 };
-use plimsoll_wire::grpc::read_timeout;
 use prost_reflect::MethodDescriptor;
 use serde_json::{Map, Value};
 

@@ -67,7 +67,7 @@ pub(crate) fn class_of(code: usize) -> Option<ErrorClass> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_wire::grpc::CODES;
+    use crate::fields::CODES;
 
     use super::*;
 

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::fields::{CODES, UNKNOWN, read_status, read_status_message};
 use plimsoll_core::ErrorClass;
 use plimsoll_scenario::{Judge, Judgement, MessageStream, Received};
-use plimsoll_wire::grpc::{CODES, UNKNOWN, read_status, read_status_message};
 use prost_reflect::MethodDescriptor;
 
 use super::error::class_of;

@@ -8,6 +8,7 @@
 mod args;
 mod calls;
 mod error;
+pub mod fields;
 mod import;
 mod judge;
 mod load;
@@ -18,13 +19,13 @@ mod schema;
 mod service;
 mod spec;
 
+use crate::fields::CODES;
 pub use calls::CALL;
 pub use import::{ghz, proto};
 pub use judge::judge;
 pub use load::{Data, GrpcLoad, SchemaFile, deadline_of, method_name, origin};
 use plimsoll_app::{Example, Extension, Importer, LoadCommand, ServiceCodes, SinkService};
 use plimsoll_plan::PlanParts;
-use plimsoll_wire::grpc::CODES;
 pub use reflection::Reflection;
 pub use schema::{FileDescription, MethodDescription, Schema, SchemaError};
 pub use spec::GrpcSpec;

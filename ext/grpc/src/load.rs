@@ -1,8 +1,8 @@
 //! A load on one method of a gRPC service.
 
+use crate::fields::write_timeout;
 use plimsoll_core::Nanos;
 use plimsoll_schedule::parse_duration;
-use plimsoll_wire::grpc::write_timeout;
 use serde_json::{Map, Value, json};
 
 use super::schema::inlined;

@@ -1,11 +1,11 @@
 //! The description of a service from the server itself, before the load.
 
+use crate::fields::{CODES, read_status, read_status_message};
 use plimsoll_app::{Answer, Failure, answers_before, transport};
 use plimsoll_core::{Nanos, figure};
 use plimsoll_document::Problem;
 use plimsoll_plan::{PlanPatch, Switch};
 use plimsoll_system::clock;
-use plimsoll_wire::grpc::{CODES, read_status, read_status_message};
 use plimsoll_workloads::WorkloadError;
 use serde_json::json;
 

@@ -440,7 +440,9 @@ fn deadlines_are_told_and_kept() {
     let timeouts = std::mem::take(&mut *server.seen.timeouts.lock().unwrap_or_else(PoisonError::into_inner));
     assert_eq!(timeouts.len(), 4);
     assert!(
-        timeouts.iter().all(|value| plimsoll_wire::grpc::read_timeout(value.as_bytes()) == Some(150_000_000)),
+        timeouts
+            .iter()
+            .all(|value| plimsoll_grpc::fields::read_timeout(value.as_bytes()) == Some(150_000_000)),
         "{timeouts:?}"
     );
     let result = server.call("Say", "-d {\"text\":\"a\"} --deadline 20s -n 4 -c 1");

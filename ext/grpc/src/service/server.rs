@@ -4,13 +4,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use crate::fields::{CODES, read_timeout};
 use plimsoll_core::Nanos;
 use plimsoll_targets::SlowData;
 use plimsoll_targets::sink::service::{
     AddedAnswer, AddedBody, AddedForm, AddedPart, AddedReply, AddedRequest, AddedService, TimeoutField,
     path_of,
 };
-use plimsoll_wire::grpc::{CODES, read_timeout};
 use plimsoll_wire::length_prefixed::{Messages, PREFIX, message_length, write_message};
 
 use super::reflection::Reflection;

@@ -3,15 +3,17 @@
 
 use std::sync::OnceLock;
 
-use plimsoll_grpc::{Schema, judge};
-use plimsoll_scenario::{FieldList, Judge, Received};
-use plimsoll_wire::events::{EventFormat, EventReader, LONGEST_MESSAGE};
-use plimsoll_wire::grpc::{
+use plimsoll_grpc::fields::{
     CODES, read_status, read_status_message, read_timeout, write_status_message, write_timeout,
 };
+use plimsoll_grpc::{PARTS, Schema, judge};
+use plimsoll_plan::{ImportCheck, PlanPatch};
+use plimsoll_scenario::{FieldList, Judge, Received};
+use plimsoll_wire::events::{EventFormat, EventReader, LONGEST_MESSAGE};
 use plimsoll_wire::length_prefixed::{Messages, PREFIX};
 
 use crate::Cutting;
+use crate::import::check_with;
 
 const PROTO: &[u8] = b"syntax = \"proto3\"; package a;
 import \"google/protobuf/struct.proto\";
@@ -26,6 +28,12 @@ fn of_method() -> &'static dyn Judge {
         judge(&schema, "/a.S/M").expect("a method")
     });
     &**made
+}
+
+/// A configuration of ghz.
+pub fn ghz(data: &[u8]) {
+    let flags = PlanPatch { parts: PARTS, ..PlanPatch::default() };
+    check_with(data, plimsoll_grpc::ghz::import(data), &ImportCheck::with(&flags));
 }
 
 /// Runs one input.

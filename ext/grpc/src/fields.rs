@@ -1,5 +1,5 @@
 //! Statuses and deadlines of gRPC in the header fields and trailers of HTTP/2 ("gRPC over HTTP2",
-//! grpc/doc/PROTOCOL-HTTP2.md). The messages are [`length_prefixed`](crate::length_prefixed).
+//! grpc/doc/PROTOCOL-HTTP2.md). The messages are [`length_prefixed`](plimsoll_wire::length_prefixed).
 
 /// Units of `grpc-timeout`, each with its nanoseconds, from the finest on.
 const UNITS: [(char, u64); 6] = [
