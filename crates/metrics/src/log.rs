@@ -4,6 +4,7 @@
 //! on; entries leave in batches through a bounded channel to the thread that writes them. If that one cannot
 //! keep up, batches are given up and counted, and the load stays the same.
 
+use std::num::NonZeroU128;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -42,10 +43,12 @@ pub struct LogEntry {
     pub bytes_received: u64,
     /// `true` if the request belongs to the warm-up, and is in no figure.
     pub warmup: bool,
+    /// Trace id that was sent with it (W3C Trace Context), if one was.
+    pub trace: Option<NonZeroU128>,
 }
 
 impl LogEntry {
-    /// The entry of an ended request; `unix` is when it should have started, in Unix time.
+    /// The entry of an ended request without a trace; `unix` is when it should have started, in Unix time.
     #[inline]
     pub fn new(sample: &Sample, unix: Nanos, warmup: bool) -> Self {
         Self {
@@ -57,6 +60,7 @@ impl LogEntry {
             service_time: (sample.sent != Nanos::MAX).then(|| sample.service_time()),
             bytes_received: sample.bytes_received,
             warmup,
+            trace: None,
         }
     }
 }
@@ -397,6 +401,7 @@ mod tests {
             service_time: None,
             bytes_received: 0,
             warmup: false,
+            trace: None,
         }
     }
 

@@ -367,6 +367,7 @@ mod tests {
             service_time: Some(Nanos::from_millis(2)),
             bytes_received: 0,
             warmup: false,
+            trace: None,
         };
         let books = tracker();
         note(&mut books.ledger(), &FailedExchange::bare(entry));

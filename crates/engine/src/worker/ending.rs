@@ -58,19 +58,20 @@ impl<B: Backend> Worker<'_, B> {
             bytes_received,
         };
         let unix = self.clock.unix(intended);
-        let entry = || LogEntry::new(&sample, unix, !request.measured);
+        let entry = |trace| LogEntry { trace, ..LogEntry::new(&sample, unix, !request.measured) };
         if self.exchanges.log.wants() {
-            self.exchanges.log.push(entry());
+            let entry = entry(self.trace_of(request));
+            self.exchanges.log.push(entry);
         }
         if outcome.is_bad() {
             self.quote(request, outcome, status, at);
         }
         if self.exchanges.log.wants_exchange(outcome.is_bad()) {
-            let entry = entry();
+            let entry = entry(self.trace_of(request));
             self.hand_over(request, entry);
         }
         if self.steps.facts[request.step as usize].writes && self.exchanges.log.keeps_writes() {
-            let entry = entry();
+            let entry = entry(self.trace_of(request));
             self.hand_over_write(request, entry);
         }
         if self.steps.facts[request.step as usize].streams {
@@ -108,13 +109,15 @@ impl<B: Backend> Worker<'_, B> {
         event_stream::record(record, state.as_deref(), sample, self.plan.goodput.as_ref());
         if self.exchanges.log.keeps_streams() {
             let (tokens, prompt_tokens) = state.as_deref().map_or((None, None), StreamState::counts);
+            let times = state.as_mut().and_then(|state| state.take_times());
+            let trace = self.trace_of(request);
             self.exchanges.log.push_stream(StreamLogEntry {
-                entry: LogEntry::new(sample, unix, !request.measured),
+                entry: LogEntry { trace, ..LogEntry::new(sample, unix, !request.measured) },
                 intended: sample.intended,
                 sent: (sample.sent != Nanos::MAX).then_some(sample.sent),
                 prompt_tokens,
                 tokens,
-                times: state.as_mut().and_then(|state| state.take_times()),
+                times,
             });
         }
     }
@@ -432,6 +435,7 @@ impl<B: Backend> Worker<'_, B> {
             service_time: Some(now.since(request.sent)),
             bytes_received: 0,
             warmup: !request.measured,
+            trace: self.trace_of(request),
         };
         self.hand_over_write(request, entry);
     }

@@ -45,6 +45,7 @@ impl<B: Backend> Worker<'_, B> {
             service_time: None,
             bytes_received: reply.wire_bytes,
             warmup: !request.measured,
+            trace: self.trace_of(request),
         };
         let mut exchange = self.exchange(request, entry, false);
         reason.clone_into(&mut exchange.reason);

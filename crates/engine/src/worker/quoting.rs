@@ -1,5 +1,7 @@
 //! Quoting: the first failed request of each class and step is kept in words.
 
+use std::num::NonZeroU128;
+
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::Backend;
 use plimsoll_metrics::{ErrorExample, SERVER_TIMING, Sample, ServerTiming, SlowRequest, TIMED_OUT};
@@ -17,9 +19,14 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// The id under which the server's trace of a request is found, if the request says it.
-    fn trace_of(&self, request: &InFlight) -> Option<String> {
-        let traced = self.plan.steps[request.step as usize].request.is_traced();
-        traced.then(|| format!("{:032x}", self.trace_key.id_of(request.index, request.step)))
+    pub(super) fn trace_of(&self, request: &InFlight) -> Option<NonZeroU128> {
+        let traced = self.steps.facts[request.step as usize].traced;
+        traced.then(|| self.trace_key.id_of(request.index, request.step)).and_then(NonZeroU128::new)
+    }
+
+    /// The id in hexadecimal digits, as traces are looked for.
+    fn written_trace_of(&self, request: &InFlight) -> Option<String> {
+        self.trace_of(request).map(|id| format!("{id:032x}"))
     }
 
     /// The server's own times of a request, whose capture is still there.
@@ -70,7 +77,7 @@ impl<B: Backend> Worker<'_, B> {
                 status: sample.status,
                 failure,
                 worker: self.shard.index,
-                trace_id: self.trace_of(request),
+                trace_id: self.written_trace_of(request),
                 server_timing,
             },
         );
@@ -115,7 +122,7 @@ impl<B: Backend> Worker<'_, B> {
             worker: self.shard.index,
             connection,
             address,
-            trace_id: self.trace_of(request),
+            trace_id: self.written_trace_of(request),
             server_timing: self.timing_of(request),
         };
         self.failures.show(request.step, class, example);

@@ -12,7 +12,7 @@ use plimsoll_document::Problem;
 use plimsoll_metrics::log::{StreamLogEntry, StreamTimes};
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, Outline};
 use plimsoll_plan::Plan;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::live::LiveArgs;
 use crate::args::share::parse_percent;
@@ -28,6 +28,9 @@ const FAILED_LIMIT: u64 = 1_000;
 /// The columns of the log.
 const COLUMNS: &str =
     "unix_ns,scenario,step,status,outcome,response_time_ns,service_time_ns,bytes_received,warmup";
+
+/// The last column of both logs where requests of the plan name their traces.
+const TRACE_COLUMN: &str = "trace_id";
 
 /// The columns of the log of streams.
 const STREAM_COLUMNS: &str =
@@ -69,7 +72,9 @@ impl RequestLog {
             let file = path.map(|path| RecordFile::create(path, header, rotation));
             file.transpose().map(|file| file.map(Sink::new))
         };
+        let is_traced = plan.steps.iter().any(|step| step.request.is_traced());
         let header = |path: Option<&Path>, columns: &str| match path {
+            Some(path) if is_csv(path) && is_traced => format!("{columns},{TRACE_COLUMN}\n"),
             Some(path) if is_csv(path) => format!("{columns}\n"),
             _ => String::new(),
         };
@@ -89,7 +94,7 @@ impl RequestLog {
             seed: plan.seed,
         };
         let (outline, redaction) = (plan.outline(), plan.redaction.clone());
-        let writer = Writer { outline, redaction, entries, streams, failed, listener };
+        let writer = Writer { outline, redaction, is_traced, entries, streams, failed, listener };
         let (log, receive) = Log::new(options);
         let thread = std::thread::Builder::new().name("request-log".to_owned());
         let thread = thread.spawn(move || writer.run(&receive)).map_err(|error| {
@@ -197,6 +202,8 @@ impl Sink {
 struct Writer {
     outline: Outline,
     redaction: Redaction,
+    /// `true` if requests of the plan name their traces.
+    is_traced: bool,
     entries: Option<Sink>,
     streams: Option<Sink>,
     failed: Option<Sink>,
@@ -210,7 +217,7 @@ impl Writer {
             match batch {
                 LogBatch::Entries(entries) => {
                     if let Some(sink) = &mut self.entries {
-                        let (outline, form) = (&self.outline, sink.form);
+                        let (outline, form) = (&self.outline, (sink.form, self.is_traced));
                         sink.write(entries.len() as u64, |file| {
                             entries.iter().try_for_each(|entry| {
                                 record.clear();
@@ -222,11 +229,11 @@ impl Writer {
                 }
                 LogBatch::Streams(streams) => {
                     if let Some(sink) = &mut self.streams {
-                        let (outline, csv) = (&self.outline, sink.form == Form::Csv);
+                        let (outline, form) = (&self.outline, (sink.form, self.is_traced));
                         sink.write(streams.len() as u64, |file| {
                             streams.iter().try_for_each(|stream| {
                                 record.clear();
-                                write_stream(&mut record, outline, stream, csv)?;
+                                write_stream(&mut record, outline, stream, form)?;
                                 file.write(&record)
                             })
                         });
@@ -283,14 +290,20 @@ fn write_tabs(out: &mut impl Write, entry: &LogEntry) -> std::io::Result<()> {
     writeln!(out, "{}\t{status}\t{}", sent.0 / MICROSECOND, time.0 / MICROSECOND)
 }
 
-fn write_entry(out: &mut impl Write, outline: &Outline, entry: &LogEntry, form: Form) -> std::io::Result<()> {
+/// Writes the line of a request in this form; `is_traced` is `true` if requests of the plan name their traces.
+fn write_entry(
+    out: &mut impl Write,
+    outline: &Outline,
+    entry: &LogEntry,
+    (form, is_traced): (Form, bool),
+) -> std::io::Result<()> {
     if form == Form::Tabs {
         return write_tabs(out, entry);
     }
     let (scenario, step) = names(outline, entry);
     if form == Form::Csv {
         let service = entry.service_time.map_or(String::new(), |time| time.0.to_string());
-        return writeln!(
+        write!(
             out,
             "{},{},{},{},{},{},{service},{},{}",
             entry.unix.0,
@@ -301,9 +314,10 @@ fn write_entry(out: &mut impl Write, outline: &Outline, entry: &LogEntry, form: 
             entry.response_time.0,
             entry.bytes_received,
             entry.warmup,
-        );
+        )?;
+        return end_of_line(out, entry, is_traced);
     }
-    let line = json!({
+    let mut line = json!({
         "unix_ns": entry.unix.0,
         "scenario": scenario,
         "step": step,
@@ -314,21 +328,38 @@ fn write_entry(out: &mut impl Write, outline: &Outline, entry: &LogEntry, form: 
         "bytes_received": entry.bytes_received,
         "warmup": entry.warmup,
     });
+    add_trace(&mut line, entry);
     writeln!(out, "{line}")
+}
+
+/// Ends a line of CSV, with the trace id where there is a column for it.
+fn end_of_line(out: &mut impl Write, entry: &LogEntry, is_traced: bool) -> std::io::Result<()> {
+    match entry.trace {
+        Some(id) if is_traced => writeln!(out, ",{id:032x}"),
+        None if is_traced => writeln!(out, ","),
+        _ => writeln!(out),
+    }
+}
+
+/// Adds the trace id to a line of JSON.
+fn add_trace(line: &mut Value, entry: &LogEntry) {
+    if let Some(id) = entry.trace {
+        line[TRACE_COLUMN] = json!(format!("{id:032x}"));
+    }
 }
 
 fn write_stream(
     out: &mut impl Write,
     outline: &Outline,
     stream: &StreamLogEntry,
-    csv: bool,
+    (form, is_traced): (Form, bool),
 ) -> std::io::Result<()> {
     let entry = &stream.entry;
     let (scenario, step) = names(outline, entry);
     let nothing = StreamTimes::default();
     let times = stream.times.as_deref().unwrap_or(&nothing);
     let id = times.id.as_deref().unwrap_or_default();
-    if csv {
+    if form == Form::Csv {
         let number = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
         write!(
             out,
@@ -348,9 +379,9 @@ fn write_stream(
         for (place, at) in times.content.iter().enumerate() {
             write!(out, "{}{}", if place > 0 { " " } else { "" }, at.0)?;
         }
-        return writeln!(out);
+        return end_of_line(out, entry, is_traced);
     }
-    let line = json!({
+    let mut line = json!({
         "id": id,
         "scenario": scenario,
         "step": step,
@@ -364,6 +395,7 @@ fn write_stream(
         "left_out": times.left_out,
         "content_ns": times.content.iter().map(|at| at.0).collect::<Vec<u64>>(),
     });
+    add_trace(&mut line, entry);
     writeln!(out, "{line}")
 }
 
@@ -441,6 +473,7 @@ mod tests {
             service_time: Some(Nanos(1_234_000)),
             bytes_received: 161,
             warmup: false,
+            trace: None,
         }
     }
 
@@ -463,7 +496,12 @@ mod tests {
             LogEntry { outcome: Outcome::TimedOut, status: 0, service_time: None, step: 0, ..entry() };
         for entry in [entry(), unsent] {
             for form in [Form::Csv, Form::Json, Form::Tabs] {
-                write_entry(&mut out, &outline(), &entry, form).unwrap();
+                write_entry(&mut out, &outline(), &entry, (form, false)).unwrap();
+            }
+        }
+        for trace in [std::num::NonZeroU128::new(0xab), None] {
+            for form in [Form::Csv, Form::Json] {
+                write_entry(&mut out, &outline(), &LogEntry { trace, ..entry() }, (form, true)).unwrap();
             }
         }
         let mut response = Message::new(b"HTTP/1.1 503 Busy\r\nSet-Cookie: topsecret", b"later", 99);
@@ -511,7 +549,8 @@ mod tests {
         };
         let written = |stream: &StreamLogEntry, csv: bool| {
             let mut out = Vec::new();
-            write_stream(&mut out, &outline(), stream, csv).unwrap();
+            let form = if csv { Form::Csv } else { Form::Json };
+            write_stream(&mut out, &outline(), stream, (form, false)).unwrap();
             String::from_utf8(out).unwrap()
         };
         let row = "chatcmpl-7,\"buy, now\",pay,ok,1772366401250000000,5,6,3,2,false,7,20 40\n";

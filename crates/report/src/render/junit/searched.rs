@@ -42,7 +42,7 @@ pub(crate) fn report(searched: &Searched) -> String {
     };
     let (circumstances, tool) = (searched.circumstances(), searched.tool());
     let suite = Suite {
-        name: circumstances.target(),
+        name: circumstances.name.clone().unwrap_or_else(|| circumstances.target()),
         started_at: &circumstances.started_at,
         host: &circumstances.host.hostname,
         counts,
