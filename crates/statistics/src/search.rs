@@ -5,7 +5,9 @@
 //! breaks. The caller carries the trials out.
 //!
 //! 1. *Ramp*: rates grow fourfold in short trials until one breaks.
-//! 2. *Bisection* in short trials, until the capacity is known to a few percent.
+//! 2. *Bisection* in short trials, until the capacity is known to a few percent. A rate that broke early is
+//!    tried again once a lower one holds, and once it was last tried long ago: a server that was only starting
+//!    has become faster by then.
 //! 3. *Estimation*: trials at the likeliest capacity and beside it, until the interval of where the share of
 //!    bad samples [crosses](crate::crossing()) its limit is as narrow as was asked for. Rates are not decided
 //!    one by one: all of them are evidence of the same capacity.
@@ -20,6 +22,7 @@ use crate::crossing::{Crossing, RatedBatches, crossing, log_odds};
 use crate::share::share_interval;
 use crate::spread::join;
 
+mod hindsight;
 mod standing;
 
 pub use self::standing::Doubt;
@@ -123,8 +126,6 @@ const OVERLOAD: f64 = 1.5;
 const DESCENTS: u32 = 3;
 /// Trials in a row that the generator could not carry out, after which it is the limit.
 const ACCIDENTS: u32 = 3;
-/// Share of bad samples from which even a few samples are more than chance.
-const MOSTLY_BAD: f64 = 0.5;
 /// Conditions whose numbers of samples differ by no more than this factor take as many: the first is named.
 const ALIKE: f64 = 1.01;
 /// Trials in which a rate that was asked for has to break for that to be the answer.
@@ -253,6 +254,8 @@ pub struct Level {
     disputed: bool,
     /// The number of trials.
     trials: u32,
+    /// When the last of them ended, in units of the shortest trial since the begin of the search.
+    tried_at: f64,
 }
 
 /// The end of a search.
@@ -338,6 +341,10 @@ pub struct Search {
     refusals: u32,
     descents: u32,
     from_above: Option<f64>,
+    /// Time of all trials so far, in units of the shortest.
+    passed: f64,
+    /// `true` if the search has gone below all rates that it had tried, and none of these was tried since.
+    descended: bool,
     unfitting: Option<[f64; 2]>,
     /// Rates that were tried for a lower end where there was no time for the estimation.
     floors: Vec<f64>,
@@ -352,6 +359,11 @@ impl Level {
 
     fn x(&self) -> f64 {
         self.rate.ln()
+    }
+
+    /// Samples of its last trial, of the condition that has most of them.
+    fn samples(&self) -> u64 {
+        self.latest.0.iter().map(|sum| sum.count).max().unwrap_or(0)
     }
 
     /// The length of its trials of the estimation, in trials of the shortest length that has enough samples.
@@ -382,6 +394,8 @@ impl Search {
             refusals: 0,
             descents: 0,
             from_above: None,
+            passed: 0.0,
+            descended: false,
             unfitting: None,
             floors: Vec::new(),
             aim: Aim::Try(first),
@@ -585,6 +599,7 @@ impl Search {
     /// from above, for its rate after an overload.
     pub fn note(&mut self, trial: &Trial, carried_out: f64, outcome: Outcome) -> Finding {
         let length = f64::from(trial.length) * carried_out.clamp(0.0, 1.0);
+        self.passed += self.time_of(*trial, 0) + length;
         let finding = self.take(trial, length, outcome);
         // What held the generator up once may be over.
         let is_first_accident = finding == Finding::NotApplied && self.accidents == 1;
@@ -647,18 +662,6 @@ impl Search {
         }
     }
 
-    /// Returns `true` if a level says nothing yet about where the capacity is: more of its samples are bad
-    /// than may be, but they are too few for that to be more than chance.
-    fn is_too_short(&self, level: &Level) -> bool {
-        let share = |sum: &SliceCount| sum.marked as f64 / sum.count as f64;
-        let bad = level.latest.0.iter().zip(&self.settings.limits).map(|(sum, limit)| (share(sum), *limit));
-        !level.overloaded
-            && level.finding == Finding::Unclear
-            && level.length < f64::from(self.settings.scale(level.rate))
-            && bad.clone().any(|(share, limit)| share > limit)
-            && bad.into_iter().all(|(share, _)| share < MOSTLY_BAD)
-    }
-
     /// The lowest rate, at most the one that was asked for, that broke in its only trial: once more, and it
     /// is the answer.
     fn doubted_answer(&self) -> Option<f64> {
@@ -678,21 +681,6 @@ impl Search {
                 && (self.is_beyond(level) || self.finding_at(&level.portions, PLAIN) == Finding::Breaks)
         };
         self.levels.iter().filter(|level| level.rate <= asked).find(is_sure).map(|level| level.rate)
-    }
-
-    /// Returns `true` if a level breaks a condition, and not only in an earlier trial than one that did not.
-    fn is_breaking(&self, level: &Level) -> bool {
-        level.finding == Finding::Breaks && !(level.disputed && self.holds_above(level.rate))
-    }
-
-    fn holds_above(&self, rate: f64) -> bool {
-        self.levels.iter().any(|level| level.rate > rate && level.finding == Finding::Holds)
-    }
-
-    /// Returns `true` if a level broke in the only trial of it, which may be an accident: of the server or of
-    /// its machine.
-    fn may_be_accident(&self, level: &Level) -> bool {
-        level.trials == 1 && level.finding == Finding::Breaks
     }
 
     /// Returns `true` if more samples are bad in the confirmations of this rate, with this one, than may be,
@@ -751,16 +739,29 @@ impl Search {
                 if let Some(asked) = self.settings.asked.filter(|asked| highest < *asked) {
                     return self.ramp(asked);
                 }
+                if let Some(rate) = self.past_above_a_short_one() {
+                    self.descended = false;
+                    return self.ramp(rate);
+                }
                 if let Some(again) = self.before_going_down() {
                     return again;
                 }
                 let next = self.levels[0].rate / GROWTH;
-                if next < self.settings.from / 1_000.0 { Aim::End(End::Lowest) } else { self.ramp(next) }
+                if next < self.settings.from / 1_000.0 {
+                    return Aim::End(End::Lowest);
+                }
+                self.descended = true;
+                self.ramp(next)
             }
             (Some(_), None) => self.upward(),
             (Some(below), Some(above)) if self.centre.is_none() => {
                 let distance = self.settings.distance();
                 let upper = self.levels.iter().find(|level| level.x() == above);
+                let mut past = self.levels.iter().filter(|level| level.x() >= above);
+                if let Some(rate) = past.find(|level| self.may_be_past(level)).map(|level| level.rate) {
+                    self.descended = false;
+                    return self.ramp(rate);
+                }
                 let upper =
                     upper.filter(|level| self.may_be_accident(level)).map(|level| (level.rate, level.length));
                 // One short trial has ended the ramp, soon if the server is overloaded.
@@ -788,17 +789,6 @@ impl Search {
             }
             (Some(_), Some(_)) => self.estimate(guess),
         }
-    }
-
-    /// A trial before lower rates than all that were tried, where it would tell more: of a rate below the
-    /// lowest that breaks that had too few samples, or of that rate itself if it was tried once.
-    fn before_going_down(&self) -> Option<Aim> {
-        let first = self.levels.iter().position(|level| !self.is_too_short(level))?;
-        if let Some(short) = self.levels[..first].last() {
-            return Some(self.attempt(short.rate, 1, Purpose::Bisection));
-        }
-        let first = &self.levels[first];
-        self.may_be_accident(first).then(|| self.ramp(first.rate))
     }
 
     /// The next trial of the estimation, or the one after it; `guess` is the present estimate of the
@@ -921,7 +911,8 @@ impl Search {
         let reach = self.reach().map(f64::ln);
         let guesses = (0..self.settings.limits.len()).map(|condition| {
             let mut groups: Vec<Group> = Vec::new();
-            let known = self.levels.iter().filter(|level| !self.is_too_short(level));
+            let known =
+                self.levels.iter().filter(|level| !self.is_too_short(level) && !self.is_superseded(level));
             let of_levels = known.filter_map(|level| level.group(condition));
             for group in of_levels.chain(reach.map(|x| Group { time: 1.0, bad: 1.0, x })) {
                 groups.push(group);
@@ -1085,6 +1076,7 @@ impl Search {
                     latest: (Vec::new(), Finding::Unclear),
                     disputed: false,
                     trials: 0,
+                    tried_at: 0.0,
                 },
             );
         }
@@ -1100,6 +1092,7 @@ impl Search {
         level.overloaded = matches!(outcome, Outcome::Overloaded);
         level.latest.1 = own;
         level.trials += 1;
+        level.tried_at = self.passed;
         if let Outcome::Measured(portions) = outcome {
             level.latest.0 = portions.iter().map(|slices| SliceCount::sum(slices)).collect();
             let is_estimate = matches!(trial.purpose, Purpose::Estimation | Purpose::Confirmation);

@@ -12,6 +12,8 @@ const SLICES_PER_UNIT: f64 = 20.0;
 const LEAD: f64 = 1.0;
 /// A trial may end early at this confidence.
 const EARLY: f64 = 0.999;
+/// Factor on the service times of a server that is cold.
+const COLD: f64 = 100.0;
 /// Backlog in seconds beyond which requests find no connection.
 const LONGEST_QUEUE: f64 = 8.0;
 
@@ -31,12 +33,22 @@ struct Server {
     slowness: f64,
     /// When it stands still, and for how long, in seconds: by a pause of its own, or of its machine.
     pauses: &'static [(f64, f64)],
+    /// For how long it is slow in the beginning, in seconds.
+    cold: f64,
 }
 
 impl Server {
     /// 1,000/s, and p99 <= 25 ms; other rates at the same scale.
     const fn new(mu: f64, poisson: bool) -> Self {
-        Self { mu, poisson, bearable: 25.0 / mu, gets_slow: f64::INFINITY, slowness: 1.0, pauses: &[] }
+        Self {
+            mu,
+            poisson,
+            bearable: 25.0 / mu,
+            gets_slow: f64::INFINITY,
+            slowness: 1.0,
+            pauses: &[],
+            cold: 0.0,
+        }
     }
 
     /// The rate at which the 99th percentile is the bearable time. The sojourn time is exponential with the
@@ -97,7 +109,8 @@ impl Queue {
             let pauses =
                 self.server.pauses.iter().filter(|(from, length)| (*from..from + length).contains(&at));
             let awake = pauses.fold(at, |awake, (from, length)| awake.max(from + length));
-            self.free = self.free.max(awake) + self.random.exponential(self.server.slowness / self.server.mu);
+            let slowness = if at < self.server.cold { COLD } else { self.server.slowness };
+            self.free = self.free.max(awake) + self.random.exponential(slowness / self.server.mu);
             if let Some(last) = slices.last_mut() {
                 last.count += 1;
                 last.marked += u64::from(self.free - at > self.server.bearable);
@@ -315,6 +328,33 @@ fn a_pause_of_the_server_does_not_decide_a_search() {
     }
 }
 
+/// Symptom: a server that took 100 ms for its first 6 s, and 5 ms from then on, was said to carry 13 to 25/s
+/// of more than 200: rates that broke in that time were never tried again.
+#[test]
+fn a_server_that_starts_slowly_does_not_decide_a_search() {
+    for (seconds, low) in [(60.0, 350.0), (120.0, 500.0)] {
+        for cold in [1.0, 3.0, 6.0, 9.0, 12.0] {
+            // From 25/s on the search has gone to rates without enough requests by 12 s.
+            for from in [25.0, 100.0, 400.0].into_iter().filter(|from| *from > 25.0 || cold < 12.0) {
+                let server = Server { cold, ..Server::new(1_000.0, true) };
+                let capacity = server.capacity();
+                let (mut right, mut wide, mut ends) = (0, 0, Vec::new());
+                for seed in 0..20 {
+                    let (answer, _) = search_within(seconds, seed, settings(from), server);
+                    let (lower, upper) = (answer.low.unwrap_or(0.0), answer.high.unwrap_or(f64::INFINITY));
+                    right += usize::from(lower <= capacity && capacity <= upper);
+                    wide += usize::from(lower < low);
+                    ends.push((lower.round(), upper.round()));
+                }
+                println!(
+                    "{seconds} s, cold for {cold} s, from {from}/s: right {right}, wide {wide}, {ends:?}"
+                );
+                assert!(right >= 17 && wide <= 5, "{seconds} s, {cold} s, {from}/s: {right} {wide} {ends:?}");
+            }
+        }
+    }
+}
+
 /// The table of `docs/statistics.md`.
 #[test]
 #[ignore = "takes minutes"]
@@ -478,22 +518,29 @@ fn a_single_accident_is_no_limit() {
 fn a_busy_generator_is_tried_again() {
     for accidents in [&[2][..], &[2, 3], &[1], &[3, 4], &[2, 9, 14]] {
         let server = Server::new(1_000.0, true);
-        let mut search = Search::new(settings(100.0));
-        let mut queue = Queue::new(server, 3);
-        let mut trials = 0;
-        while let Some(trial) = search.next_within((120.0 - queue.now) / UNIT, 60.0) {
-            trials += 1;
-            if accidents.contains(&trials) {
-                queue.now += UNIT;
-                search.note(&trial, 0.5, Outcome::NotApplied);
-                continue;
+        let (mut right, mut answers) = (0, Vec::new());
+        for seed in 0..5 {
+            let mut search = Search::new(settings(100.0));
+            let mut queue = Queue::new(server, seed);
+            let mut trials = 0;
+            while let Some(trial) = search.next_within((120.0 - queue.now) / UNIT, 60.0) {
+                trials += 1;
+                if accidents.contains(&trials) {
+                    queue.now += UNIT;
+                    search.note(&trial, 0.5, Outcome::NotApplied);
+                    continue;
+                }
+                let (carried_out, portions) = queue.carry_out(&search, &trial);
+                search.note(&trial, carried_out, Outcome::Measured(portions));
             }
-            let (carried_out, portions) = queue.carry_out(&search, &trial);
-            search.note(&trial, carried_out, Outcome::Measured(portions));
+            let answer = search.answer(false);
+            let (low, high) = (answer.low.unwrap_or(0.0), answer.high.unwrap_or(f64::INFINITY));
+            assert!(low > 600.0 && high <= 1_600.0, "{accidents:?}: {answer:?}");
+            right += usize::from(low <= server.capacity() && server.capacity() <= high);
+            answers.push((low, high));
         }
-        let answer = search.answer(false);
-        let (low, high) = (answer.low.unwrap_or(0.0), answer.high.unwrap_or(f64::INFINITY));
-        assert!(low > 600.0 && low < 816.0 && high > 815.0 && high < 1_100.0, "{accidents:?}: {answer:?}");
+        // Nineteen of twenty intervals hold the truth.
+        assert!(right >= 4, "{accidents:?}: {answers:?}");
     }
 }
 
@@ -693,7 +740,7 @@ fn the_requests_of_an_iteration_count_and_time_that_is_left_is_used() {
         for seed in 0..20 {
             let server = Server { bearable: 10.0 / mu, ..Server::new(mu, false) };
             let (answer, took) = search_within(45.0, seed, settings(100.0), server);
-            assert!(took > 28.0 && took <= 45.0 + 1e-6, "{mu}/s: {took} s: {answer:?}");
+            assert!(took > 25.0 && took <= 45.0 + 1e-6, "{mu}/s: {took} s: {answer:?}");
             let (low, high) = (answer.low.unwrap_or(0.0), answer.high.unwrap_or(f64::INFINITY));
             wrong += usize::from(low > server.capacity() || high < server.capacity());
         }
