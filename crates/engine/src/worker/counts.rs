@@ -27,6 +27,8 @@ pub(super) struct Counts {
     begun: u64,
     /// Scheduled since the last snapshot, warm-up included.
     new_scheduled: u64,
+    /// Due in the measured part by the last snapshot.
+    told_due: u64,
     /// Iterations started since then.
     new_iterations: u64,
     /// Requests sent again since then.
@@ -292,12 +294,20 @@ impl Counts {
         self.script_failures
     }
 
-    /// Arrivals scheduled since the last call, iterations started, and requests sent again since then.
-    #[inline]
-    pub(super) fn take_progress(&mut self) -> (u64, u64, u64) {
+    /// Arrivals that fell due since the last call, iterations started, and requests sent again since then.
+    ///
+    /// `backlog` is the number of arrivals of the measured part that are due and not taken; `None` in the
+    /// warm-up, of which only arrivals that were taken are known.
+    pub(super) fn take_progress(&mut self, backlog: Option<u64>) -> (u64, u64, u64) {
         let taken = [&mut self.new_scheduled, &mut self.new_iterations, &mut self.new_resent];
         let [scheduled, iterations, resent] = taken.map(std::mem::take);
-        (scheduled, iterations, resent)
+        let Some(backlog) = backlog else { return (scheduled, iterations, resent) };
+        let Accounting { scheduled, since_warmup, .. } = self.accounting;
+        let due = scheduled - since_warmup + backlog;
+        // An arrival that was taken right behind the edge of the last interval belongs to that.
+        let new = due.saturating_sub(self.told_due);
+        self.told_due = self.told_due.max(due);
+        (new, iterations, resent)
     }
 
     /// Requests started and not ended, warm-up included.

@@ -159,7 +159,8 @@ impl<B: Backend> Worker<'_, B> {
         let measure = self.clock.measure;
         let warmup = self.plan.warmup > Nanos::ZERO && (at < measure || (at == measure && !drain));
         self.exchanges.log.flush();
-        let (scheduled, iterations, resent) = self.counts.take_progress();
+        let backlog = (!warmup).then(|| self.backlog(at));
+        let (scheduled, iterations, resent) = self.counts.take_progress(backlog);
         let gauges = Gauges {
             at: at.since(self.clock.start),
             warmup,
@@ -222,6 +223,16 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
+    /// Returns the number of arrivals of the measured part that are due before an instant and were not taken.
+    fn backlog(&mut self, at: Nanos) -> u64 {
+        // Arrivals beyond a fence may belong to another process.
+        let until = at.min(self.clock.end).min(self.control.fenced_from()).since(self.clock.start);
+        match self.iterations.is_complete() {
+            true => 0,
+            false => self.pools.iter_mut().map(|pool| pool.backlog(until)).sum(),
+        }
+    }
+
     /// Returns the status of this worker at an instant of the measured part, or in the drain.
     fn worker_status(&mut self, at: Nanos) -> WorkerStatus {
         let load_end = at.min(self.clock.end);
@@ -229,12 +240,7 @@ impl<B: Backend> Worker<'_, B> {
         self.dialing.add_blocked(&mut connections, self.clock.measure, load_end);
         self.state_limits(&mut connections);
         let wall = load_end.since(self.clock.measure);
-        // Arrivals beyond a fence may belong to another process.
-        let until = load_end.min(self.control.fenced_from()).since(self.clock.start);
-        let waiting = match self.iterations.is_complete() {
-            true => 0,
-            false => self.pools.iter_mut().map(|pool| pool.backlog(until)).sum(),
-        };
+        let waiting = self.backlog(at);
         WorkerStatus {
             worker: self.plan.worker_of(self.shard),
             accounting: self.counts.accounting(),

@@ -1,8 +1,9 @@
 //! More arrivals than can be started, and connections that grow with need alone.
 
-use plimsoll_core::{Nanos, Random};
+use plimsoll_core::{Nanos, Random, Rate, Shard};
 use plimsoll_histogram::Histogram;
 use plimsoll_metrics::{Headline, LimitedBy, RunFacts, RunOutcome, RunRecord};
+use plimsoll_schedule::{Arrivals, Process, Profile};
 use plimsoll_testkit::{Answer, Behaviour, Law, Pause, SimOptions};
 
 use super::plans::{self, answering};
@@ -26,6 +27,50 @@ fn arrivals_beyond_all_means_are_counted_at_once() {
             let lost = accounts.dropped + accounts.never_started;
             assert_eq!(accounts.started + lost, due, "{overload} {threads}: {accounts:?}");
             assert_eq!(accounts.dropped > 0, overload == "drop", "{accounts:?}");
+        }
+    }
+}
+
+/// Symptom: the intervals of 500/s on connections that carried 210/s had 210 due in each, as the chart of the
+/// run and its CSV showed.
+#[test]
+fn intervals_have_the_arrivals_that_fell_due_in_them() {
+    let second = Nanos::from_secs(1);
+    for overload in ["grow", "queue", "drop"] {
+        for (arrival, process) in [("uniform", Process::Uniform), ("poisson", Process::Poisson)] {
+            for (rate, warmup, threads) in [(150, 0, "1"), (500, 0, "1"), (500, 2, "2"), (150, 1, "3")] {
+                let (rate_flag, warmup_flag) = (rate.to_string(), format!("{warmup}s"));
+                let flags = [
+                    ("--rate", &*rate_flag),
+                    ("-d", "4s"),
+                    ("-c", "3"),
+                    ("-t", threads),
+                    ("--warmup", &*warmup_flag),
+                    ("--arrival", arrival),
+                    ("--overload", overload),
+                ];
+                let plan = plan(&flags);
+                // 300/s on three connections, which no more are added to but by `grow`.
+                let slow = Behaviour { service: Law::Constant(MS * 10), ..answering(Answer::default()) };
+                let (record, _) = carry_out(&plan, world(slow));
+                let case = format!("{overload} {arrival} {rate}/s, warm-up {warmup_flag}, {threads} threads");
+                let profile = Profile::constant(Rate::per_second(rate), second * (4 + warmup));
+                let due: Vec<Nanos> = Arrivals::new(&profile, process, plan.seed, Shard::WHOLE)
+                    .map(|arrival| arrival.at)
+                    .collect();
+                let within = |from: Nanos, to: Nanos| due.iter().filter(|at| (from..to).contains(at)).count();
+                for interval in record.intervals.iter().filter(|interval| !interval.warmup && !interval.drain)
+                {
+                    // The pass that ends an interval may have taken an arrival of the next one before.
+                    let expected = within(interval.at - interval.length, interval.at) as u64;
+                    let slack = threads.parse().expect("a number");
+                    assert!(interval.scheduled.abs_diff(expected) <= slack, "{case}: {expected}: {interval:?}");
+                }
+                let measured = record.intervals.iter().filter(|interval| !interval.warmup);
+                let accounts = &record.accounting;
+                let all = measured.map(|interval| interval.scheduled).sum::<u64>();
+                assert_eq!(all, accounts.scheduled - accounts.since_warmup, "{case}: {accounts:?}");
+            }
         }
     }
 }
