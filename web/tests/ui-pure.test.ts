@@ -42,6 +42,7 @@ import {
   exampleSaid,
   figureOf,
   intervalOf,
+  leftOut,
   liveTitle,
   namesApart,
   paceOf,
@@ -55,6 +56,7 @@ import {
   thresholdWord,
   timingText,
   traceAddress,
+  unreached,
   validityLine,
   whenText,
 } from "../ui/runs/words.ts";
@@ -597,6 +599,31 @@ test("objectives that are limits of times are lines on the load line", () => {
     { text: "p99.9 <= 1.5s", ns: 1.5e9 },
     { text: "max<500us", ns: 500e3 },
   ]);
+});
+
+describe("percentiles of the good answers alone", () => {
+  const result = (count: number, lost: Partial<Result["accounting"]>) => {
+    const accounting = { failed: 0, dropped: 0, never_started: 0, without_data: 0, ...lost };
+    return { accounting, response_time: { count, p: { "50": 1, "99": 2, "99.9": null } } } as unknown as Result;
+  };
+
+  test("say which are none of what was due", () => {
+    const half = result(100, { failed: 90, never_started: 20, without_data: 10 });
+    expect([leftOut(half, "50"), leftOut(half, "99"), leftOut(half, "99.9")]).toEqual([
+      null,
+      "45.0 % failed, 5.0 % never started",
+      null,
+    ]);
+    expect(unreached(half, ["50", "99", "99.9"])).toBe(
+      "these are of the good answers alone: of what was due, 45.0 % failed, 5.0 % never started, more than p99 leaves out",
+    );
+  });
+
+  test("say nothing where all of them are", () => {
+    // One of a thousand is beyond p99.9, which has no value here.
+    expect(unreached(result(999, { failed: 1 }), ["50", "99", "99.9"])).toBeNull();
+    expect(unreached(result(0, { failed: 5 }), ["50", "99"])).toBeNull();
+  });
 });
 
 describe("rates of runs of several requests", () => {

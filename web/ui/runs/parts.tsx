@@ -16,6 +16,7 @@ import {
   exampleSaid,
   figureOf,
   intervalOf,
+  leftOut,
   listed,
   paceOf,
   plural,
@@ -28,6 +29,7 @@ import {
   thresholdHeading,
   thresholdSeen,
   thresholdWord,
+  unreached,
   limitWords,
   validityLine,
   whenFull,
@@ -181,11 +183,15 @@ function Tiles({ result, soFar }: { result: Result; soFar: Going | undefined }) 
     pace.unit === "iterations" && achieved_per_s !== null ? [`${perSecond(achieved_per_s)} requests`] : [];
   const [name, summary] = mainSummary(result);
   const { bad, all, share: badOf } = badShare(result, soFar !== undefined);
-  // Averages over the run so far stand beside the rate of the last interval.
+  // Averages over the run so far stand beside the rate of the last interval, which is one of requests.
   const now = soFar === undefined ? null : presentRate(result);
-  const rates = [...(now === null ? [] : [`now ${perSecond(now)}`]), ...asked, ...requests];
+  const unit = pace.unit === "iterations" ? " requests" : "";
+  const rates = [...(now === null ? [] : [`now ${perSecond(now)}${unit}`]), ...asked, ...requests];
   const soFarWords = soFar === undefined ? "" : " so far";
   const interval = (p: string) => {
+    // Failed requests are in service times of the closed model as little as in response times.
+    const left = leftOut(result, p);
+    if (left !== null) return `of the good answers alone: ${left}`;
     const text = intervalOf(summary, p);
     return text === "" ? (summary.p_missing?.[p] ?? "") : `95 % interval ${text}`;
   };
@@ -282,6 +288,10 @@ export function TimesTables({ result }: { result: Result }) {
   ];
   const known = others.filter(([, summary]) => summary.count > 0);
   const missing = Object.entries(first[1].p_missing ?? {});
+  const beyond = unreached(
+    result,
+    rows.filter((name) => /^\d/.test(name)),
+  );
   return (
     <>
       <div class="columns">
@@ -304,6 +314,7 @@ export function TimesTables({ result }: { result: Result }) {
         )}
       </div>
       <ul class="notes">
+        {beyond !== null && <li>{beyond}</li>}
         {first[1].count > 0 && missing.length > 0 && (
           <li>not shown: {missing.map(([name, reason]) => `p${name} ${reason}`).join("; ")}</li>
         )}

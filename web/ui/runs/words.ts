@@ -168,6 +168,38 @@ export function paceOf(result: Result): {
   };
 }
 
+/** The shares of what was due and has no good answer, where this percentile of the good answers is none of
+ * what was due for that; null where it is one. */
+export function leftOut(result: Pick<Result, "accounting" | "response_time">, p: string): string | null {
+  const { failed, dropped, never_started, without_data } = result.accounting;
+  const lost: [number, string][] = [
+    [failed, "failed"],
+    [dropped, "dropped"],
+    [Math.max(0, never_started - without_data), "never started"],
+  ];
+  const answered = result.response_time.count;
+  const due = lost.reduce((sum, [number]) => sum + number, answered);
+  const isTold = result.response_time.p[p] != null;
+  // 99.9 % of 1,000 are 999: not one more for a rounding error.
+  const rank = Math.ceil((Number(p) * due) / 100 - 1e-6);
+  if (!isTold || answered === 0 || rank <= answered) return null;
+  const kinds = lost.filter(([number]) => number > 0);
+  return kinds.map(([number, what]) => `${share(number / due)} ${what}`).join(", ");
+}
+
+/** Which of these percentiles of the good answers are none of what was due, in a sentence; null without one. */
+export function unreached(
+  result: Pick<Result, "accounting" | "response_time">,
+  percentiles: string[],
+): string | null {
+  const beyond = percentiles.filter((p) => leftOut(result, p) !== null);
+  const [first] = beyond;
+  if (first === undefined) return null;
+  const leave = beyond.length === 1 ? "leaves" : "leave";
+  const names = beyond.map((p) => `p${p}`).join(", ");
+  return `these are of the good answers alone: of what was due, ${leftOut(result, first)}, more than ${names} ${leave} out`;
+}
+
 export const rateText = (value: number | null | undefined) => (value == null ? "-" : perSecond(value));
 export const secondsText = (value: number | null | undefined) => (value == null ? "-" : seconds(value));
 export const nanosText = (value: number | null | undefined) => (value == null ? "-" : nanos(value));
