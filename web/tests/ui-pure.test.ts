@@ -25,7 +25,7 @@ import { fieldError, inForm } from "../ui/editor/argument-words.tsx";
 import { hasMethod } from "../ui/editor/command.tsx";
 import { withoutTags } from "../ui/editor/flags.ts";
 import { fieldsOf, findFlags, LABELS, ownAddress, searchName } from "../ui/find/plan.ts";
-import { levelsOf, limitsOf, lineOf, nanosOf, trialOf } from "../ui/live/capacity.ts";
+import { levelsOf, limitsOf, lineOf, nanosOf, peakOf, ratesOf, remarksOf, trialOf } from "../ui/live/capacity.ts";
 import { flightText, paceUnit, rateOf, requestsText } from "../ui/live/pace.ts";
 import { levelAxis } from "../ui/live/sweep.tsx";
 import { heardAfter, MOST_MESSAGES, NOTHING_HEARD } from "../ui/live/stream.ts";
@@ -591,6 +591,46 @@ describe("a run that goes on", () => {
       "--sweep=connections=1,2,4",
     ]);
   });
+});
+
+test("the rates of a search that is over have the findings of the whole search, with their reasons", () => {
+  const found = (code: string) => ({ code, evidence: `${code} here`, hint: "" });
+  const trial = (rate_per_s: number, measured_s: number, p99: number, finding: string, codes: string[] = []) => ({
+    ...{ purpose: "bisection", at_s: 0, rate_per_s, measured_s, p50: 1, p99, error_rate: 0, finding },
+    findings: codes.map(found),
+  });
+  const level = (rate_per_s: number, finding: string, reason?: string) => ({
+    ...{ rate_per_s, finding, measured_s: 10, shares: [] },
+    ...(reason !== undefined && { reason }),
+  });
+  const capacity = {
+    levels: [level(100, "holds"), level(200, "unclear", "held for 8.00 s"), level(400, "breaks")],
+    trials: [
+      trial(100, 8, 5, "holds", ["start_lag"]),
+      trial(200, 2, 9, "holds", ["start_lag", "too_few_samples"]),
+      trial(200, 8, 6, "holds"),
+      trial(400, 2, 80, "breaks", ["overloaded"]),
+    ],
+  };
+  expect(ratesOf(capacity).map(({ p99, finding, trials, reason }) => [p99, finding, trials, reason])).toEqual([
+    [5, "holds", 1, ""],
+    [6, "unclear", 2, "held for 8.00 s"],
+    [80, "breaks", 1, ""],
+  ]);
+  expect(remarksOf(capacity)).toEqual([{ text: "in 2 of 4 trials, first: start_lag here", hint: "" }]);
+});
+
+test("the peak of a sweep is that of its law, or what was measured where the law is far off", () => {
+  const levels = [[1, 90], [8, 353], [16, 352]].map(([value, achieved_per_s]) => ({ value, achieved_per_s }));
+  const sweep = (error: number, extrapolated = false) =>
+    ({
+      setting: "connections",
+      levels,
+      usl: { alpha: 0, peak_concurrency: 13.2, peak_per_s: 395, extrapolated, error },
+    }) as unknown as Parameters<typeof peakOf>[0];
+  expect(peakOf(sweep(0.01))).toEqual([395, "at 13 in flight"]);
+  expect(peakOf(sweep(0.01, true))).toEqual([395, "at 13 in flight, calculated and not seen"]);
+  expect(peakOf(sweep(0.12))).toEqual([353, "measured, at 8 connections"]);
 });
 
 test("objectives that are limits of times are lines on the load line", () => {

@@ -107,8 +107,9 @@ export function Turns({ a, b }: { a: string[]; b: string[] }) {
   if (lacking.length === 0) {
     return (
       <p class="hint">
-        The plans of these runs are not there any more. Run a plan with <em>Runs</em> {ENOUGH} for each side, and
-        compare those.
+        The page has no plan of these runs: they were started with a URL in place of a plan, or their plans are
+        not there any more. Run a plan with <em>Runs</em> {ENOUGH} for each side, and compare those;{" "}
+        <code>plimsoll URL --print-plan</code> prints the plan of a URL.
       </p>
     );
   }
@@ -126,7 +127,7 @@ export function Turns({ a, b }: { a: string[]; b: string[] }) {
       <span class="hint">
         {one !== null && other !== null
           ? "Both are one load on one address: start the server of that side first. "
-          : `The plan of ${one === null ? "A" : "B"} is not there any more. `}
+          : `The page has no plan of ${one === null ? "A" : "B"}. `}
         A few runs do not tell a difference from chance. Leave this tab open meanwhile.
       </span>
     </div>

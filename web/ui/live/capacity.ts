@@ -1,5 +1,7 @@
 /** A search for the capacity of a server: its trials, as messages tell them and as its result has them. */
 
+import { count } from "../../src/figure.ts";
+
 /** Identity of a search or a sweep, as far as the page reads it. */
 export interface Circumstances {
   id: string;
@@ -28,6 +30,7 @@ export interface Capacity {
   levels: {
     rate_per_s: number;
     finding: Finding;
+    reason?: string;
     measured_s: number;
     shares: { slo: string; limit: number; share: number | null; low: number | null; high: number | null }[];
   }[];
@@ -40,6 +43,7 @@ export interface Capacity {
     p99: number | null;
     error_rate: number;
     finding: Finding;
+    findings: { code: string; evidence: string; hint: string }[];
   }[];
 }
 
@@ -61,8 +65,28 @@ export interface Sweep {
     peak_concurrency: number | null;
     peak_per_s: number | null;
     extrapolated: boolean;
+    /** How far the levels are from the law, as a share. */
+    error: number;
   } | null;
   usl_missing: string | null;
+}
+
+/** How far the levels may be from a law whose peak is an answer: a plateau has none. */
+const FAR_OFF = 0.05;
+
+/** The highest throughput of a sweep, and where: by its law, or as it was measured where the law is far off. */
+export function peakOf({ levels, usl, setting }: Pick<Sweep, "levels" | "usl" | "setting">): [number | null, string] {
+  const most = levels.reduce<Sweep["levels"][number] | null>(
+    (best, level) => (best === null || level.achieved_per_s > best.achieved_per_s ? level : best),
+    null,
+  );
+  if (usl === null || usl.error > FAR_OFF) {
+    return [most?.achieved_per_s ?? null, most === null ? "" : `measured, at ${count(most.value)} ${setting}`];
+  }
+  const { peak_concurrency, peak_per_s, extrapolated } = usl;
+  const where =
+    peak_concurrency === null ? "it never falls" : `at ${count(Math.round(peak_concurrency))} in flight`;
+  return [peak_per_s, `${where}${extrapolated ? ", calculated and not seen" : ""}`];
 }
 
 /** True if what a search has ended with is a sweep. */
@@ -156,6 +180,14 @@ export interface Level {
   trials: number;
 }
 
+/** One rate of a search that is over. */
+export interface Rate extends Level {
+  /** Seconds of all of its trials. */
+  measured_s: number;
+  /** Why it is not the end that its finding suggests, and the like; empty without a reason. */
+  reason: string;
+}
+
 /** The rates that were tried, ascending. */
 export function levelsOf(trials: Trial[]): Level[] {
   const levels = new Map<number, Level>();
@@ -168,6 +200,37 @@ export function levelsOf(trials: Trial[]): Level[] {
     levels.set(rate_per_s, { ...known, trials });
   }
   return [...levels.values()].sort((a, b) => a.rate_per_s - b.rate_per_s);
+}
+
+/** The rates of a result: the finding is that of the whole search, with its reason. */
+export function ratesOf(capacity: Pick<Capacity, "levels" | "trials">): Rate[] {
+  return capacity.levels.map(({ rate_per_s, finding, reason, measured_s }) => {
+    const own = capacity.trials.filter((trial) => trial.rate_per_s === rate_per_s);
+    const longest = own.reduce<(typeof own)[number] | null>(
+      (best, trial) => (best === null || trial.measured_s > best.measured_s ? trial : best),
+      null,
+    );
+    const [p50, p99] = [longest?.p50 ?? null, longest?.p99 ?? null];
+    return { rate_per_s, p50, p99, finding, trials: own.length, measured_s, reason: reason ?? "" };
+  });
+}
+
+/** What the trials say about the measurement: of each kind the first, and in how many trials there was one.
+ * What is found where a rate breaks is of a server that is too slow for it, and the length of a trial is not
+ * of the person's choice. */
+export function remarksOf({ trials }: Pick<Capacity, "trials">): { text: string; hint: string }[] {
+  const found = new Map<string, { evidence: string; hint: string; times: number }>();
+  const others = trials.filter(({ finding }) => finding !== "breaks").flatMap(({ findings }) => findings);
+  for (const { code, evidence, hint } of others) {
+    if (code === "too_few_samples") continue;
+    const known = found.get(code);
+    if (known === undefined) found.set(code, { evidence, hint, times: 1 });
+    else known.times += 1;
+  }
+  return [...found.values()].map(({ evidence, hint, times }) => ({
+    text: `in ${times} of ${trials.length} trials${times > 1 ? ", first" : ""}: ${evidence}`,
+    hint,
+  }));
 }
 
 /** The trials of a result, as those of messages. */

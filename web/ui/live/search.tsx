@@ -21,6 +21,9 @@ import {
   type Sweep,
   limitsOf,
   lineOf,
+  type Rate,
+  ratesOf,
+  remarksOf,
   type Trial,
   trialOf,
   trialsOf,
@@ -74,7 +77,8 @@ function CapacityParts({ messages, capacity }: { messages: string[]; capacity: C
           }),
     [capacity, messages],
   );
-  const levels = useMemo(() => levelsOf(trials), [trials]);
+  const rates = useMemo(() => (capacity === null ? [] : ratesOf(capacity)), [capacity]);
+  const levels = useMemo(() => (rates.length === 0 ? levelsOf(trials) : rates), [rates, trials]);
   const soFar = lineOf(levels);
   const low = capacity === null ? soFar.low : capacity.capacity.low_per_s;
   const high = capacity === null ? soFar.high : capacity.capacity.high_per_s;
@@ -118,6 +122,20 @@ function CapacityParts({ messages, capacity }: { messages: string[]; capacity: C
         )}
         <LoadLine levels={levels} low={low} high={high} objectives={capacity?.search.slo ?? []} />
       </Part>
+      {rates.length > 0 && (
+        <Part id="rates" title="Rates">
+          <Rates rates={rates} />
+          <ul class="notes">
+            {capacity !== null &&
+              remarksOf(capacity).map(({ text, hint }) => (
+                <li>
+                  {text}
+                  {hint !== "" && <span class="hint"> – {textInForm(hint, LABELS)}</span>}
+                </li>
+              ))}
+          </ul>
+        </Part>
+      )}
       <Part id="trials" title="Trials">
         <Trials trials={trials} />
       </Part>
@@ -232,6 +250,30 @@ function drawFindings(plot: uPlot, levels: Level[]): void {
   }
 }
 
+/** The rates of a search that is over, each with the figures of its longest trial. */
+function Rates({ rates }: { rates: Rate[] }) {
+  return (
+    <Table
+      caption="Rates that were tried, with the figures of the longest trial of each"
+      rows={rates}
+      rowKey={({ rate_per_s }) => String(rate_per_s)}
+      columns={[
+        { key: "rate", title: "rate", cell: ({ rate_per_s }) => perSecond(rate_per_s), heads: true },
+        {
+          key: "finding",
+          title: "finding",
+          cell: ({ finding }) => <Badge kind={look(finding).kind}>{look(finding).word}</Badge>,
+          text: true,
+        },
+        { key: "length", title: "measured", cell: ({ measured_s }) => seconds(measured_s) },
+        { key: "p50", title: "p50", cell: ({ p50 }) => nanosText(p50) },
+        { key: "p99", title: "p99", cell: ({ p99 }) => nanosText(p99) },
+        { key: "why", title: "why", cell: ({ reason }) => reason, text: true, class: "breaks" },
+      ]}
+    />
+  );
+}
+
 function Trials({ trials }: { trials: Trial[] }) {
   return (
     <Table
@@ -249,7 +291,7 @@ function Trials({ trials }: { trials: Trial[] }) {
         { key: "errors", title: "errors", cell: ({ errors }) => errors },
         {
           key: "finding",
-          title: "finding",
+          title: "its rate then",
           cell: ({ finding }) => <Badge kind={look(finding).kind}>{look(finding).word}</Badge>,
           text: true,
         },

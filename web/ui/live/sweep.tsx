@@ -6,7 +6,7 @@ import { count, perSecond, share, short } from "../../src/figure.ts";
 import { Table } from "../app/controls.tsx";
 import { Part } from "../runs/parts.tsx";
 import { nanosText, rateText, spaced } from "../runs/words.ts";
-import type { Sweep } from "./capacity.ts";
+import { peakOf, type Sweep } from "./capacity.ts";
 
 /** Part of the axis that two of its labels are apart at least. */
 const APART = 0.05;
@@ -35,6 +35,7 @@ export function SweepParts({ sweep }: { sweep: Sweep }) {
       values: sorted.map(({ achieved_per_s }) => achieved_per_s),
     },
   ];
+  const [peak, wherePeak] = peakOf(sweep);
   return (
     <div class="parts">
       <Part id="sweep" title={`Sweep of ${setting}`}>
@@ -42,13 +43,8 @@ export function SweepParts({ sweep }: { sweep: Sweep }) {
           <div class="tiles">
             <div class="tile">
               <span class="label">highest throughput</span>
-              <span class="value">{rateText(usl.peak_per_s)}</span>
-              <span class="below">
-                {usl.peak_concurrency === null
-                  ? "it never falls"
-                  : `at ${count(Math.round(usl.peak_concurrency))} in flight`}
-                {usl.extrapolated && ", calculated and not seen"}
-              </span>
+              <span class="value">{rateText(peak)}</span>
+              <span class="below">{wherePeak}</span>
             </div>
             <div class="tile">
               <span class="label">contention</span>
