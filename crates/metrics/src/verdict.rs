@@ -177,7 +177,8 @@ impl Judge<'_> {
                 figure::count(growth.to as u64),
                 figure::per_second(growth.per_second),
             );
-            let hint = "response times of such a run grow with its length and are not the target's: use a lower rate";
+            let hint = "response times of such a run grow with its length: use a lower rate; if they grow at any rate, the target \
+                        itself becomes slower as it runs";
             self.find(Finding::Doubtful, ReasonCode::Overloaded, evidence, hint);
         } else if let Steadiness::Never { evidence } = course::steadiness(self.record) {
             let hint = match Standstill::longest(self.record) {

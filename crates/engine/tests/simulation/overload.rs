@@ -64,7 +64,10 @@ fn intervals_have_the_arrivals_that_fell_due_in_them() {
                     // The pass that ends an interval may have taken an arrival of the next one before.
                     let expected = within(interval.at - interval.length, interval.at) as u64;
                     let slack = threads.parse().expect("a number");
-                    assert!(interval.scheduled.abs_diff(expected) <= slack, "{case}: {expected}: {interval:?}");
+                    assert!(
+                        interval.scheduled.abs_diff(expected) <= slack,
+                        "{case}: {expected}: {interval:?}"
+                    );
                 }
                 let measured = record.intervals.iter().filter(|interval| !interval.warmup);
                 let accounts = &record.accounting;

@@ -5,7 +5,8 @@ mod queues;
 mod table;
 
 use plimsoll_metrics::{
-    Claim, Headline, Limitation, LimitedBy, Reason, RunFacts, RunOutcome, Verdict, judge, judge_thresholds,
+    Claim, Headline, Limitation, LimitedBy, Reason, ReasonCode, RunFacts, RunOutcome, Verdict, judge,
+    judge_thresholds,
 };
 
 use self::queues::QUEUES;
@@ -138,7 +139,9 @@ fn misjudged(situation: &Situation, record: &RunRecord) -> Option<String> {
     if headline.outcome != situation.outcome {
         wrong.push("outcome".to_owned());
     }
-    let found = reasons.iter().chain(warnings);
+    // That the machine is too busy for figures is another matter than what limited the load.
+    let is_of_machine = |reason: &&Reason| reason.code == ReasonCode::CpuSaturation;
+    let found = reasons.iter().filter(|reason| !is_of_machine(reason)).chain(warnings);
     for given in found.map(|Reason { hint, .. }| hint).chain([hint]) {
         if contradicts(*claim).iter().any(|words| given.contains(words)) {
             wrong.push(format!("advice {given:?}"));

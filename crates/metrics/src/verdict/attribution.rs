@@ -95,7 +95,7 @@ pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
     let suffers = judge.record.model == Model::Closed || judge.fell_short(&backlog);
     judge
         .plan_fails()
-        .or_else(|| judge.generator())
+        .or_else(|| judge.generator(&backlog))
         .or_else(|| judge.barred())
         .or_else(|| judge.standstill())
         .or_else(|| judge.failures(&backlog))
@@ -131,12 +131,12 @@ impl Judge<'_> {
 
     /// Returns the generator's own fault that made the run invalid; the first one, since the verdict has the
     /// others.
-    fn generator(&self) -> Option<Limitation> {
+    fn generator(&self, backlog: &Backlog) -> Option<Limitation> {
         let own = |reason: &&Reason| {
             use ReasonCode as Code;
             match reason.code {
+                Code::CpuSaturation => !self.has_outweighed_cpu(backlog),
                 Code::Stall
-                | Code::CpuSaturation
                 | Code::SigningLimited
                 | Code::PortsExhausted
                 | Code::DescriptorsExhausted => true,
@@ -151,6 +151,18 @@ impl Judge<'_> {
         }
         let reason = self.cause().filter(own).unwrap_or(reason);
         Some(Claim::Generator.by(reason.evidence.clone(), reason.hint.clone()))
+    }
+
+    /// Returns `true` if the lack of CPU, which makes the figures invalid, is not why the load was not
+    /// answered: the requests of an open run were begun all the same, none of them late beside the time that
+    /// they took, and they piled up or ran out of time at the target.
+    fn has_outweighed_cpu(&self, backlog: &Backlog) -> bool {
+        let accounting = &self.record.accounting;
+        let is_late = self.reasons.iter().any(|reason| reason.code == ReasonCode::StartLag);
+        let is_begun = accounting.never_started + accounting.dropped <= accounting.started / 100;
+        let timed_out = ratio(self.record.total.timed_out, accounting.started).unwrap_or(0.0);
+        let is_piled_up = matches!(backlog, Backlog::Grew { .. }) || timed_out > FAILED_SHARE;
+        self.record.model == Model::Open && !is_late && is_begun && is_piled_up
     }
 
     /// A server that allows no streams: nothing else matters then.
@@ -334,7 +346,7 @@ impl Judge<'_> {
         );
         // The next request and the end of the connection then cross on their way.
         let closes = matches!(most, Some((ErrorClass::ClosedBeforeResponse | ErrorClass::Reset, _)));
-        let closes_kept = closes && record.connections.lost_on_kept > count / 2;
+        let closes_kept = closes && self.is_lost_between_requests(count);
         let silent = record.error_examples.get(ErrorClass::ConnectTimeout.name());
         let no_handshake = matches!(most, Some((ErrorClass::ConnectTimeout, _)))
             && silent.is_some_and(|example| example.contains("TLS handshake"));
@@ -349,6 +361,17 @@ impl Judge<'_> {
             _ => "look at the errors and at the target's own log",
         };
         Some(Claim::NotServed.by(evidence, hint))
+    }
+
+    /// Returns `true` if most of the requests that lost their connection lost one that had carried others, and
+    /// the first request of a connection seldom did: a target that aborts requests does so with those as well.
+    fn is_lost_between_requests(&self, lost: u64) -> bool {
+        let connections = &self.record.connections;
+        let on_kept = connections.lost_on_kept;
+        let firsts = connections.opened.min(self.record.accounting.started);
+        let share = |lost: u64, all: u64| ratio(lost, all).unwrap_or(0.0);
+        let of_kept = share(on_kept, self.record.accounting.started.saturating_sub(firsts));
+        on_kept > lost / 2 && share(lost.saturating_sub(on_kept), firsts) * 2.0 <= of_kept
     }
 
     /// The part of a sentence about failures that is about requests which had no answer, where
@@ -755,9 +778,10 @@ impl Judge<'_> {
             return Some(transfer);
         }
         let evidence = format!(
-            "requests in flight grew by {} to {}, with the generator on time: the target answers fewer than arrive",
+            "requests in flight grew by {} to {}, with the generator {}: the target answers fewer than arrive",
             figure::per_second(per_second),
             figure::count(to),
+            self.lag_beyond_limit().map_or("on time".to_owned(), |lag| format!("late by {lag}")),
         );
         let hint =
             "the target is overloaded, and the percentiles depend on the length of the run: use a lower rate";
@@ -851,15 +875,8 @@ impl Judge<'_> {
             let hint = "watch the target while it is under this load (--watch PID, if it is on this machine)";
             return Claim::LessThanAsked.by(evidence, hint);
         }
-        let lags = &self.record.total.start_lag;
-        let lag = lags.percentile(99.0).map(Nanos).filter(|lag| *lag > self.lag_limit());
-        let late = match lag {
-            None => "on time".to_owned(),
-            Some(lag) if lags.enough_for(99.0) => {
-                format!("with a start lag of up to {} (p99)", figure::nanos(lag))
-            }
-            Some(_) => format!("with a start lag of {}", p99_words(lags, "p99", "at most")),
-        };
+        let late = self.lag_beyond_limit();
+        let late = late.map_or("on time".to_owned(), |lag| format!("with a start lag of {lag}"));
         let delivered = format!("the load that was asked for was delivered {late}");
         let beside = self.beside();
         match backlog {
@@ -877,6 +894,16 @@ impl Judge<'_> {
                 Claim::Delivered.by(evidence, "")
             }
         }
+    }
+
+    /// The start lag in words, where it is beyond its limit.
+    fn lag_beyond_limit(&self) -> Option<String> {
+        let lags = &self.record.total.start_lag;
+        let lag = lags.percentile(99.0).map(Nanos).filter(|lag| *lag > self.lag_limit())?;
+        Some(match lags.enough_for(99.0) {
+            true => format!("up to {} (p99)", figure::nanos(lag)),
+            false => p99_words(lags, "p99", "at most"),
+        })
     }
 
     /// The end of a sentence about a load that was delivered: failures, and answers that took many times as

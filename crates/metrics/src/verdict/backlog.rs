@@ -3,7 +3,7 @@
 use plimsoll_core::{Nanos, figure};
 
 use super::Judge;
-use crate::course::{rise, slow_answer};
+use crate::course::{self, rise, slow_answer};
 use crate::{Interval, Model};
 
 /// By how much the time that is owed to requests in flight may grow per time in a run that is stable. At
@@ -57,10 +57,10 @@ impl Judge<'_> {
     /// stable run. Growth within the time that the slowest answers take is filling up, and shows nothing,
     /// unless the median of the times rises with it: then requests wait for one another.
     ///
-    /// The test of [`course::growth`](crate::course::growth) is not a substitute. It asks whether a warning
-    /// is due, at a known share of false ones: for that it needs ten whole intervals of a constant load. Here
-    /// surer evidence was asked for before, a run of four intervals or a ramp wants an answer too, and a
-    /// false alarm only names the target where no other cause is left.
+    /// The test of [`course::growth`] is not a substitute. It asks whether a warning is due, at a known share
+    /// of false ones: for that it needs ten whole intervals of a constant load. Here surer evidence was asked
+    /// for before, a run of four intervals or a ramp wants an answer too, and a false alarm only names the
+    /// target where no other cause is left. Where that warning is due, this agrees with it.
     pub(super) fn backlog(&self) -> Backlog {
         if self.record.model == Model::Closed {
             return Backlog::Level;
@@ -83,7 +83,8 @@ impl Judge<'_> {
         let settled: Vec<&Interval> =
             answered.iter().copied().filter(|cell| cell.at.since(cell.length) >= filled).collect();
         let piled = PILED.max(share(PILED_SHARE));
-        if let Some(per_second) = growth(&settled) {
+        let warned = || course::growth(self.record).map(|growth| growth.per_second);
+        if let Some(per_second) = growth(&settled).or_else(warned) {
             return Backlog::Grew { per_second, to: last.in_flight };
         }
         let load: Vec<&Interval> = self.record.load_cells().filter(|cell| cell.completed > 0).collect();
@@ -92,6 +93,15 @@ impl Judge<'_> {
             let time = last.at.since(first.at).as_secs_f64();
             let grown = last.in_flight.saturating_sub(first.in_flight) as f64;
             return Backlog::Grew { per_second: grown / time, to: last.in_flight };
+        }
+        // A target that gets slower all the time has more in flight with each interval, however few.
+        let slower = rise(&load).filter(|_| settled.len() >= FEWEST && last.in_flight == most.in_flight);
+        if let Some((from, to)) = slower {
+            return Backlog::Unknown(format!(
+                "the median of the times rose from {} to {}",
+                figure::nanos(from),
+                figure::nanos(to)
+            ));
         }
         if most.in_flight <= FEW.max(share(FEW_SHARE)) {
             return Backlog::Level;
@@ -105,15 +115,7 @@ impl Judge<'_> {
             return Backlog::Bulged { most: most.in_flight, at: most.at, left: last.in_flight };
         }
         if settled.len() >= FEWEST {
-            return match rise(&load) {
-                // A target that gets slower all the time has more in flight with each interval, however few.
-                Some((from, to)) if last.in_flight == most.in_flight => Backlog::Unknown(format!(
-                    "the median of the times rose from {} to {}",
-                    figure::nanos(from),
-                    figure::nanos(to)
-                )),
-                _ => Backlog::Level,
-            };
+            return Backlog::Level;
         }
         Backlog::Unknown(match slow_answer(self.record) {
             Some(slow) if answered.len() >= FEWEST => {

@@ -580,6 +580,7 @@ fn a_target_that_falls_behind_is_the_limit() {
                 |r| {
                     for (number, interval) in (1..).zip(&mut r.intervals) {
                         (interval.in_flight, interval.completed) = (50 * number, 500 * number);
+                        interval.scheduled = 500 * number;
                     }
                 },
                 LimitedBy::None,
@@ -636,6 +637,15 @@ fn a_target_that_closes_connections_without_a_word_has_a_hint_of_its_own() {
         assert!(with_lost(class, 40).contains("the target's own log"));
     }
     assert!(with_lost(ErrorClass::ClosedInResponse, 890).contains("the target's own log"));
+    // A target that aborts a third of the requests does so with the first of a connection, too.
+    let mut record = good(Model::Closed);
+    watched(&mut record);
+    let started = record.accounting.started;
+    record.total.errors[ErrorClass::Reset] = started * 3 / 10;
+    record.connections.opened = started * 3 / 10;
+    record.connections.lost_on_kept = started * 21 / 100;
+    let hint = judge(&record).limited_by.hint;
+    assert!(hint.contains("the target's own log"), "{hint}");
 }
 
 #[test]

@@ -15,8 +15,32 @@ pub(crate) struct Reasons<'a> {
     pub(crate) counts: Vec<u64>,
     /// Trials that the finding rests on.
     pub(crate) trials: usize,
+    /// Requests that failed in them, if some did.
+    pub(crate) failures: Option<Failures>,
     /// Length of the shortest trial.
     pub(crate) unit: Nanos,
+}
+
+/// Failed requests of some trials.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Failures {
+    /// Their share of the requests that ended.
+    pub(crate) share: f64,
+    /// What most of them ended with: `status 429`, `timed out`.
+    pub(crate) mostly: String,
+}
+
+impl Failures {
+    /// Failures that make up this part of the requests that break an objective are why it breaks.
+    const MOST: f64 = 0.5;
+
+    /// The failures in words, if they are most of the requests that break an objective on other figures.
+    fn behind(&self, share: &ShareResult) -> Option<String> {
+        let is_of_errors = share.slo.starts_with("errors") || share.slo.starts_with(self.mostly.as_str());
+        let is_most = self.share >= share.share.unwrap_or_default() * Self::MOST;
+        (is_most && !is_of_errors)
+            .then(|| format!("{} failed, mostly with {}", figure::share(self.share), self.mostly))
+    }
 }
 
 impl Reasons<'_> {
@@ -67,14 +91,19 @@ impl Reasons<'_> {
 
     /// The objective that a rate breaks, by all of its trials: the figures are those of one.
     fn broken(&self) -> Option<String> {
-        if self.trials < 2 && self.doubt.is_none() {
+        let failed = |share: &ShareResult| self.failures.as_ref().and_then(|failures| failures.behind(share));
+        let fails =
+            self.level.shares.iter().any(|share| share.holds() == Some(false) && failed(share).is_some());
+        if self.trials < 2 && self.doubt.is_none() && !fails {
             return None;
         }
         let of = if self.trials < 2 { String::new() } else { format!("in its {} trials ", self.trials) };
         let broken = |(share, count): (&ShareResult, &u64)| {
             let is_broken = share.holds() == Some(false);
             let count = figure::count(*count);
-            is_broken.then(|| format!("{of}{} of {count} requests broke {}", share.in_words(), share.slo))
+            let why = failed(share).map(|why| format!(" ({why})")).unwrap_or_default();
+            is_broken
+                .then(|| format!("{of}{} of {count} requests broke {}{why}", share.in_words(), share.slo))
         };
         let broken = self.level.shares.iter().zip(&self.counts).find_map(broken);
         broken.or_else(|| {

@@ -301,13 +301,17 @@ fn levels(result: &SweepResult) -> Table {
 /// The law of scalability that fits the levels, or why there is none.
 fn law(result: &SweepResult) -> Vec<Fact> {
     match (&result.usl, &result.usl_missing) {
-        (Some(usl), _) => fitted(usl),
+        (Some(usl), _) => fitted(usl, result),
         (None, Some(why)) => vec![Fact::new("scaling", format!("no law: {why}"))],
         (None, None) => Vec::new(),
     }
 }
 
-fn fitted(usl: &UslResult) -> Vec<Fact> {
+/// Root mean square distance of the levels from a law from which on its peak is no answer: a plateau has no
+/// peak, and the law draws one above it.
+const FAR_OFF: f64 = 0.05;
+
+fn fitted(usl: &UslResult, result: &SweepResult) -> Vec<Fact> {
     let line = format!(
         "{} alone; {} of the work is done one at a time, and each pair costs {:.4} % (off by {})",
         figure::per_second(usl.lambda_per_s),
@@ -316,6 +320,20 @@ fn fitted(usl: &UslResult) -> Vec<Fact> {
         figure::share(usl.error),
     );
     let law = Fact::new("scaling", line);
+    let by_rate = |one: &&SweepLevel, other: &&SweepLevel| {
+        one.figures.achieved_per_s.total_cmp(&other.figures.achieved_per_s)
+    };
+    if usl.error > FAR_OFF
+        && let Some(most) = result.levels.iter().max_by(by_rate)
+    {
+        let line = format!(
+            "{} measured, at {} {}; the law is too far off to tell one",
+            figure::per_second(most.figures.achieved_per_s),
+            most.value,
+            result.setting,
+        );
+        return vec![law, Fact::new("peak", line)];
+    }
     let ends = |low: Option<f64>, high: Option<f64>, show: fn(f64) -> String| match (low, high) {
         (Some(low), Some(high)) => format!(" [{}, {}]", show(low), show(high)),
         (Some(low), None) => format!(" (at least {})", show(low)),

@@ -118,13 +118,14 @@ fn shown_at(level: &LevelResult, slo: &str) -> Option<Ended> {
     let share = level.shares.iter().find(|share| share.slo == slo)?;
     match share.holds()? {
         true => Some(Ended::Passed),
-        false => Some(Ended::Failed(breaking(share))),
+        false => Some(Ended::Failed(breaking(share, level.reason.as_deref()))),
     }
 }
 
-fn breaking(share: &ShareResult) -> String {
+fn breaking(share: &ShareResult, reason: Option<&str>) -> String {
     let (bad, limit) = (share.share.unwrap_or_default(), figure::share(share.limit));
-    format!("{} of the requests break it, and {limit} may", figure::share(bad))
+    let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{} of the requests break it, and {limit} may{why}", figure::share(bad))
 }
 
 fn of_level(result: &SweepResult, level: &SweepLevel) -> Case {
