@@ -183,7 +183,7 @@ fn what_makes_no_sense_is_refused() {
         (vec![url, "--slo", "p99<10ms", "--out", "hgrm=x"], "hgrm is of a single run"),
         (vec![url, "--sweep", "connections=1,2", "--out", "ndjson=x"], "ndjson is of a single run"),
         (vec![url, "--slo", "p99<60s"], "times out before"),
-        (vec![url, "--slo", "error_rate<0%"], "cannot be searched for"),
+        (vec![url, "--slo", "error_rate<=0%"], "cannot be searched for"),
         (vec![url, "--sweep", "connections"], "has no levels"),
         (vec![url, "--sweep", "color=1,2"], "is not one of connections, streams, threads, rate"),
         (vec![url, "--sweep", "connections=1,,2"], "has an empty level"),

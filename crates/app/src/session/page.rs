@@ -88,8 +88,13 @@ pub(crate) fn page(groups: &[Runs]) -> Result<Vec<u8>, Failure> {
 /// Every further group compared with the first.
 fn comparisons(groups: &[Runs]) -> Vec<Result<Comparison, Incomparable>> {
     let member = |run: &NamedRun| Member { file: run.name.clone(), result: run.run.result.clone() };
-    let group =
-        |runs: &Runs| Group { name: runs.name.clone(), members: runs.runs.iter().map(member).collect() };
+    // Two files of one name, as in two folders, are named as they were given.
+    let is_alone = |name: &str| groups.iter().filter(|other| other.name == name).count() == 1;
+    let name = |runs: &Runs| match &runs.runs[..] {
+        [run] if !is_alone(&runs.name) => run.name.clone(),
+        _ => runs.name.clone(),
+    };
+    let group = |runs: &Runs| Group { name: name(runs), members: runs.runs.iter().map(member).collect() };
     let Some((first, others)) = groups.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Vec::new();
     };

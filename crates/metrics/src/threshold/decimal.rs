@@ -16,6 +16,11 @@ pub struct Decimal {
 }
 
 impl Decimal {
+    /// Returns `true` if it is 0.
+    pub(super) const fn is_zero(self) -> bool {
+        self.digits == 0
+    }
+
     /// Parses digits with at most one point among them. `None` for anything else, and for more digits than
     /// are kept exactly: 15, and 9 behind the point.
     pub fn parse(text: &str) -> Option<Self> {

@@ -278,6 +278,18 @@ pub enum Limit {
     Number(Number),
 }
 
+impl Limit {
+    /// Returns `true` for the least value that its figures can have.
+    const fn is_least(&self) -> bool {
+        match self {
+            Self::Time(time) => time.0 == 0,
+            Self::Percent(share) | Self::OfTarget(share) | Self::Rate(share, _) => share.is_zero(),
+            Self::Count(count) => *count == 0,
+            Self::Number(_) => false,
+        }
+    }
+}
+
 /// A number that is not NaN and not infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number(pub(super) f64);
@@ -411,7 +423,12 @@ impl Threshold {
         let behind = start + length;
         let operator = operator(&text[start..behind], start..behind)?;
         let metric = metric(&trimmed(text, 0..start), rows)?;
-        let limit = limit(&metric, &trimmed(text, behind..text.len()))?;
+        let of_limit = trimmed(text, behind..text.len());
+        let limit = limit(&metric, &of_limit)?;
+        if operator == Operator::Less && limit.is_least() {
+            let hint = format!("write {}<={}, or a limit above it", &text[..start].trim(), of_limit.text);
+            return Err(of_limit.error("nothing is below 0, so that this never holds", hint));
+        }
         // Each figure has one name, however it was written.
         let metric = match (&metric, limit) {
             (Metric::Count(Counted::Total(Total::Errors)), Limit::Percent(_)) => Metric::ErrorRate,

@@ -136,10 +136,9 @@ impl Judge<'_> {
             use ReasonCode as Code;
             match reason.code {
                 Code::CpuSaturation => !self.has_outweighed_cpu(backlog),
-                Code::Stall
-                | Code::SigningLimited
-                | Code::PortsExhausted
-                | Code::DescriptorsExhausted => true,
+                Code::Stall | Code::SigningLimited | Code::PortsExhausted | Code::DescriptorsExhausted => {
+                    true
+                }
                 Code::StartLag => matches!(self.blocking(), Blocking::None | Blocking::Generator),
                 _ => false,
             }

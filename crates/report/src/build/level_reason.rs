@@ -111,3 +111,38 @@ impl Reasons<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Symptom: "11.3 % of 337 requests broke p99<50ms" of a server whose p90 was 4 ms, and which refused.
+    #[test]
+    fn failures_behind_a_limit_of_times_are_told() {
+        let share = |slo: &str, share: f64| ShareResult {
+            slo: slo.to_owned(),
+            limit: 0.01,
+            share: Some(share),
+            low: Some(share * 0.9),
+            high: Some(share * 1.1),
+            variance_inflation: Some(1.0),
+        };
+        let said = |slo: &str, failed: f64| {
+            let level = LevelResult {
+                rate_per_s: 300.0,
+                finding: "breaks".to_owned(),
+                reason: None,
+                measured_s: 2.0,
+                shares: vec![share(slo, 0.113)],
+            };
+            let failures = Some(Failures { share: failed, mostly: "status 429".to_owned() });
+            let (doubt, counts) = (None, vec![337]);
+            Reasons { level: &level, doubt, counts, trials: 1, failures, unit: Nanos::from_secs(2) }
+                .in_words()
+        };
+        let words = said("p99<50ms", 0.11).expect("a reason");
+        assert!(words.ends_with("broke p99<50ms (11.0 % failed, mostly with status 429)"), "{words}");
+        // Few of them failed, and an objective of failures says so itself.
+        assert_eq!((said("p99<50ms", 0.02), said("errors<1%", 0.113)), (None, None));
+    }
+}

@@ -1,6 +1,7 @@
 //! Comparisons of runs, and several runs side by side.
 
 use plimsoll_core::figure;
+use plimsoll_metrics::RateUnit;
 
 use super::markup::Markup;
 use super::{ShownRun, mark};
@@ -98,11 +99,17 @@ fn of_run(index: usize, run: &ShownRun<'_>) -> Vec<Line> {
     let verdict = &result.verdict;
     let validity = if verdict.valid { "measurement valid" } else { "measurement INVALID" };
     let outcome = Span::emphasised(Emphasis::of(verdict.outcome), verdict.outcome.word());
+    let pace = result.pace();
+    // Both rates of a row are of the same unit.
+    let (achieved, unit) = match pace.unit {
+        RateUnit::Requests => ("achieved_per_s", "requests"),
+        RateUnit::Iterations => ("iterations_started_per_s", "iterations started"),
+    };
     let mut cells = vec![
         Line::from(run.name.as_str()).with_note(name),
         Line::from(outcome).with_note(validity),
         verdict.limited_by.what.replace('_', " ").into(),
-        per_second(result.rate.achieved_per_s, format!("/{index}/rate/achieved_per_s")).into(),
+        Line::from(per_second(pace.achieved, format!("/{index}/rate/{achieved}"))).with_note(unit),
         per_second(result.rate.target_per_s, format!("/{index}/rate/target_per_s")).into(),
     ];
     cells.extend(["50", "99", "max"].map(|figure| Line::from(figure_of(summary, &at, figure))));

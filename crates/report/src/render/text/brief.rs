@@ -161,9 +161,22 @@ fn counts(page: &mut Page<'_>, result: &RunResult) {
         page.statement(Emphasis::Plain, &resent.text(), "");
     }
     page.statement(Emphasis::Plain, &rate_line(result), "");
+    if let Some(statuses) = other_statuses(result) {
+        page.statement(Emphasis::Plain, &statuses, "");
+    }
     for note in result.notes.iter().filter(|note| NOTES.contains(&&*note.code)) {
         page.statement(Emphasis::Plain, &note.text, "");
     }
+}
+
+/// The responses by status, where not all have one of success: redirects that nobody follows are answers.
+fn other_statuses(result: &RunResult) -> Option<String> {
+    let is_other = |status: &String| !status.starts_with('2');
+    if !result.statuses.keys().any(is_other) {
+        return None;
+    }
+    let all = result.statuses.iter().map(|(status, count)| format!("{} × {status}", figure::count(*count)));
+    Some(format!("statuses: {}", all.collect::<Vec<_>>().join(", ")))
 }
 
 /// Tokens and goodput.

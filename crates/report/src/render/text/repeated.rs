@@ -72,7 +72,9 @@ fn verdict(page: &mut Page<'_>, result: &RepeatedResult) {
             said.push(&reason.code);
             let rest = format!(": {}{}", whose(result, &reason.code), reason.evidence);
             page.emphasised_field("", Emphasis::Bad, &reason.code, &rest);
-            page.field("", &format!("hint: {}", reason.hint));
+            if !reason.hint.is_empty() {
+                page.field("", &format!("hint: {}", reason.hint));
+            }
         }
     }
     if !verdict.cut_short.is_empty() {
