@@ -211,7 +211,7 @@ fn shown(plan: &Plan, sessions: &mut [Session], exchange: &FailedExchange) -> Tr
     };
     let body = |message: &Message, is_request: bool| {
         let whole = (message.cut == 0).then(|| step.handler.show_body(&message.body, is_request));
-        whole.flatten().unwrap_or_else(|| text_of(&message.body))
+        whole.flatten().unwrap_or_else(|| body_of(&message.body))
     };
     let message = |message: &Message, is_request: bool| ShownMessage {
         head: match &words {
@@ -341,6 +341,22 @@ fn fields(head: &[u8]) -> (String, FieldList) {
 
 fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Bytes of a body that is no text which are shown.
+const BYTES_SHOWN: usize = 32;
+
+/// A body as text. One that is no text, as CBOR or a picture, is named so, with its first bytes as numbers.
+fn body_of(bytes: &[u8]) -> String {
+    let is_control = |byte: &u8| byte.is_ascii_control() && !b"\t\n\r\x1b".contains(byte);
+    let Err(error) = std::str::from_utf8(bytes) else { return text_of(bytes) };
+    // Text in another encoding begins as text, and has no control characters.
+    if error.valid_up_to() > 0 && !bytes.iter().any(is_control) {
+        return text_of(bytes);
+    }
+    let first = bytes.iter().take(BYTES_SHOWN).map(|byte| format!(" {byte:02x}")).collect::<String>();
+    let rest = if bytes.len() > BYTES_SHOWN { " …" } else { "" };
+    format!("({} bytes that are no text:{first}{rest})", bytes.len())
 }
 
 impl Tried {
@@ -494,5 +510,20 @@ impl TriedExchange {
             let _ = writeln!(text, "! {class}: {}", in_lines(&visible(reason)));
         }
         text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::body_of;
+
+    #[test]
+    fn bodies_that_are_no_text_are_shown_as_numbers() {
+        assert_eq!(body_of(b"{\"a\": 1}"), "{\"a\": 1}");
+        assert_eq!(body_of(b"caf\xe9, au lait"), "caf\u{fffd}, au lait");
+        assert_eq!(body_of(b"\xa1fstatusbok"), "(11 bytes that are no text: a1 66 73 74 61 74 75 73 62 6f 6b)");
+        let picture = [&b"\x89PNG\r\n\x1a\n"[..], &[0; 40]].concat();
+        assert!(body_of(&picture).starts_with("(48 bytes that are no text: 89 50 4e 47 0d 0a 1a 0a 00"));
+        assert!(body_of(&picture).ends_with(" 00 …)"));
     }
 }
