@@ -521,7 +521,10 @@ mod tests {
     fn bodies_that_are_no_text_are_shown_as_numbers() {
         assert_eq!(body_of(b"{\"a\": 1}"), "{\"a\": 1}");
         assert_eq!(body_of(b"caf\xe9, au lait"), "caf\u{fffd}, au lait");
-        assert_eq!(body_of(b"\xa1fstatusbok"), "(11 bytes that are no text: a1 66 73 74 61 74 75 73 62 6f 6b)");
+        assert_eq!(
+            body_of(b"\xa1fstatusbok"),
+            "(11 bytes that are no text: a1 66 73 74 61 74 75 73 62 6f 6b)"
+        );
         let picture = [&b"\x89PNG\r\n\x1a\n"[..], &[0; 40]].concat();
         assert!(body_of(&picture).starts_with("(48 bytes that are no text: 89 50 4e 47 0d 0a 1a 0a 00"));
         assert!(body_of(&picture).ends_with(" 00 …)"));
