@@ -17,8 +17,14 @@ const FLUSH_EVERY: usize = 8;
 /// Requests that are handed over at once, where connections carry many: an idle target costs more than the
 /// system call, 0.01 µs each.
 const FLUSH_REQUESTS: usize = 64;
+/// Requests that are handed over at once where those of one read are kept together: a read that begins just
+/// below [`FLUSH_REQUESTS`] may be followed by as many again.
+const MOST_REQUESTS: usize = 2 * FLUSH_REQUESTS;
 /// Bytes of requests that are handed over at once, for the same reasons: about 50 µs of copying.
 const FLUSH_BYTES: usize = 256 << 10;
+
+/// Slot of no connection.
+const NO_CONNECTION: u32 = u32::MAX;
 
 /// A request that is written and not yet handed to the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +66,8 @@ pub(super) struct Outgoing {
     /// The number of the next flush, from 1.
     flush_number: u64,
     preparation: Preparation,
+    /// The connection whose responses are being handled; [`NO_CONNECTION`] between reads.
+    answering: u32,
     pub(super) send_times: SendTimes,
 }
 
@@ -72,6 +80,7 @@ impl Outgoing {
             bytes: 0,
             flush_number: 1,
             preparation: Preparation::default(),
+            answering: NO_CONNECTION,
             send_times: SendTimes::new(FLUSH_EVERY, preemptions),
         }
     }
@@ -94,13 +103,32 @@ impl Outgoing {
         self.requests.push(Unsent { conn, ticket, place, ready });
     }
 
-    /// Returns `true` if all is to be flushed before more is written; the pacing may ask for that after
-    /// `flush_limit` connections.
+    /// Begins the responses of one read on a connection. Requests that follow on it are kept together up to
+    /// the [end](Self::end_answers), as their responses were: a pipelined connection whose requests are sent
+    /// one by one has its responses one by one, and stays like that.
     #[inline]
-    pub(super) fn is_full(&self, flush_limit: usize) -> bool {
+    pub(super) const fn begin_answers(&mut self, slot: u32) {
+        self.answering = slot;
+    }
+
+    /// Ends the responses of a read.
+    #[inline]
+    pub(super) const fn end_answers(&mut self) {
+        self.answering = NO_CONNECTION;
+    }
+
+    /// Returns `true` if all is to be flushed before more is written, the last of it on the connection
+    /// `slot`; the pacing may ask for that after `flush_limit` connections.
+    #[inline]
+    pub(super) fn is_full(&self, slot: u32, flush_limit: usize) -> bool {
+        if self.bytes >= FLUSH_BYTES {
+            return true;
+        }
+        if slot == self.answering {
+            return self.requests.len() >= MOST_REQUESTS;
+        }
         self.connections.len() >= self.send_times.limit().min(flush_limit)
             || self.requests.len() >= FLUSH_REQUESTS
-            || self.bytes >= FLUSH_BYTES
     }
 
     /// Returns `true` if requests wait for the flush.
@@ -221,5 +249,40 @@ impl Outgoing {
             }
         }
         flush.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Symptom: a pipelined connection sent sixteen commands in two or three writes, and had as many reads.
+    #[test]
+    fn requests_that_follow_from_one_read_are_sent_together() {
+        let mut outgoing = Outgoing::new(0);
+        let mut conns: Vec<Conn> = (0..FLUSH_EVERY).map(|_| Conn::free()).collect();
+        let last = conns.len() as u32 - 1;
+        let push = |outgoing: &mut Outgoing, length| {
+            outgoing.push(ConnId::new(last, 0), 0, last, length, Nanos::MAX);
+        };
+        outgoing.begin_answers(last);
+        for (slot, conn) in (0..).zip(&mut conns) {
+            assert!(!outgoing.is_full(slot, usize::MAX), "{slot}");
+            outgoing.mark(slot, conn);
+        }
+        // Those of another connection wait for no more connections than usual.
+        assert!(outgoing.is_full(0, usize::MAX));
+        for _ in 0..MOST_REQUESTS {
+            assert!(!outgoing.is_full(last, 1));
+            push(&mut outgoing, 100);
+        }
+        assert!(outgoing.is_full(last, usize::MAX), "there is an end");
+        outgoing.requests.clear();
+        assert!(!outgoing.is_full(last, 1));
+        push(&mut outgoing, FLUSH_BYTES);
+        assert!(outgoing.is_full(last, usize::MAX), "they are large");
+        outgoing.bytes = 0;
+        outgoing.end_answers();
+        assert!(outgoing.is_full(last, usize::MAX), "the read has ended");
     }
 }

@@ -169,6 +169,10 @@ impl<B: Backend> Worker<'_, B> {
         if decoded.is_err() {
             conn.take_no_more();
         }
+        let is_batch = completed.len() > 1;
+        if is_batch {
+            self.outgoing.begin_answers(slot);
+        }
         for done in completed.drain(..) {
             // A response may have ended the connection, and its slot may have a new one by now.
             if !self.lives(id) {
@@ -185,6 +189,10 @@ impl<B: Backend> Worker<'_, B> {
             self.on_response(slot, ticket, at, done.reply);
         }
         self.buffers.completed = completed;
+        if is_batch {
+            self.outgoing.end_answers();
+            self.flush_if_full(slot);
+        }
         decoded
     }
 

@@ -279,7 +279,13 @@ impl<B: Backend> Worker<'_, B> {
         conn.served += 1;
         self.pools[conn.pool as usize].awaiting.sized(length as u64);
         self.outgoing.push(conn.id, ticket, place, length, ready);
-        if self.outgoing.is_full(self.pacer.flush_limit()) {
+        self.flush_if_full(slot);
+    }
+
+    /// Flushes if enough is written, the last of it on this connection.
+    #[inline]
+    pub(super) fn flush_if_full(&mut self, slot: u32) {
+        if self.outgoing.is_full(slot, self.pacer.flush_limit()) {
             self.flush();
         }
     }
