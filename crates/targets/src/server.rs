@@ -8,8 +8,10 @@
 //! The loop waits, reads and writes, and keeps the bounds of [`ServerOptions`]: how long the server serves,
 //! how much a client may leave unread, how much memory unfinished requests may take, and how many replies
 //! are sent by one system call. A [`Handler`] sees bytes and times, and no socket. It is a `dyn` value to the
-//! loop, which is so compiled here alone, once for each backend.
+//! loop, which is so compiled here alone, once for each backend. Replies that are to come later are held back
+//! here, by [`ServerOptions::delay`], or by the handler, until they are [due](Handler::due).
 
+mod delayed;
 mod worker;
 
 use std::fmt;
@@ -23,6 +25,7 @@ use crate::budget::Budget;
 use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 use crate::start_error::StartError;
 pub use crate::table::Table;
+use delayed::Delayed;
 use worker::Listening;
 
 /// Protocol of a server: makes the handler of each thread, and its report at the end. The value is shared by
@@ -99,6 +102,11 @@ impl Outgoing {
         self.shared.push((self.bytes.len(), body));
     }
 
+    /// Returns `true` if nothing is to be sent.
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.shared.is_empty()
+    }
+
     /// Throws everything away but the count.
     fn clear(&mut self) {
         self.bytes.clear();
@@ -142,6 +150,8 @@ pub struct ServerOptions {
     pub threads: u32,
     /// Time after which it stops.
     pub duration: Option<Nanos>,
+    /// Time for which replies to requests are held back.
+    pub delay: Nanos,
     /// Bytes that a client may leave unread. When there are more, and it is due another reply, its connection
     /// is reset, lest it fill the memory.
     pub unread_bytes: usize,
@@ -161,6 +171,7 @@ impl ServerOptions {
             listen,
             threads: 1,
             duration: None,
+            delay: Nanos::ZERO,
             unread_bytes: 64 << 20,
             memory: 512 << 20,
             pass_events: 256,
@@ -280,7 +291,10 @@ impl<P: Protocol> ThreadTask for ServerTask<P> {
 
     fn serve(&self, ready: Self::Ready, start: Nanos, _index: u32) -> P::Report {
         let mut handler = self.protocol.handler();
-        let counts = ready.serve(&mut handler, &self.bounds, start);
+        let counts = match self.bounds.options.delay {
+            Nanos::ZERO => ready.serve(&mut handler, &self.bounds, start),
+            delay => ready.serve(&mut Delayed::new(&mut handler, delay), &self.bounds, start),
+        };
         P::report(handler, counts)
     }
 }

@@ -19,6 +19,7 @@ use crate::sink::client::{Client, End};
 on_every_backend! {
     replies_and_shared_bodies_keep_their_order,
     what_is_due_goes_out_in_time,
+    every_reply_is_held_back,
     a_closed_client_gets_what_it_is_owed,
     listeners_are_told_apart,
     threads_add_their_reports_up,
@@ -193,6 +194,28 @@ fn what_is_due_goes_out_in_time(backend: KernelBackend) {
     assert!(client.now() - began >= Nanos::from_millis(30), "none of it is early");
     assert_eq!(replies(&mut client, other, 7), "second\n");
     assert_eq!(server.stop().gone, 2);
+}
+
+fn every_reply_is_held_back(backend: KernelBackend) {
+    let delay = Nanos::from_millis(20);
+    let server = start(ServerOptions { delay, ..options() }, backend);
+    let mut client = Client::new();
+    let [one, other] = [(); 2].map(|()| client.connect(only(&server)));
+    let began = client.now();
+    client.send(one, b"say one\nbody 3\nsay two\nbye\n");
+    client.send(one, b"say nothing\n");
+    client.send(other, b"reset\n");
+    assert_eq!(replies(&mut client, one, 11), "one\nbbbtwo\n");
+    assert!(client.now() - began >= delay, "it is not early");
+    assert_eq!((client.end(one), client.end(other)), (End::Closed, End::Reset));
+    let Endpoint::Tcp(address) = only(&server) else { panic!("it listens on TCP") };
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"say now\nlater 30 later\n").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut told = String::new();
+    stream.read_to_string(&mut told).unwrap();
+    assert_eq!(told, "now\nlater\n");
+    assert_eq!(server.stop(), Report { accepted: vec![3], gone: 3, lines: 7, ..Report::default() });
 }
 
 fn a_closed_client_gets_what_it_is_owed(backend: KernelBackend) {
