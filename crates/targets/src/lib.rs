@@ -33,6 +33,7 @@ pub mod server;
 pub mod sink;
 
 mod budget;
+mod counts;
 mod lies;
 mod server_threads;
 mod start_error;

@@ -1,6 +1,5 @@
 //! State that the threads of an ingest server share, and its report.
 
-use std::ops::AddAssign;
 use std::sync::atomic::AtomicU64;
 
 use super::fault_injector::FaultInjector;
@@ -91,18 +90,16 @@ pub struct IngestCounts {
     pub over_memory: u64,
 }
 
-impl AddAssign for IngestCounts {
-    fn add_assign(&mut self, other: Self) {
-        self.connections += other.connections;
-        self.requests += other.requests;
-        self.writes += other.writes;
-        self.bytes += other.bytes;
-        self.refusals += other.refusals;
-        self.failures += other.failures;
-        self.skipped += other.skipped;
-        self.queries += other.queries;
-        self.violations += other.violations;
-        self.queries_refused += other.queries_refused;
-        self.over_memory += other.over_memory;
-    }
-}
+crate::add_fields!(IngestCounts {
+    connections,
+    requests,
+    writes,
+    bytes,
+    refusals,
+    failures,
+    skipped,
+    queries,
+    violations,
+    queries_refused,
+    over_memory
+});

@@ -4,7 +4,6 @@ mod turn;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::ops::AddAssign;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
@@ -68,20 +67,18 @@ pub struct LlmCounts {
     pub over_memory: u64,
 }
 
-impl AddAssign for LlmCounts {
-    fn add_assign(&mut self, other: Self) {
-        self.connections += other.connections;
-        self.completions += other.completions;
-        self.others += other.others;
-        self.refused += other.refused;
-        self.whole += other.whole;
-        self.faults += other.faults;
-        self.abandoned += other.abandoned;
-        self.tokens += other.tokens;
-        self.violations += other.violations;
-        self.over_memory += other.over_memory;
-    }
-}
+crate::add_fields!(LlmCounts {
+    connections,
+    completions,
+    others,
+    refused,
+    whole,
+    faults,
+    abandoned,
+    tokens,
+    violations,
+    over_memory
+});
 
 /// One connection.
 #[derive(Debug)]

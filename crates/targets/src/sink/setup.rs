@@ -1,6 +1,5 @@
 //! State that the threads of a sink share, and the counts of each.
 
-use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::options::SinkOptions;
@@ -78,20 +77,18 @@ impl Tally {
     }
 }
 
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.connections += other.connections;
-        self.http1 += other.http1;
-        self.http2 += other.http2;
-        self.cancelled += other.cancelled;
-        self.replied += other.replied;
-        self.statuses += other.statuses;
-        self.dropped += other.dropped;
-        self.resets += other.resets;
-        self.refusals += other.refusals;
-        self.rejections += other.rejections;
-        self.garbage += other.garbage;
-        self.abandoned += other.abandoned;
-        self.refused += other.refused;
-    }
-}
+crate::add_fields!(Tally {
+    connections,
+    http1,
+    http2,
+    cancelled,
+    replied,
+    statuses,
+    dropped,
+    resets,
+    refusals,
+    rejections,
+    garbage,
+    abandoned,
+    refused
+});

@@ -1,7 +1,6 @@
 //! State that the threads of a cache server share, and the counts of each.
 
 use std::num::NonZero;
-use std::ops::AddAssign;
 use std::sync::Arc;
 
 use super::accounts::Accounts;
@@ -81,19 +80,17 @@ impl CacheReport {
     }
 }
 
-impl AddAssign for CacheReport {
-    fn add_assign(&mut self, other: Self) {
-        self.connections += other.connections;
-        self.http_connections += other.http_connections;
-        self.pings += other.pings;
-        self.puts += other.puts;
-        self.gets += other.gets;
-        self.hits += other.hits;
-        self.deletes += other.deletes;
-        self.refusals += other.refusals;
-        self.lies += other.lies;
-        self.http_requests += other.http_requests;
-        self.refused += other.refused;
-        self.over_memory += other.over_memory;
-    }
-}
+plimsoll_targets::add_fields!(CacheReport {
+    connections,
+    http_connections,
+    pings,
+    puts,
+    gets,
+    hits,
+    deletes,
+    refusals,
+    lies,
+    http_requests,
+    refused,
+    over_memory
+});
