@@ -74,8 +74,15 @@ impl PrintedPlan {
             plan.remove("run");
         }
         thresholds(&resolved.layered.patch, &mut plan);
-        if hide_users(&mut plan["targets"]) {
-            notes.push("user and password of a URL are not printed: give them with --basic".to_owned());
+        let mut urls = Vec::new();
+        hide_users(&mut plan["targets"], &mut urls);
+        let speaks_http = |url: &String| url.starts_with("http");
+        for (is_there, place) in [
+            (urls.iter().any(speaks_http), "give them with --basic"),
+            (!urls.iter().all(speaks_http), "write them into the target's URL of the plan"),
+        ] {
+            let note = || format!("user and password of a URL are not printed: {place}");
+            notes.extend(is_there.then(note));
         }
         let left_out = left_out.into_iter().chain(of_flags_only(&resolved.layered.patch));
         let left_out: Vec<&str> = left_out.filter(|(_, given)| *given).map(|(flag, _)| flag).collect();
@@ -306,19 +313,18 @@ fn thresholds(patch: &PlanPatch, plan: &mut Value) {
     }
 }
 
-/// Takes user and password out of the URLs in a part of a plan; whether there were any.
-fn hide_users(value: &mut Value) -> bool {
+/// Takes user and password out of the URLs in a part of a plan, and adds those that had some to `urls`.
+fn hide_users(value: &mut Value, urls: &mut Vec<String>) {
     match value {
         Value::String(text) => {
             let shown = describe::without_user(text);
-            let hidden = shown != *text;
-            if hidden {
+            if shown != *text {
                 *text = shown.replacen(&format!("{HIDDEN}@"), "", 1);
+                urls.push(text.clone());
             }
-            hidden
         }
-        Value::Array(items) => items.iter_mut().fold(false, |hidden, item| hide_users(item) | hidden),
-        Value::Object(members) => members.values_mut().fold(false, |hidden, item| hide_users(item) | hidden),
-        _ => false,
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_users(item, urls)),
+        Value::Object(members) => members.values_mut().for_each(|item| hide_users(item, urls)),
+        _ => {}
     }
 }
