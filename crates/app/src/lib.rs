@@ -31,6 +31,7 @@ pub use crate::args::named::named;
 pub use crate::args::run::RunArgs;
 pub use crate::args::server::sink::{Place, PlaceArgs, parse_seed};
 pub use crate::args::server::sink_values::{Reader, parse_endpoint, parse_lie, parse_positive};
+pub use crate::args::workload::key_value::{KeyArgs, hits_note, of_flag};
 pub use crate::base::advice::{Advice, OtherProgram};
 pub use crate::base::failure::Failure;
 pub use crate::base::made_plan::{Flags, MadePlan};

@@ -10,6 +10,7 @@ pub mod canister;
 pub mod crud;
 mod error;
 pub mod ingest;
+pub mod key_value;
 pub mod llm;
 pub mod websocket;
 

@@ -1,13 +1,12 @@
 //! The flags of `plimsoll cache`.
 
 use clap::{Args, ValueEnum};
-use plimsoll_app::{Alternative, Failure, LoadArgs, MadePlan, Note, RunArgs, named};
+use plimsoll_app::{Alternative, Failure, KeyArgs, LoadArgs, MadePlan, Note, RunArgs, named, of_flag};
 use plimsoll_document::{Problem, RawValue};
 use plimsoll_plan::Resolved;
 use plimsoll_report::RunResult;
-use plimsoll_workloads::WorkloadError;
 
-use crate::load::{Api, CacheLoad, KeyPattern, Mix, Preset, Size, Targets};
+use crate::load::{Api, CacheLoad, Mix, Preset, Size, Targets};
 use crate::{figures, reach};
 
 /// Line of the command in the list of commands.
@@ -50,6 +49,7 @@ pub(crate) struct CacheArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Workload")]
+#[command(mut_arg("key_pattern", |arg| arg.default_value("sequential")))]
 struct WorkloadArgs {
     // In rustdoc it would be a link.
     #[arg(help = "Server, host[:port]", long, value_name = "ADDRESS", default_value = "127.0.0.1:5500")]
@@ -69,18 +69,11 @@ struct WorkloadArgs {
     /// Mix of operations: put+get, put+get+delete, put, get, delete, or weights such as put=1,get=9
     #[arg(long, value_name = "MIX", default_value = "put+get")]
     mix: String,
-    /// Choice of keys: sequential, random, fixed, zipf or zipf:EXPONENT
-    #[arg(long = "key", value_name = "PATTERN", default_value = "sequential")]
-    key_pattern: String,
-    /// Number of keys [default: sequential: a new one each time; random, zipf: 10000]
-    #[arg(long, value_name = "N")]
-    keys: Option<u64>,
+    #[command(flatten)]
+    keys: KeyArgs,
     /// Bytes of a key, 32 or more [default: the shortest possible]
     #[arg(long, value_name = "BYTES")]
     key_size: Option<u32>,
-    /// Bytes of a value: 100, 100-2000 (uniform) or exp:500
-    #[arg(long, value_name = "BYTES", default_value = "100")]
-    value_size: String,
     /// Compare the value of each GET with the one that was put [default for put+get and put+get+delete]
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
@@ -197,7 +190,7 @@ impl LoadArgs for CacheArgs {
 
 /// The plan of a load.
 fn made(name: &str, load: &CacheLoad) -> Result<MadePlan, Failure> {
-    let document = load.document().map_err(|error| Failure::usage(problem("the workload", &error)))?;
+    let document = load.document().map_err(|error| Failure::usage(of_flag("the workload", &error)))?;
     Ok(MadePlan::new(name, document.to_string(), &[]))
 }
 
@@ -225,17 +218,17 @@ impl CacheArgs {
         if has_rate {
             size.rate = None;
         }
-        let mix = Mix::parse(&args.mix).map_err(|error| problem("--mix", &error))?;
+        let mix = Mix::parse(&args.mix).map_err(|error| of_flag("--mix", &error))?;
+        let (keys, value_size) = args.keys.read("sequential")?;
         Ok(CacheLoad {
             server: address(&args.server).to_owned(),
             cache: args.cache.clone(),
             api: Api::Tcp,
             verify: !args.no_verify && (args.verify || mix.knows_values()),
             mix,
-            keys: KeyPattern::parse(&args.key_pattern, args.keys)
-                .map_err(|error| problem("--key", &error))?,
+            keys,
             key_size: args.key_size,
-            value_size: args.value_size.clone(),
+            value_size,
             is_paced: size.rate.is_some() || has_rate,
             at_once: self.run.at_once(size.connections),
             size,
@@ -259,9 +252,4 @@ impl CacheArgs {
 /// The address of a server without the scheme that Carbon's own output has in front of it.
 fn address(text: &str) -> &str {
     ["tcp://", "carbon://"].iter().find_map(|scheme| text.strip_prefix(scheme)).unwrap_or(text)
-}
-
-/// Converts an error of the workload to a problem with the flag that was typed.
-fn problem(flag: &str, error: &WorkloadError) -> Problem {
-    Problem::new(format!("{flag}: {error}")).with_hint(error.hint())
 }

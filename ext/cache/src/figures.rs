@@ -1,7 +1,6 @@
 //! Figures of a load on a cache beside those of every load.
 
-use plimsoll_app::Note;
-use plimsoll_core::figure;
+use plimsoll_app::{Note, hits_note};
 use plimsoll_report::RunResult;
 
 use crate::load::{CARBON_AVERAGE_MS, GET, Targets};
@@ -15,30 +14,8 @@ pub(crate) fn notes(targets: Targets, result: &RunResult) -> Vec<Note> {
         let text = averages(result.duration_s * 1e3 / good as f64, mean);
         notes.push(Note { code: "average", text, is_told: true });
     }
-    notes.extend(hits(result).map(|text| Note { code: "hits", text, is_told: false }));
+    notes.extend(hits_note(result, GET, "values are stored by --mix put, or --mix put+get"));
     notes
-}
-
-/// The values that were found, and those that were not, which are good answers of a cache, too: `80 hits, 20
-/// misses of 100 GETs (80 %)`; `None` without GETs.
-fn hits(result: &RunResult) -> Option<String> {
-    let gets = result.by_step.iter().filter(|step| step.step == GET);
-    let [hits, misses] = ["200", "404"].map(|status| {
-        let counts = gets.clone().filter_map(|step| step.statuses.get(status));
-        counts.fold(0_u64, |sum, count| sum.saturating_add(*count))
-    });
-    let all = hits.saturating_add(misses);
-    if all == 0 {
-        return None;
-    }
-    let share = figure::share(hits as f64 / all as f64);
-    let advice = if hits == 0 { "; values are stored by --mix put, or --mix put+get" } else { "" };
-    Some(format!(
-        "{} hits, {} misses of {} GETs ({share} hits){advice}",
-        figure::count(hits),
-        figure::count(misses),
-        figure::count(all)
-    ))
 }
 
 /// The wall time by the operations in milliseconds, which is the average as Carbon computes it, and the mean

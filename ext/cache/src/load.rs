@@ -1,10 +1,9 @@
 //! Load on a cache: values are stored under keys, read back and forgotten.
 
 use plimsoll_workloads::WorkloadError;
+use plimsoll_workloads::key_value::{self, DEFAULT_KEYS, KeyPattern, Weights};
 use serde_json::{Map, Value, json};
 
-/// Keys where a pattern needs a number of them and none is given.
-const KEYS: u64 = 10_000;
 /// Bytes of the longest key that the patterns make: filling up to a length must not lose any of them.
 const SHORTEST_FILLED_KEY: u32 = 32;
 /// Bytes of a payload of the protocol at most: a longer frame ends the connection.
@@ -13,6 +12,10 @@ const LONGEST_PAYLOAD: u64 = 8 << 20;
 const PAYLOAD_HEAD: u64 = 13;
 /// Bytes of the longest key that has no length of its own: `key-` and a number of 64 bits.
 const LONGEST_KEY: u32 = 24;
+/// A key that is always the same, as Carbon's load test has it.
+const FIXED_KEY: &str = "fixed-key";
+/// Operations of a mix.
+const OPERATIONS: [&str; 3] = ["put", GET, "delete"];
 /// The step of a GET.
 pub(crate) const GET: &str = "get";
 /// Carbon's target of its average, in milliseconds.
@@ -130,41 +133,7 @@ pub(crate) enum Mix {
     /// A PUT, a GET and a DELETE of the same key, one after the other.
     PutGetDelete,
     /// One operation, each as often as its weight says.
-    Weighted(Vec<(Operation, u32)>),
-}
-
-/// Operation on a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    /// Stores a value.
-    Put,
-    /// Reads a value.
-    Get,
-    /// Deletes a value.
-    Delete,
-}
-
-impl Operation {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Put => "put",
-            Self::Get => GET,
-            Self::Delete => "delete",
-        }
-    }
-}
-
-/// Which keys are asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum KeyPattern {
-    /// One after the other: each once, or this many over and over.
-    Sequential(Option<u64>),
-    /// Any of this many, each as likely as the others.
-    Random(Option<u64>),
-    /// Always the same.
-    Fixed,
-    /// Any of this many, a few of them very often: an exponent in thousandths.
-    Zipf(Option<u64>, u32),
+    Weighted(Weights),
 }
 
 /// Requirement on the result of a GET.
@@ -195,98 +164,12 @@ impl Mix {
             "put+get+delete" => return Ok(Self::PutGetDelete),
             _ => {}
         }
-        let part = |part: &str| {
-            let (name, weight) = part.split_once('=').unwrap_or((part, "1"));
-            let all = [Operation::Put, Operation::Get, Operation::Delete];
-            let operation = all.into_iter().find(|operation| operation.name() == name.trim())?;
-            let weight = weight.trim().parse::<u32>().ok().filter(|weight| (1..=1_000).contains(weight))?;
-            Some((operation, weight))
-        };
-        let parts: Option<Vec<_>> = text.split(',').map(part).collect();
-        let twice = |parts: &[(Operation, u32)]| {
-            parts.iter().enumerate().any(|(at, (one, _))| parts[..at].iter().any(|(other, _)| other == one))
-        };
-        match parts {
-            Some(parts) if !twice(&parts) => Ok(Self::Weighted(parts)),
-            _ => Err(WorkloadError::new(
+        key_value::parse_weights(text, &OPERATIONS).map(Self::Weighted).ok_or_else(|| {
+            WorkloadError::new(
                 format!("`{text}` is not a mix of operations"),
                 "write put+get, put+get+delete, put, get, delete, or weights from 1 to 1000 such as put=1,get=9",
-            )),
-        }
-    }
-}
-
-impl KeyPattern {
-    /// Reads `sequential`, `random`, `fixed` or `zipf[:exponent]`, over `keys` keys.
-    ///
-    /// # Errors
-    /// If it is none of them.
-    pub(crate) fn parse(text: &str, keys: Option<u64>) -> Result<Self, WorkloadError> {
-        match keys {
-            Some(0) => return Err(WorkloadError::new("there are no keys", "write --keys 1 or more")),
-            Some(keys) if i64::try_from(keys).is_err() => {
-                let most = i64::MAX;
-                return Err(WorkloadError::new(
-                    format!("{keys} keys are too many"),
-                    format!("write --keys {most} or less"),
-                ));
-            }
-            _ => {}
-        }
-        let (name, exponent) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
-        let thousandths = |text: &str| {
-            let number = text.parse::<f64>().ok().filter(|number| (0.001..=20.0).contains(number))?;
-            Some((number * 1_000.0).round() as u32)
-        };
-        match (name, exponent) {
-            ("sequential", None) => Ok(Self::Sequential(keys)),
-            ("random", None) => Ok(Self::Random(keys)),
-            ("fixed", None) if keys.is_none() => Ok(Self::Fixed),
-            ("fixed", None) => {
-                Err(WorkloadError::new("--keys has no effect: there is one key", "leave it out"))
-            }
-            ("zipf", exponent) => match exponent.map_or(Some(990), thousandths) {
-                Some(thousandths) => Ok(Self::Zipf(keys, thousandths)),
-                None => Err(WorkloadError::new(
-                    format!("`{text}` has no exponent from 0.001 to 20"),
-                    "write zipf, which has 0.99, or zipf:1.2",
-                )),
-            },
-            _ => Err(WorkloadError::new(
-                format!("`{text}` is not a pattern of keys"),
-                "there are sequential, random, fixed, zipf and zipf:EXPONENT",
-            )),
-        }
-    }
-
-    /// The template of a key, without its filling.
-    fn template(self) -> String {
-        match self {
-            Self::Sequential(None) => "key-${sequence}".to_owned(),
-            Self::Sequential(Some(keys)) => format!("key-${{range(0,{keys})}}"),
-            Self::Random(keys) => format!("key-${{random_int(0,{})}}", keys.unwrap_or(KEYS) - 1),
-            Self::Fixed => "fixed-key".to_owned(),
-            Self::Zipf(keys, thousandths) => format!(
-                "key-${{zipf({},{}.{:03})}}",
-                keys.unwrap_or(KEYS),
-                thousandths / 1_000,
-                thousandths % 1_000
-            ),
-        }
-    }
-
-    /// Returns `true` if every rendering draws a new key, even within an iteration.
-    const fn is_drawn(self) -> bool {
-        matches!(self, Self::Random(_) | Self::Zipf(..))
-    }
-
-    /// Returns `true` if two iterations in flight may have the same key, so that one reads the value of the
-    /// other.
-    fn is_shared(self, at_once: u64) -> bool {
-        match self {
-            Self::Sequential(keys) => keys.is_some_and(|keys| keys <= at_once),
-            _ => true,
-        }
+            )
+        })
     }
 }
 
@@ -356,21 +239,13 @@ impl CacheLoad {
                 "leave out --verify, or use --mix put+get",
             )),
             Mix::Weighted(parts) => {
-                let key = self.filled(&self.keys.template())?;
-                let scenario = |(operation, weight): &(Operation, u32)| {
-                    let name = operation.name();
-                    let step = match operation {
-                        Operation::Put => self.put(&key, &self.value("${sequence}")),
-                        // The key need not exist: a miss is an answer.
-                        Operation::Get => self.get(&key, &Wanted::Anything),
-                        Operation::Delete => self.delete(&key),
-                    };
-                    match parts.len() {
-                        1 => json!({ "name": name, "steps": [step] }),
-                        _ => json!({ "name": name, "weight": weight, "steps": [step] }),
-                    }
-                };
-                Ok(parts.iter().map(scenario).collect())
+                let key = self.filled(&self.key())?;
+                Ok(key_value::weighted(parts, |operation| match operation {
+                    "put" => self.put(&key, &self.value("${sequence}")),
+                    // The key need not exist: a miss is an answer.
+                    GET => self.get(&key, &Wanted::Anything),
+                    _ => self.delete(&key),
+                }))
             }
         }
     }
@@ -378,7 +253,7 @@ impl CacheLoad {
     fn put_get_and_delete(&self) -> Result<Vec<Value>, WorkloadError> {
         let mut steps = self.put_and_get()?;
         // A key that differs at each use was drawn before, and one of these would be shared.
-        let delete = self.delete(&self.filled(&self.keys.template())?);
+        let delete = self.delete(&self.filled(&self.key())?);
         steps.push(delete);
         Ok(steps)
     }
@@ -386,7 +261,7 @@ impl CacheLoad {
     /// A PUT and a GET, and before them the steps that both need.
     fn put_and_get(&self) -> Result<Vec<Value>, WorkloadError> {
         let mut set = Map::new();
-        let template = self.filled(&self.keys.template())?;
+        let template = self.filled(&self.key())?;
         let is_shared = self.keys.is_shared(self.at_once);
         // A drawn key differs at each use, and the expectation for a reply can name only variables.
         let is_set = self.keys.is_drawn() || (self.verify && is_shared && self.keys != KeyPattern::Fixed);
@@ -398,7 +273,7 @@ impl CacheLoad {
             false => template,
         };
         // A value names its key, and the iteration that has put it.
-        let mark = format!("{}:", if is_set { key.clone() } else { self.keys.template() });
+        let mark = format!("{}:", if is_set { key.clone() } else { self.key() });
         let value = format!("{mark}${{sequence}}");
         let made = self.value(&value);
         let (put, get) = match (self.verify, is_shared) {
@@ -463,8 +338,16 @@ impl CacheLoad {
         }
     }
 
+    /// The template of a key, without its filling.
+    fn key(&self) -> String {
+        match self.keys {
+            KeyPattern::Fixed => FIXED_KEY.to_owned(),
+            keys => keys.template("key-"),
+        }
+    }
+
     fn value(&self, of: &str) -> String {
-        format!("${{fill({},\"{of}-\")}}", self.value_size)
+        key_value::value(&self.value_size, of)
     }
 
     /// A key of the length that is asked for.
@@ -481,15 +364,8 @@ impl CacheLoad {
 
     /// Values of shared keys are recognised by their beginning: it has to be whole.
     fn check_marks(&self) -> Result<(), WorkloadError> {
-        let least = self.value_size.split('-').next().and_then(|low| low.parse::<u32>().ok()).unwrap_or(0);
         let mark = LONGEST_MARK.max(self.key_size.map_or(0, |size| size + 1));
-        if least >= mark {
-            return Ok(());
-        }
-        Err(WorkloadError::new(
-            format!("values of {} bytes may be too short to say to which key they belong", self.value_size),
-            format!("write --value-size {mark} or more, or --no-verify"),
-        ))
+        key_value::check_marks(&self.value_size, mark, "--no-verify")
     }
 
     /// The protocol has a limit for a PUT with its names.
@@ -526,7 +402,10 @@ impl CacheLoad {
             )
         });
         let on_keys = (self.keys == KeyPattern::Random(None)).then(|| {
-            format!("keys are drawn from {KEYS}: --keys {} draws them as Carbon's test does", i64::MAX)
+            format!(
+                "keys are drawn from {DEFAULT_KEYS}: --keys {} draws them as Carbon's test does",
+                i64::MAX
+            )
         });
         on_average.into_iter().chain(on_keys).collect()
     }

@@ -1,12 +1,12 @@
 //! The flags of `plimsoll redis`.
 
 use clap::{Arg, Args};
-use plimsoll_app::{Failure, LoadArgs, MadePlan, Note, RunArgs};
-use plimsoll_core::figure;
+use plimsoll_app::{Failure, KeyArgs, LoadArgs, MadePlan, Note, RunArgs, hits_note, of_flag};
 use plimsoll_document::Problem;
 use plimsoll_report::RunResult;
 
-use crate::load::{Commands, Keys, RedisLoad};
+use crate::load::{Commands, RedisLoad};
+use crate::words::split;
 
 /// Line of the command in the list of commands.
 pub(crate) const SUMMARY: &str = "Put load on a Redis server: SET, GET and INCR, or any command";
@@ -21,18 +21,21 @@ A command behind the server is sent in place of that: `plimsoll redis HOST:PORT 
 const WORDS_HELP: &str = "The server, host[:port] or a URL [default: 127.0.0.1:6379], and the words of a \
      command; behind `--` words may begin with `-`";
 
-const USAGE: &str = "plimsoll redis [OPTIONS] [HOST:PORT] [COMMAND]...";
+const KEY_HELP: &str = "Choice of keys: sequential, random, fixed, zipf or zipf:EXPONENT [default: sequential for \
+     set+get, random for a mix]";
 
-/// Bytes of a value that names its key, whichever that is.
-const SHORTEST_MARKED: u32 = 48;
+const USAGE: &str = "plimsoll redis [OPTIONS] [HOST:PORT] [COMMAND]...";
 
 /// The server where none is named.
 const SERVER: &str = "127.0.0.1:6379";
+/// Length and connections of a load, unless the flags give others.
+const DURATION: &str = "10s";
+const CONNECTIONS: u32 = 64;
 
 #[derive(Debug, Args)]
 // `--key` of this command chooses keys, so the key of the client certificate is `--client-key`.
 #[command(override_usage = USAGE, mut_arg("key", |arg| arg.long("client-key")))]
-#[command(mut_arg("urls", words))]
+#[command(mut_arg("urls", words), mut_arg("key_pattern", |arg| arg.help(KEY_HELP)))]
 // An argument that is changed goes behind the others, and this one has to be the last.
 #[command(mut_arg("script_arguments", |arg| arg.hide(true)))]
 pub(crate) struct RedisArgs {
@@ -40,15 +43,8 @@ pub(crate) struct RedisArgs {
     /// set+get]
     #[arg(long, value_name = "MIX", help_heading = "Workload")]
     mix: Option<String>,
-    /// Choice of keys: sequential, random or zipf [default: sequential for set+get, random for a mix]
-    #[arg(long = "key", value_name = "PATTERN", help_heading = "Workload")]
-    key_pattern: Option<String>,
-    /// Number of keys [default: sequential: a new one each time; random, zipf: 10000]
-    #[arg(long, value_name = "N", help_heading = "Workload")]
-    keys: Option<u64>,
-    /// Bytes of a value: 100, 100-2000 (uniform) or exp:500
-    #[arg(long, value_name = "BYTES", help_heading = "Workload", default_value = "100")]
-    value_size: String,
+    #[command(flatten)]
+    keys: KeyArgs,
     /// Print the plan that the flags make, and exit
     #[arg(long, help_heading = "Workload")]
     print_plan: bool,
@@ -73,91 +69,50 @@ impl LoadArgs for RedisArgs {
 
     fn plan(&self) -> Result<MadePlan, Failure> {
         let load = self.to_load().map_err(Failure::usage)?;
-        Ok(MadePlan::new("the plan of `plimsoll redis`", load.document().to_string(), &[]))
+        let document = load.document().map_err(|error| Failure::usage(of_flag("--value-size", &error)))?;
+        Ok(MadePlan::new("the plan of `plimsoll redis`", document.to_string(), &[]))
     }
 
     fn notes(&self, result: &RunResult) -> Vec<Note> {
-        let of_status = |status: &str| {
-            let gets = result.by_step.iter().filter(|step| step.step == "GET");
-            gets.filter_map(|step| step.statuses.get(status)).sum::<u64>()
-        };
-        let (hits, misses) = (of_status("200"), of_status("404"));
-        let [found, missed, gets] = [hits, misses, hits + misses].map(figure::count);
-        let text = format!("{found} hits, {missed} misses of {gets} GETs");
-        if misses == 0 { Vec::new() } else { vec![Note { code: "hits", text, is_told: false }] }
+        Vec::from_iter(hits_note(result, "GET", "values are stored by --mix set, or --mix set+get"))
     }
 }
 
 impl RedisArgs {
     fn to_load(&self) -> Result<RedisLoad, Problem> {
-        let all: Vec<&String> = self.run.arguments().iter().chain(self.run.words_behind()).collect();
-        let (server, command) = match all.as_slice() {
-            [] => (SERVER, &[][..]),
-            [server, command @ ..] => (server.as_str(), command),
-        };
-        let beside = [
-            ("--mix", self.mix.is_some()),
-            ("--key", self.key_pattern.is_some()),
-            ("--keys", self.keys.is_some()),
-        ];
-        let given = beside.into_iter().find(|(_, given)| *given);
-        if let (false, Some((flag, _))) = (command.is_empty(), given) {
-            let problem = Problem::new(format!("{flag} has no effect beside a command"));
-            return Err(problem.with_hint("leave one of them out: the words of a command are templates"));
-        }
+        let mut words = self.run.arguments().iter().chain(self.run.words_behind());
+        let server = words.next().map_or(SERVER, String::as_str);
         if server.bytes().all(|byte| byte.is_ascii_digit()) {
             let problem = Problem::new(format!("`{server}` is a number, and no server"));
             return Err(problem.with_hint(format!("a port has its host before it: 127.0.0.1:{server}")));
         }
-        let server = match server.contains("://") {
-            true => server.to_owned(),
-            false => format!("redis://{server}"),
-        };
-        let commands = match command {
-            [] => {
-                let mix = self.mix.as_deref().unwrap_or("set+get");
-                Commands::parse(mix).map_err(|hint| wrong("--mix", mix, hint))?
-            }
-            // One word with spaces is a command in quotes.
-            [text] if text.contains(' ') => {
-                Commands::One(crate::words::split(text).map_err(|error| wrong("the command", text, &error))?)
-            }
-            words => Commands::One(words.iter().map(|word| (*word).clone()).collect()),
-        };
-        let sizes = self.value_size.strip_prefix("exp:").unwrap_or(&self.value_size);
-        if sizes.split('-').any(|size| size.parse::<u32>().is_err()) {
-            const FORMS: &str = "write bytes as in 100, 100-2000 or exp:500";
-            return Err(wrong("--value-size", &self.value_size, FORMS));
-        }
-        let settings = self.run.settings();
+        let scheme = if server.contains("://") { "" } else { "redis://" };
+        let commands = self.commands(&words.cloned().collect::<Vec<_>>())?;
         let default = if commands == Commands::SetGet { "sequential" } else { "random" };
-        let pattern = self.key_pattern.as_deref().unwrap_or(default);
-        let keys = Keys::parse(pattern, self.keys).map_err(|hint| wrong("--key", pattern, hint))?;
-        let least = self.value_size.split('-').next().and_then(|low| low.parse::<u32>().ok()).unwrap_or(0);
-        if commands == Commands::SetGet && !keys.is_own() && least < SHORTEST_MARKED {
-            let problem = Problem::new(format!(
-                "values of {} bytes may be too short to say to which key they belong",
-                self.value_size
-            ));
-            let hint = format!("write --value-size {SHORTEST_MARKED} or more, or --mix set=1,get=1");
-            return Err(problem.with_hint(hint));
-        }
+        let (keys, value_size) = self.keys.read(default)?;
         Ok(RedisLoad {
-            server,
+            server: format!("{scheme}{server}"),
             commands,
             keys,
-            value_size: self.value_size.clone(),
-            has_end: settings.duration.is_some()
-                || settings.iterations.is_some()
-                || settings.stages.is_some()
-                || settings.user_stages.is_some(),
-            has_connections: settings.connections.is_some()
-                || settings.users.is_some()
-                || settings.user_stages.is_some(),
+            value_size,
+            run: self.run.missing_settings(DURATION, CONNECTIONS),
         })
     }
-}
 
-fn wrong(flag: &str, value: &str, hint: &str) -> Problem {
-    Problem::new(format!("{flag}: `{}` is not understood", value.escape_debug())).with_hint(hint)
+    /// The commands of an iteration: those of the mix, unless the command line ends with the words of one.
+    fn commands(&self, words: &[String]) -> Result<Commands, Problem> {
+        let mix = [("--mix", self.mix.is_some())];
+        let beside = mix.into_iter().chain(self.keys.given()).find(|(_, given)| *given);
+        match (words, beside) {
+            ([], _) => {
+                let mix = self.mix.as_deref().unwrap_or("set+get");
+                Commands::parse(mix).map_err(|error| of_flag("--mix", &error))
+            }
+            (_, Some((flag, _))) => Err(Problem::new(format!("{flag} has no effect beside a command"))
+                .with_hint("leave one of them out: the words of a command are templates")),
+            // One word with spaces is a command in quotes.
+            ([text], None) if text.contains(' ') => split(text).map(Commands::One).map_err(Problem::new),
+            (words, None) => Ok(Commands::One(words.to_vec())),
+        }
+    }
 }

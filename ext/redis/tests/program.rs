@@ -126,10 +126,10 @@ fn passwords_are_given_and_refused() {
 fn mistakes_of_the_command_line_are_told() {
     for (words, expected) in [
         (&["127.0.0.1:1", "MULTI"][..], "a step cannot be the command MULTI"),
-        (&["--mix", "put"], "--mix: `put` is not understood"),
+        (&["--mix", "put"], "--mix: `put` is not a mix of commands"),
         (&["127.0.0.1:1", "--mix", "get", "GET", "a"], "--mix has no effect beside a command"),
         (&["127.0.0.1:1", "--key", "zipf", "--value-size", "3"], "too short to say to which key they belong"),
-        (&["--key", "fixed"], "there are sequential, random and zipf"),
+        (&["--key", "any"], "--key: `any` is not a pattern of keys"),
         (&["127.0.0.1:1", "SET 'a"], "a quote is not closed"),
         (&["16400", "GET", "a"], "a port has its host before it: 127.0.0.1:16400"),
         (&["127.0.0.1:1", "--value-size", "1k"], "write bytes as in 100, 100-2000 or exp:500"),
@@ -157,8 +157,14 @@ fn a_printed_plan_is_the_load() {
     let output = redis(&["127.0.0.1:1", "--print-plan", "--mix", "set=1,get=9", "--key", "zipf", "-d", "3s"]);
     let plan = String::from_utf8(output.stdout).expect("it is text");
     for line in
-        ["redis: redis://127.0.0.1:1", "weight: 9", "- GET", "- key:${zipf(10000,0.99)}", "duration: 3s"]
+        ["redis: redis://127.0.0.1:1", "weight: 9", "- GET", "- key:${zipf(10000,0.990)}", "duration: 3s"]
     {
         assert!(plan.contains(line), "{line}: {plan}");
     }
+    // Symptom: it named `--basic`, which is refused here.
+    let output = redis(&["redis://me:secret@127.0.0.1:1/2", "--print-plan"]);
+    let [plan, note] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("it is text"));
+    assert!(plan.contains("redis: redis://127.0.0.1:1/2") && !plan.contains("secret"), "{plan}");
+    assert!(note.contains("write them into the target's URL") && !note.contains("--basic"), "{note}");
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use plimsoll_core::Nanos;
 use plimsoll_document::{Problem, Problems};
 use plimsoll_plan::PlanPatch;
+use serde_json::{Map, Value};
 
 use crate::args::control::ControlArgs;
 use crate::args::fleet::{AgentRunArgs, FleetRunArgs};
@@ -112,6 +113,16 @@ impl RunArgs {
     /// unless the flags give a number: no limit, if they do so in a way that only a plan understands.
     pub fn at_once(&self, connections: u32) -> u64 {
         self.plan.at_once(connections)
+    }
+
+    /// Returns the settings of a plan that give its load a length and connections, as far as the flags give
+    /// none.
+    pub fn missing_settings(&self, duration: &str, connections: u32) -> Map<String, Value> {
+        let has_end = self.plan.has_end() || self.settings().user_stages.is_some();
+        let has_connections = self.settings().connections.is_some() || self.plan.has_users();
+        let duration = (!has_end).then(|| ("duration".to_owned(), duration.into()));
+        let connections = (!has_connections).then(|| ("connections".to_owned(), connections.into()));
+        duration.into_iter().chain(connections).collect()
     }
 
     /// Returns the flags that are settings of the plan.

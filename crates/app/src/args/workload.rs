@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 pub(crate) mod crud;
 pub(crate) mod ingest;
 pub(crate) mod ingest_demo;
+pub(crate) mod key_value;
 pub(crate) mod llm;
 pub(crate) mod websocket;
 
