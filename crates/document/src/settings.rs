@@ -530,7 +530,7 @@ macro_rules! with_settings {
             max_concurrent_streams: Repeatable = flag()
                 .value("N").long("streams").short('m').alias("max-concurrent-streams").number().common()
                 .habit(STREAMS_HABIT),
-            /// HTTP/1.1: requests in flight on one connection [default: 1]
+            /// Requests in flight on one connection that answers in turn (HTTP/1.1) [default: 1]
             pipeline: Value = flag().value("N").number(),
             /// Use every connection for one request
             disable_keepalive: Switch = flag().common(),
