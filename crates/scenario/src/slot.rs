@@ -18,7 +18,8 @@ pub use function::{Call, Function, Length};
 pub use parse::slot_end;
 pub(crate) use parse::{Parsed, Parser};
 pub use trace::TraceKey;
-pub(crate) use write::{write_decimal, write_random_hex};
+pub use write::write_decimal;
+pub(crate) use write::write_random_hex;
 pub use zipf::Zipf;
 
 use crate::{CodedText, Context, SharedText, Template};

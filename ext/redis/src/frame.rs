@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Random;
+use plimsoll_scenario::slot::write_decimal;
 use plimsoll_scenario::{
     Context, Fingerprint, Frame, FrameContent, Framed, Framing, RequestSpec, Scope, Template, TemplateError,
 };
@@ -19,8 +20,8 @@ impl Framing for Command {
     }
 
     fn compile(&self, _: &RequestSpec, scope: &Scope<'_>, _: FrameContent) -> Result<Framed, TemplateError> {
-        let mut frame = CommandFrame::default();
-        frame.literal(format!("*{}\r\n", self.words.len()).as_bytes());
+        let mut measured = Vec::new();
+        let mut plain = Template::literal(format!("*{}\r\n", self.words.len()).as_bytes());
         let mut text = Template::literal(b"");
         for (index, word) in self.words.iter().enumerate() {
             let word = Template::parse_in(word.as_bytes(), scope)?;
@@ -30,63 +31,39 @@ impl Framing for Command {
             if index > 0 {
                 text.push(&word);
             }
-            frame.word(word);
-        }
-        Ok(Framed { text, frame: Arc::new(frame) })
-    }
-}
-
-/// A command, compiled. Words that are always the same are one text with what is around them.
-#[derive(Default)]
-struct CommandFrame {
-    pieces: Vec<Piece>,
-}
-
-enum Piece {
-    Literal(Vec<u8>),
-    /// Bytes as they are: the length that stands before them is known.
-    Fixed(Template),
-    /// A word whose length is known once it is rendered.
-    Measured(Template),
-}
-
-impl CommandFrame {
-    fn literal(&mut self, bytes: &[u8]) {
-        match self.pieces.last_mut() {
-            Some(Piece::Literal(last)) => last.extend_from_slice(bytes),
-            _ => self.pieces.push(Piece::Literal(bytes.to_vec())),
-        }
-    }
-
-    fn word(&mut self, word: Template) {
-        match word.fixed_len() {
-            Some(length) => {
-                self.literal(format!("${length}\r\n").as_bytes());
-                // A secret stays in its template.
-                match word.is_static() && !word.has_secret() {
-                    true => self.literal(word.literals()),
-                    false => self.pieces.push(Piece::Fixed(word)),
+            match word.fixed_len() {
+                Some(length) => {
+                    plain.push_literal(format!("${length}\r\n").as_bytes());
+                    plain.push(&word);
+                }
+                None => {
+                    let before = std::mem::replace(&mut plain, Template::literal(b""));
+                    measured.push((before, word));
                 }
             }
-            None => self.pieces.push(Piece::Measured(word)),
+            plain.push_literal(b"\r\n");
         }
-        self.literal(b"\r\n");
+        Ok(Framed { text, frame: Arc::new(CommandFrame { measured, end: plain }) })
     }
+}
+
+/// A command, compiled.
+struct CommandFrame {
+    /// Words whose length is known once they are rendered, each with what stands before it.
+    measured: Vec<(Template, Template)>,
+    /// What stands behind them.
+    end: Template,
 }
 
 impl Frame for CommandFrame {
     fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
-        for piece in &self.pieces {
-            match piece {
-                Piece::Literal(bytes) => out.extend_from_slice(bytes),
-                Piece::Fixed(word) => word.render(context, random, out),
-                Piece::Measured(word) => {
-                    let start = out.len();
-                    word.render(context, random, out);
-                    write_length_before(start, out);
-                }
-            }
+        for (before, word) in &self.measured {
+            before.render(context, random, out);
+            let start = out.len();
+            word.render(context, random, out);
+            write_length_before(start, out);
         }
+        self.end.render(context, random, out);
     }
 
     fn kind(&self) -> u16 {
@@ -96,24 +73,12 @@ impl Frame for CommandFrame {
 
 /// Writes the length of the word that begins at `start` in front of it.
 fn write_length_before(start: usize, out: &mut Vec<u8>) {
-    // `$`, 20 digits and the end of the line.
-    let mut head = [b'\n'; 23];
-    let mut at = head.len() - 2;
-    head[at] = b'\r';
-    let mut length = out.len() - start;
-    loop {
-        at -= 1;
-        head[at] = b'0' + (length % 10) as u8;
-        length /= 10;
-        if length == 0 {
-            break;
-        }
-    }
-    at -= 1;
-    head[at] = b'$';
-    let head = &head[at..];
-    out.extend_from_slice(head);
-    out[start..].rotate_right(head.len());
+    let end = out.len();
+    out.push(b'$');
+    write_decimal((end - start) as u64, out);
+    out.extend_from_slice(b"\r\n");
+    let head = out.len() - end;
+    out[start..].rotate_right(head);
 }
 
 /// Appends a command whose words are known.

@@ -17,7 +17,7 @@ pub(super) const HEX_OF_ONE_DRAW: usize = 16;
 pub(super) const CHARACTERS_OF_ONE_DRAW: usize = 8;
 
 /// Appends `number` in decimal.
-pub(crate) fn write_decimal(number: u64, out: &mut Vec<u8>) {
+pub fn write_decimal(number: u64, out: &mut Vec<u8>) {
     write_padded(number, 1, out);
 }
 
