@@ -60,7 +60,7 @@ fn mistakes_are_told() {
         (URL, "{get: /}", "`a.test` is a Redis server"),
         (URL, "{redis: ''}", "the command is missing"),
         (URL, "{redis: []}", "the command is missing"),
-        (URL, "{redis: {get: k}}", "a command such as `GET key`, or a list of its words"),
+        (URL, "{redis: {get: k}}", "`redis` has to be a single value, and is a mapping"),
         (URL, "{redis: 'SET \"a'}", "a quote is not closed"),
         (URL, "{redis: [get, '${nobody}']}", "`${nobody}`"),
         (URL, "{redis: 'GET ${nobody}'}", "`${nobody}`"),
