@@ -29,8 +29,8 @@ pub use crate::args::extension::{
 pub use crate::args::imported_file::NamingFileArgs;
 pub use crate::args::named::named;
 pub use crate::args::run::RunArgs;
-pub use crate::args::server::sink::{Place, PlaceArgs, parse_seed};
-pub use crate::args::server::sink_values::{Reader, parse_endpoint, parse_lie, parse_positive};
+pub use crate::args::server::host::{Host, HostArgs, running};
+pub use crate::args::server::sink_values::{Reader, parse_endpoint, parse_positive};
 pub use crate::args::workload::key_value::{KeyArgs, hits_note, of_flag};
 pub use crate::base::advice::{Advice, OtherProgram};
 pub use crate::base::failure::Failure;

@@ -7,6 +7,7 @@
 
 mod advice;
 mod args;
+mod elements;
 mod frame;
 mod load;
 mod protocol;

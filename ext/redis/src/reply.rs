@@ -1,35 +1,24 @@
-//! The client's half: replies of RESP2, one after the other, out of a byte stream.
-//!
-//! A reply is a line behind its type: `+OK`, `-ERR text`, `:5`; a length with as many bytes, `$3`; or a
-//! number of replies, `*2`. A length or number of -1 is no value.
+//! The client's half: replies, one after the other, out of a byte stream.
 
 use plimsoll_core::ErrorClass;
 use plimsoll_wire::http1::{LONGEST_KEPT_BODY, Truncated};
 use plimsoll_wire::in_turn::{Answer, InTurnClient, Owed, Violation};
 
-/// Bytes of a line before its end: a status, an error, or a number. The server's own are a few hundred.
-const LONGEST_LINE: usize = 64 * 1024;
-/// Bytes of a value: what a server can be set to send (`proto-max-bulk-len`), by far.
-const LONGEST_VALUE: i64 = 1 << 32;
-/// Replies in an array.
-const MOST_REPLIES: i64 = 1 << 31;
+use crate::elements::{Element, ElementReader};
 
-/// Reads the replies of one connection. Its memory is a line of a reply that is not whole.
+/// Reads the replies of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyClient {
-    /// Received bytes of a line that is not whole.
-    line: Vec<u8>,
-    /// Bytes of a value that have not come, with the two behind it.
-    value: u64,
-    /// Replies that have not come of the one that is being read, if it is an array; 1 if it is not.
+    elements: ElementReader,
+    /// Elements that have not come of the reply that is being read.
     pending: u64,
-    /// The reply as far as it was read; `None` between replies.
-    reply: Option<Reply>,
+    reply: Reply,
 }
 
-/// A reply that is being read.
-#[derive(Debug)]
+/// A reply as far as it was read.
+#[derive(Debug, Default)]
 struct Reply {
+    /// 0 before its first element.
     status: u16,
     wire_bytes: u64,
     refusal: Option<String>,
@@ -37,138 +26,52 @@ struct Reply {
     has_content: bool,
 }
 
-fn violation(reason: String) -> Violation {
-    Violation { class: ErrorClass::Protocol, reason }
-}
-
-impl ReplyClient {
-    /// Reads a line without its end: a type, and what it says.
-    fn element(&mut self, line: &[u8], keep: bool, content: &mut Vec<u8>) -> Result<(), Violation> {
-        let Some((&kind, text)) = line.split_first() else {
-            return Err(violation("the server sent an empty line in place of a reply".to_owned()));
-        };
-        let is_whole = self.pending == 1;
-        self.pending -= 1;
-        let reply =
-            self.reply.get_or_insert(Reply { status: 200, wire_bytes: 0, refusal: None, has_content: false });
-        match kind {
-            b'+' => reply.keep(text, keep, content),
-            b'-' => {
-                let words = String::from_utf8_lossy(text);
-                reply.status = status_of(&words);
-                reply.refusal.get_or_insert_with(|| words.into_owned());
-                reply.keep(text, keep, content);
-            }
-            b':' => {
-                number(text, i64::MIN..=i64::MAX)?;
-                reply.keep(text, keep, content);
-            }
-            b'$' => match number(text, -1..=LONGEST_VALUE)? {
-                -1 => reply.none(is_whole, keep, content),
-                length => {
-                    reply.keep(b"", keep, content);
-                    self.value = length as u64 + 2;
-                    // The value is the reply.
-                    self.pending += 1;
-                }
-            },
-            b'*' => match number(text, -1..=MOST_REPLIES)? {
-                -1 => reply.none(is_whole, keep, content),
-                replies => self.pending += replies as u64,
-            },
-            other => {
-                let reason = format!("the server sent a reply of unknown type 0x{other:02X}");
-                return Err(violation(reason));
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads bytes of a value, and the end of its line.
-    fn value(&mut self, keep: bool, input: &mut &[u8], content: &mut Vec<u8>) -> Result<(), Violation> {
-        let taken = input.len().min(usize::try_from(self.value).unwrap_or(usize::MAX));
-        let (bytes, rest) = input.split_at(taken);
-        let of_value = usize::try_from(self.value.saturating_sub(2)).unwrap_or(usize::MAX).min(taken);
-        let (value, end) = bytes.split_at(of_value);
-        if keep {
-            let room = LONGEST_KEPT_BODY.saturating_sub(content.len());
-            content.extend_from_slice(&value[..value.len().min(room)]);
-        }
-        // Of the two bytes of the end, those that have come.
-        let place = 2 - (self.value - of_value as u64).min(2) as usize;
-        if !b"\r\n"[place..].starts_with(end) {
-            return Err(violation("a value of the server is longer than it said".to_owned()));
-        }
-        self.value -= taken as u64;
-        if let Some(reply) = &mut self.reply {
-            reply.wire_bytes += taken as u64;
-        }
-        *input = rest;
-        if self.value == 0 {
-            self.pending -= 1;
-        }
-        Ok(())
-    }
-
-    /// Reads the next line out of the input, or keeps the bytes of one that is not whole.
-    fn line(&mut self, keep: bool, input: &mut &[u8], content: &mut Vec<u8>) -> Result<(), Violation> {
-        let end = input.iter().position(|byte| *byte == b'\n');
-        let taken = end.map_or(input.len(), |end| end + 1);
-        if self.line.len() + taken > LONGEST_LINE {
-            return Err(violation(format!("the server sent a line of more than {LONGEST_LINE} bytes")));
-        }
-        let (bytes, rest) = input.split_at(taken);
-        *input = rest;
-        if end.is_none() {
-            self.line.extend_from_slice(bytes);
-            return Ok(());
-        }
-        let mut gathered = std::mem::take(&mut self.line);
-        let whole = match gathered.is_empty() {
-            true => bytes,
-            false => {
-                gathered.extend_from_slice(bytes);
-                &gathered
-            }
-        };
-        if whole.starts_with(b"HTTP/") {
-            let reason = "this port speaks HTTP, not the protocol of Redis".to_owned();
-            return Err(Violation { class: ErrorClass::WrongProtocol, reason });
-        }
-        let Some(line) = whole.strip_suffix(b"\r\n") else {
-            return Err(violation("a line of the server does not end with CR LF".to_owned()));
-        };
-        let length = whole.len() as u64;
-        self.element(line, keep, content)?;
-        if let Some(reply) = &mut self.reply {
-            reply.wire_bytes += length;
-        }
-        gathered.clear();
-        self.line = gathered;
-        Ok(())
-    }
-}
-
 impl Reply {
-    /// Keeps a part of the content, each on a line of its own.
-    fn keep(&mut self, text: &[u8], keep: bool, content: &mut Vec<u8>) {
-        if keep {
-            if self.has_content && content.len() < LONGEST_KEPT_BODY {
-                content.push(b'\n');
+    /// Takes in an element, and keeps its content if that is wanted. Returns the number of elements that
+    /// follow from it, less the one that it is.
+    #[inline]
+    fn take(&mut self, element: Element<'_>, keep: bool, content: &mut Vec<u8>) -> i64 {
+        let is_first = self.status == 0;
+        self.status = self.status.max(200);
+        let kept = if keep { Some(content) } else { None };
+        match element {
+            Element::Text(text) => self.keep_line(text, kept),
+            Element::Error(text) => {
+                let words = String::from_utf8_lossy(text);
+                self.status = status_of(&words);
+                self.refusal.get_or_insert_with(|| words.into_owned());
+                self.keep_line(text, kept);
             }
-            let room = LONGEST_KEPT_BODY.saturating_sub(content.len());
-            content.extend_from_slice(&text[..text.len().min(room)]);
-            self.has_content = true;
+            // A miss, if that is the whole reply.
+            Element::Nothing if is_first => self.status = 404,
+            Element::Nothing => self.keep_line(b"", kept),
+            Element::Array(elements) => return elements as i64 - 1,
+            Element::Value(_) => {
+                self.keep_line(b"", kept);
+                return 0;
+            }
+            Element::Bytes(bytes, is_last) => {
+                kept.into_iter().for_each(|content| append(bytes, content));
+                return -i64::from(is_last);
+            }
         }
+        -1
     }
 
-    /// Notes that there is no value: a miss, if that is the whole reply.
-    fn none(&mut self, is_whole: bool, keep: bool, content: &mut Vec<u8>) {
-        match is_whole && self.wire_bytes == 0 {
-            true => self.status = 404,
-            false => self.keep(b"", keep, content),
+    /// Keeps a part of the content, each on a line of its own.
+    fn keep_line(&mut self, text: &[u8], content: Option<&mut Vec<u8>>) {
+        let Some(content) = content else { return };
+        if std::mem::replace(&mut self.has_content, true) {
+            append(b"\n", content);
         }
+        append(text, content);
     }
+}
+
+/// Appends to the content of a reply as far as there is room.
+fn append(bytes: &[u8], content: &mut Vec<u8>) {
+    let room = LONGEST_KEPT_BODY.saturating_sub(content.len());
+    content.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }
 
 impl InTurnClient for ReplyClient {
@@ -178,17 +81,15 @@ impl InTurnClient for ReplyClient {
         input: &mut &[u8],
         content: &mut Vec<u8>,
     ) -> Result<Option<Answer>, Violation> {
-        if self.pending == 0 {
-            self.pending = 1;
-        }
+        self.pending = self.pending.max(1);
         while !input.is_empty() {
-            match self.value {
-                0 => self.line(owed.keep, input, content)?,
-                _ => self.value(owed.keep, input, content)?,
-            }
-            if self.pending == 0
-                && let Some(Reply { status, wire_bytes, refusal, .. }) = self.reply.take()
-            {
+            let before = input.len();
+            let element = self.elements.next(input).map_err(in_words)?;
+            self.reply.wire_bytes += (before - input.len()) as u64;
+            let Some(element) = element else { break };
+            self.pending = self.pending.saturating_add_signed(self.reply.take(element, owed.keep, content));
+            if self.pending == 0 {
+                let Reply { status, wire_bytes, refusal, .. } = std::mem::take(&mut self.reply);
                 return Ok(Some(Answer { status, wire_bytes, refusal }));
             }
         }
@@ -196,20 +97,17 @@ impl InTurnClient for ReplyClient {
     }
 
     fn finish(&mut self) -> Result<(), Truncated> {
-        match self.reply.is_some() || !self.line.is_empty() {
-            true => Err(Truncated { started: true }),
-            false => Ok(()),
-        }
+        if self.reply.wire_bytes > 0 { Err(Truncated { started: true }) } else { Ok(()) }
     }
 }
 
-/// Returns the number of a line, which has to be within a range.
-fn number(text: &[u8], range: std::ops::RangeInclusive<i64>) -> Result<i64, Violation> {
-    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    number.filter(|number| range.contains(number)).ok_or_else(|| {
-        let shown = String::from_utf8_lossy(&text[..text.len().min(32)]).into_owned();
-        violation(format!("the server sent `{}` in place of a length or number", shown.escape_debug()))
-    })
+/// Puts what the server sent into a sentence.
+fn in_words(Violation { class, reason }: Violation) -> Violation {
+    let reason = match class {
+        ErrorClass::WrongProtocol => "this port speaks HTTP, not the protocol of Redis".to_owned(),
+        _ => format!("the server sent {reason}"),
+    };
+    Violation { class, reason }
 }
 
 /// Returns the HTTP status that corresponds to an error, by its first word.
@@ -227,6 +125,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::elements::LONGEST_LINE;
 
     /// Status, bytes, refusal and content of a reply.
     type Whole = (u16, u64, Option<String>, String);

@@ -1,5 +1,6 @@
 //! Flags of the built-in servers.
 
+pub(crate) mod host;
 pub(crate) mod ingest;
 pub(crate) mod llm;
 pub(crate) mod replica;

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use plimsoll_app::{
-    PlaceArgs, Reader, ServerSpec, TargetServer, TargetServerArgs, parse_endpoint, parse_positive, parse_seed,
+    HostArgs, Reader, ServerSpec, TargetServer, TargetServerArgs, parse_endpoint, parse_positive,
 };
 use plimsoll_document::Problems;
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{BackendChoice, parse_backend, parse_size};
+use plimsoll_plan::parse_size;
 
-use super::{CacheOptions, Lie, LieKind, running};
+use super::{CacheOptions, LieKind, running};
 
 /// The server as a subcommand of `plimsoll target`.
 pub(crate) const SERVER: TargetServer = TargetServer::of::<CacheServerArgs>("cache", SUMMARY, DETAILS);
@@ -25,9 +25,10 @@ Values are kept in memory.";
 #[derive(Debug, Args)]
 #[command(mut_arg("listen", |listen| listen.default_value("127.0.0.1:5500").help(LISTEN_HELP)))]
 #[command(mut_arg("threads", |threads| threads.help("Threads, which share the ports")))]
+#[command(mut_arg("lie", |lie| lie.help(LIE_HELP).long_help(format!("{LIE_HELP}\n\n{LIES_HELP}"))))]
 pub(crate) struct CacheServerArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    host: HostArgs,
     /// Address of the HTTP API, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     http: String,
@@ -36,15 +37,24 @@ pub(crate) struct CacheServerArgs {
     user: String,
     #[command(flatten)]
     store: StoreArgs,
-    #[command(flatten)]
-    truth: TruthArgs,
-    /// System interface: auto, epoll or uring
-    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = "Connection")]
-    backend: String,
-    /// No messages on stderr
-    #[arg(long, help_heading = "Output")]
-    quiet: bool,
+    /// Answer a GET of a missing key with NOT_FOUND, and not with the error text of the real server
+    #[arg(long, help_heading = "Answers")]
+    not_found: bool,
 }
+
+/// The kinds of `--lie`.
+const LIES: [(&str, LieKind, &str); 3] = [
+    ("wrong", LieKind::Wrong, "a wrong value"),
+    ("stale", LieKind::Stale, "the value before the last PUT"),
+    ("swapped", LieKind::Swapped, "each other's reply"),
+];
+
+const LIE_HELP: &str =
+    "Answer a share of the GETs wrongly, on the binary port: wrong, stale or swapped, such as stale:2%";
+
+const LIES_HELP: &str = "`wrong` is a value that was never put; `stale` is the value before the last PUT; `swapped` are \
+     two replies of one connection in each other's place, or, where no second GET came with the first, the \
+     reply to the GET before it. Without a share it is 1%. HTTP always answers correctly.";
 
 const LISTEN_HELP: &str = "Address of the binary protocol: IP:PORT, or unix:PATH; port 0 takes a free one";
 
@@ -62,66 +72,39 @@ struct StoreArgs {
     ttl: String,
 }
 
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Answers")]
-struct TruthArgs {
-    /// Answer a GET of a missing key with NOT_FOUND, and not with the error text of the real server
-    #[arg(long)]
-    not_found: bool,
-    /// Answer a share of the GETs wrongly, on the binary port: wrong, stale or swapped, such as stale:2%
-    ///
-    /// `wrong` is a value that was never put; `stale` is the value before the last PUT; `swapped` are
-    /// two replies of one connection in each other's place, or, where no second GET came with the first, the
-    /// reply to the GET before it. Without a share it is 1%. HTTP always answers correctly.
-    #[arg(long, value_name = "KIND[:SHARE]")]
-    lie: Option<String>,
-    /// Seed of the choice of the GETs that are answered wrongly
-    #[arg(long, value_name = "SEED", default_value = "0", allow_negative_numbers = true)]
-    seed: String,
-}
-
-/// Settings of a cache server.
-#[derive(Debug)]
-struct CacheServerSpec {
-    options: CacheOptions,
-    backend: BackendChoice,
-    quiet: bool,
-}
-
 impl TargetServerArgs for CacheServerArgs {
     fn server(&self) -> Result<ServerSpec, Problems> {
-        let CacheServerSpec { options, backend, quiet } = self.to_spec()?;
-        let start = Box::new(|backend| running::start(options, backend));
-        Ok(ServerSpec { backend, quiet, start })
+        let mut reader = Reader::default();
+        let (options, faults) = self.to_options(&mut reader);
+        let problems = options.problems();
+        self.host.server(reader, problems, Box::new(|backend| running::start(options, faults, backend)))
     }
 }
 
 impl CacheServerArgs {
-    /// Parses and checks everything; all problems at once.
-    fn to_spec(&self) -> Result<CacheServerSpec, Problems> {
-        let mut reader = Reader::default();
-        let place = self.place.read(&mut reader);
-        let mut options = CacheOptions::new(place.listen);
-        options.threads = place.threads;
-        options.duration = place.duration;
-        options.http = reader.read("--http", &self.http, parse_http).flatten();
-        if let Some((user, password)) = reader.read("--user", &self.user, parse_user) {
-            (options.user, options.password) = (user, password);
-        }
-        options.caches.clone_from(&self.store.caches);
-        let store = &self.store;
-        if let Some(bytes) = reader.read("--max-memory", &store.max_memory, parse_size) {
-            options.max_bytes = bytes;
-        }
-        if let Some(time) = reader.read("--ttl", &store.ttl, parse_positive) {
-            options.time_to_live = time;
-        }
-        options.not_found = self.truth.not_found;
-        options.lie = reader.maybe("--lie", self.truth.lie.as_ref(), parse_lie);
-        options.seed = reader.read("--seed", &self.truth.seed, parse_seed).unwrap_or(0);
-        let backend = reader.read("--backend", &self.backend, parse_backend);
-        let backend = reader.conclude(backend, || options.problems())?;
-        Ok(CacheServerSpec { options, backend, quiet: self.quiet })
+    /// Parses everything but the system interface; returns the faults in words, too. Problems go to the
+    /// reader.
+    fn to_options(&self, reader: &mut Reader) -> (CacheOptions, Option<String>) {
+        let host = self.host.read(&LIES, reader);
+        let http = reader.read("--http", &self.http, parse_http).flatten();
+        let user = reader.read("--user", &self.user, parse_user);
+        let (user, password) = user.unwrap_or_default();
+        let options = CacheOptions {
+            listen: host.listen,
+            threads: host.threads,
+            duration: host.duration,
+            delay: host.delay,
+            http,
+            caches: self.store.caches.clone(),
+            max_bytes: reader.read("--max-memory", &self.store.max_memory, parse_size).unwrap_or_default(),
+            time_to_live: reader.read("--ttl", &self.store.ttl, parse_positive).unwrap_or_default(),
+            not_found: self.not_found,
+            lie: host.lie,
+            seed: host.seed,
+            user,
+            password,
+        };
+        (options, host.faults)
     }
 }
 
@@ -137,28 +120,24 @@ fn parse_user(text: &str) -> Result<(String, String), String> {
     Ok((user.to_owned(), password.to_owned()))
 }
 
-/// `wrong`, `stale:2%`.
-fn parse_lie(text: &str) -> Result<Lie, String> {
-    let kinds = [("wrong", LieKind::Wrong), ("stale", LieKind::Stale), ("swapped", LieKind::Swapped)];
-    plimsoll_app::parse_lie(text, &kinds, "stale:2%")
-}
-
 #[cfg(test)]
 mod tests {
     use clap::FromArgMatches as _;
     use plimsoll_core::Nanos;
 
     use super::*;
+    use crate::server::Lie;
 
-    fn spec(args: &[&str]) -> Result<CacheServerSpec, Problems> {
+    fn options(args: &[&str]) -> Result<CacheOptions, Problems> {
         let command = CacheServerArgs::augment_args(clap::Command::new("cache")).no_binary_name(true);
         let found = command.try_get_matches_from(args).unwrap();
-        CacheServerArgs::from_arg_matches(&found).unwrap().to_spec()
+        let args = CacheServerArgs::from_arg_matches(&found).unwrap();
+        args.server().map(|_| args.to_options(&mut Reader::default()).0)
     }
 
     #[test]
     fn the_plain_server_stands_where_the_real_one_does() {
-        let options = spec(&[]).unwrap().options;
+        let options = options(&[]).unwrap();
         let at = |port| Endpoint::Tcp(([127, 0, 0, 1], port).into());
         assert_eq!((options.listen, options.http), (at(5500), Some(at(8080))));
         assert_eq!((options.user.as_str(), options.password.as_str()), ("admin", "admin123"));
@@ -169,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_is_given_is_taken() {
-        let options = spec(&[
+        let options = options(&[
             "--cache=a",
             "--cache",
             "b",
@@ -185,8 +164,7 @@ mod tests {
             "3s",
             "--listen=:7",
         ])
-        .unwrap()
-        .options;
+        .unwrap();
         assert_eq!((options.caches, options.max_bytes), (vec!["a".to_owned(), "b".to_owned()], 2 << 20));
         assert_eq!(
             (options.time_to_live, options.duration),
@@ -195,12 +173,13 @@ mod tests {
         assert_eq!((options.not_found, options.http, options.threads, options.seed), (true, None, 2, 9));
         assert_eq!(options.lie, Some(Lie { kind: LieKind::Stale, share: 0.025 }));
         assert_eq!((options.user.as_str(), options.password.as_str()), ("me", "a:b"));
-        assert_eq!(parse_lie("swapped"), Ok(Lie { kind: LieKind::Swapped, share: 0.01 }));
+        let swapped = Lie { kind: LieKind::Swapped, share: 0.01 };
+        assert_eq!(super::tests::options(&["--lie=swapped"]).unwrap().lie, Some(swapped));
     }
 
     #[test]
     fn problems_are_told_at_once() {
-        let problems = spec(&[
+        let problems = options(&[
             "--listen=x",
             "--http=y",
             "--user=z",
@@ -213,7 +192,7 @@ mod tests {
         .unwrap_err();
         assert_eq!(problems.iter().count(), 8, "{problems}");
         for bad in ["--cache=a b", "--max-memory=1KiB", "--lie=wrong:101%"] {
-            assert_eq!(spec(&[bad]).unwrap_err().iter().count(), 1, "{bad}");
+            assert_eq!(options(&[bad]).unwrap_err().iter().count(), 1, "{bad}");
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct CacheOptions {
     pub password: String,
     /// Stop after this time.
     pub duration: Option<Nanos>,
+    /// Time for which replies are held back, on both ports.
+    pub delay: Nanos,
 }
 
 /// Some GETs are answered wrongly.
@@ -77,6 +79,7 @@ impl CacheOptions {
             user: "admin".to_owned(),
             password: "admin123".to_owned(),
             duration: None,
+            delay: Nanos::ZERO,
         }
     }
 
@@ -85,6 +88,7 @@ impl CacheOptions {
         ServerOptions {
             threads: self.threads,
             duration: self.duration,
+            delay: self.delay,
             memory: self.max_bytes.max(LEAST_MEMORY),
             pass_events: PASS_EVENTS,
             ..ServerOptions::new("cache", iter::once(&self.listen).chain(&self.http).cloned().collect())

@@ -82,7 +82,7 @@ const LIES: f64 = 0.01;
 ///
 /// # Errors
 /// The kind is none of these, or the share is none. The message ends with the example.
-pub fn parse_lie<K: Copy>(text: &str, kinds: &[(&str, K)], example: &str) -> Result<Lies<K>, String> {
+pub(crate) fn parse_lie<K: Copy>(text: &str, kinds: &[(&str, K)], example: &str) -> Result<Lies<K>, String> {
     let (name, share) = match text.split_once(':') {
         Some((name, share)) => (name, parse_share(share)?),
         None => (text, LIES),
