@@ -134,7 +134,7 @@ pub fn check_value_size(text: &str) -> Result<(), WorkloadError> {
     if sizes.split('-').all(|size| size.parse::<u32>().is_ok()) {
         return Ok(());
     }
-    let message = format!("`{}` is no size", text.escape_debug());
+    let message = format!("`{}` is not a length", text.escape_debug());
     Err(WorkloadError::new(message, "write bytes as in 100, 100-2000 or exp:500"))
 }
 
