@@ -21,8 +21,8 @@ A command behind the server is sent in place of that: `plimsoll redis HOST:PORT 
 const WORDS_HELP: &str = "The server, host[:port] or a URL [default: 127.0.0.1:6379], and the words of a \
      command; behind `--` words may begin with `-`";
 
-const KEY_HELP: &str = "Choice of keys: sequential, random, fixed, zipf or zipf:EXPONENT [default: sequential for \
-     set+get, random for a mix]";
+const KEY_HELP: &str = "Choice of keys: sequential, random, fixed, zipf or zipf:EXPONENT [default: \
+     sequential for set+get, random for a mix]";
 
 const USAGE: &str = "plimsoll redis [OPTIONS] [HOST:PORT] [COMMAND]...";
 

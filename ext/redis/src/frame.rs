@@ -51,7 +51,7 @@ impl Framing for Command {
 struct CommandFrame {
     /// Words whose length is known once they are rendered, each with what stands before it.
     measured: Vec<(Template, Template)>,
-    /// What stands behind them.
+    /// Template of the bytes behind them.
     end: Template,
 }
 

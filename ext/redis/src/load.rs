@@ -106,7 +106,8 @@ impl RedisLoad {
         Ok(json!([
             { "set": { "key": key } },
             { "set": { "value": key_value::value(&self.value_size, "${key}=${sequence}") } },
-            { "name": "SET", "redis": ["SET", "${key}", "${value}"], "expect": { "body": { "equals": "OK" } } },
+            { "name": "SET", "redis": ["SET", "${key}", "${value}"],
+              "expect": { "body": { "equals": "OK" } } },
             { "name": "GET", "redis": ["GET", "${key}"], "expect": { "body": expected } },
         ]))
     }

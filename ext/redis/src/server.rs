@@ -22,8 +22,8 @@ pub(crate) const SERVER: TargetServer = TargetServer::of::<ServerArgs>("redis", 
 const SUMMARY: &str = "A Redis server with strings and counters, in memory";
 
 const DETAILS: &str = "\
-PING, ECHO, SET (with EX, PX, NX and XX), GET, MGET, INCR, INCRBY, DECR, DEL, EXISTS, FLUSHALL, SELECT 0, AUTH \
-and QUIT, with the answers of Redis 7. Other commands are errors, as there.";
+PING, ECHO, SET (with EX, PX, NX and XX), GET, MGET, INCR, INCRBY, DECR, DEL, EXISTS, FLUSHALL, SELECT 0, \
+AUTH and QUIT, with the answers of Redis 7. Other commands are errors, as there.";
 
 const LISTEN_HELP: &str = "Address: IP:PORT, or unix:PATH; port 0 takes a free one";
 

@@ -48,7 +48,7 @@ struct Connection {
     course: Course,
 }
 
-/// What the client of a connection has said of it.
+/// State of a connection, by what its client has said.
 #[derive(Clone, Copy, Debug, Default)]
 struct Course {
     /// Set once it has given the password.

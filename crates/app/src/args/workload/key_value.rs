@@ -47,8 +47,8 @@ pub fn of_flag(flag: &str, error: &WorkloadError) -> Problem {
 }
 
 /// Returns the note of values that were found by the GETs of a step, and of those that were not, which are
-/// good answers, too: `80 hits, 20 misses of 100 GETs (80 % hits)`. `None` without GETs. If nothing was found, the
-/// advice is added.
+/// good answers, too: `80 hits, 20 misses of 100 GETs (80 % hits)`. `None` without GETs. If nothing was
+/// found, the advice is added.
 pub fn hits_note(result: &RunResult, step: &str, advice: &str) -> Option<Note> {
     let gets = result.by_step.iter().filter(|of| of.step == step);
     let [hits, misses] = ["200", "404"].map(|status| {
