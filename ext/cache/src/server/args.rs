@@ -53,8 +53,8 @@ const LIE_HELP: &str =
     "Answer a share of the GETs wrongly, on the binary port: wrong, stale or swapped, such as stale:2%";
 
 const LIES_HELP: &str = "`wrong` is a value that was never put; `stale` is the value before the last PUT; \
-     `swapped` are two replies of one connection in each other's place, or, where no second GET came with the \
-     first, the reply to the GET before it. Without a share it is 1%. HTTP always answers correctly.";
+     `swapped` are two replies of one connection in each other's place, or, where no second GET came with \
+     the first, the reply to the GET before it. Without a share it is 1%. HTTP always answers correctly.";
 
 const LISTEN_HELP: &str = "Address of the binary protocol: IP:PORT, or unix:PATH; port 0 takes a free one";
 
