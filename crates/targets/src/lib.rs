@@ -20,7 +20,8 @@
 //! [`ingest`] is a store for metrics, logs, traces and events with the HTTP API of Arc, which counts the rows
 //! that it acknowledges, and loses some of them on request.
 //!
-//! [`server`] is the loop of such a server, its threads and its bounds, for whoever has a protocol to serve.
+//! [`server`] is the loop of all of them, with its threads and its bounds, for whoever has a protocol to
+//! serve.
 //!
 //! The three types to know first are [`SinkOptions`], [`Sink`] and [`SinkReport`]. Nothing here opens a
 //! socket or reads a clock by itself: that is the driver's.
@@ -45,6 +46,6 @@ pub use llm::{LlmOptions, LlmReport, LlmServer};
 pub use server_threads::Stopper;
 pub use sink::{
     Action, Body, Crud, Delay, FaultModel, Faults, Freeze, Intent, Location, Reply, RequestFate, RequestId,
-    Service, SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,
+    Service, SingleServer, Sink, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,
 };
 pub use start_error::StartError;

@@ -13,41 +13,45 @@
 
 mod api;
 mod chunk;
+mod connections;
 mod dialect;
 mod options;
 mod request;
 mod truth;
-mod worker;
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_core::Nanos;
-use plimsoll_driver::{Endpoint, KernelBackend, Open, OpenEpoll, OpenUring};
+use plimsoll_driver::{Endpoint, KernelBackend};
 use plimsoll_histogram::Histogram;
 
+pub use connections::LlmCounts;
 pub use options::{LlmOptions, StreamFaults};
 pub use truth::{LlmTruthRow, StreamEnd};
-pub use worker::LlmCounts;
 
-use crate::budget::Budget;
-use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
-use crate::sink::truth::{FinishedSheet, join};
-use crate::sink::{Listening, SinkError, listen_with_sheet};
-use worker::Worker;
+use crate::server::{LoopCounts, Protocol, Server};
+use crate::server_threads::Stopper;
+use crate::sink::truth::{FinishedSheet, Sheet};
+use crate::start_error::StartError;
+use connections::Connections;
 
 /// Bytes that all connections may have together of unfinished requests and of unread answers: sixteen of the
 /// longest prompts.
 const BUDGET_BYTES: u64 = 256 << 20;
+/// A client that sends requests and leaves more than this many bytes of the replies unread is cut off, lest
+/// it fill the memory. Completions wait for it long before.
+const UNREAD_BYTES: usize = 4 << 20;
+/// While this much of a connection is not sent, no further chunk follows. What the kernel keeps comes on top.
+const AHEAD_BYTES: usize = 64 << 10;
 
 /// State that the threads of a server share.
 #[derive(Debug)]
 struct Setup {
     options: LlmOptions,
     counter: AtomicU64,
-    stopper: Stopper,
-    budget: Budget,
+    /// Sheets of the truth log that no thread has taken yet.
+    sheets: Mutex<Vec<Sheet<LlmTruthRow>>>,
 }
 
 impl Setup {
@@ -55,6 +59,11 @@ impl Setup {
     // Relaxed: numbers have to be unique and without gaps, nothing else is published by them.
     fn count(&self) -> u64 {
         self.counter.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes a sheet for a thread.
+    fn sheet(&self) -> Sheet<LlmTruthRow> {
+        self.sheets.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 }
 
@@ -67,14 +76,31 @@ struct Ended {
     sheet: FinishedSheet<LlmTruthRow>,
 }
 
+impl AddAssign for Ended {
+    fn add_assign(&mut self, other: Self) {
+        self.counts += other.counts;
+        self.lateness.merge(&other.lateness);
+        self.sheet += other.sheet;
+    }
+}
+
+impl Protocol for Setup {
+    type Handler = Connections;
+    type Report = Ended;
+
+    fn handler(self: &Arc<Self>) -> Connections {
+        Connections::new(Arc::clone(self))
+    }
+
+    fn report(handler: Connections, counts: LoopCounts) -> Ended {
+        handler.finish(counts)
+    }
+}
+
 /// A running server. It stops by [`stop`](Self::stop), by a [`Stopper`], at the end of its
 /// [duration](LlmOptions::duration), or when this is dropped.
 #[derive(Debug)]
-pub struct LlmServer {
-    setup: Arc<Setup>,
-    endpoint: Endpoint,
-    threads: ServerThreads<Ended>,
-}
+pub struct LlmServer(Server<Setup>);
 
 /// The report of a server.
 #[derive(Debug, Default)]
@@ -96,86 +122,39 @@ impl LlmServer {
     /// # Errors
     /// Options that make no sense (all of them are named), an address that cannot be listened on, a log that
     /// cannot be written, no backend.
-    pub fn start(options: LlmOptions, backend: KernelBackend) -> Result<Self, SinkError> {
-        match backend {
-            KernelBackend::Epoll(backend) => Self::start_on(options, OpenEpoll(backend)),
-            KernelBackend::Uring(backend) => Self::start_on(options, OpenUring(backend)),
-        }
-    }
-
-    fn start_on<O: Open + 'static>(options: LlmOptions, open: O) -> Result<Self, SinkError> {
+    pub fn start(options: LlmOptions, backend: KernelBackend) -> Result<Self, StartError> {
         let problems = options.problems();
         if !problems.is_empty() {
-            return Err(SinkError::Options(problems));
+            return Err(StartError::Options(problems));
         }
-        let setup = Arc::new(Setup {
-            options,
-            counter: AtomicU64::new(0),
-            stopper: Stopper::default(),
-            budget: Budget::new(BUDGET_BYTES),
-        });
-        let duty = Arc::new(LlmDuty { setup: Arc::clone(&setup), open });
-        let ready = Ready::gather("llm", setup.options.threads, setup.options.listen.clone(), &duty)?;
-        let endpoint = ready.place().clone();
-        Ok(Self { setup, endpoint, threads: ready.begin() })
+        let sheets = (0..options.threads).map(|thread| Sheet::open(&options.truth, thread, truth::HEADER));
+        let sheets = sheets.collect::<Result<_, _>>()?;
+        let server = options.server();
+        let setup = Setup { options, counter: AtomicU64::new(0), sheets: Mutex::new(sheets) };
+        Server::start(server, setup, backend).map(Self)
     }
 
     /// The endpoint that it listens on.
-    pub const fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.0.endpoints()[0]
     }
 
     /// Something that can stop it while another waits for it.
     pub fn stopper(&self) -> Stopper {
-        self.setup.stopper.clone()
+        self.0.stopper()
     }
 
     /// Stops it and says what it did. Answers under way are broken off.
     pub fn stop(self) -> LlmReport {
-        self.setup.stopper.stop();
+        self.stopper().stop();
         self.wait()
     }
 
     /// Waits until it stops and says what it did.
-    pub fn wait(mut self) -> LlmReport {
-        let mut report = LlmReport::default();
-        let mut parts: Vec<(PathBuf, std::io::Result<()>)> = Vec::new();
-        for Ended { counts, lateness, sheet } in self.threads.wait() {
-            report.counts += counts;
-            report.lateness.merge(&lateness);
-            report.truth.extend(sheet.rows);
-            parts.extend(sheet.file);
-        }
-        report.truth.sort_by_key(|row| row.number);
-        report.truth_failure = join(parts).err().map(|error| error.to_string());
-        report
-    }
-}
-
-impl Drop for LlmServer {
-    fn drop(&mut self) {
-        self.setup.stopper.stop();
-    }
-}
-
-/// The task of a thread of the server.
-struct LlmDuty<O> {
-    setup: Arc<Setup>,
-    open: O,
-}
-
-impl<O: Open + 'static> ThreadTask for LlmDuty<O> {
-    type Place = Endpoint;
-    type Ready = Listening<LlmTruthRow, O::Backend>;
-    type Error = SinkError;
-    type Ended = Ended;
-
-    fn listen(&self, index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), SinkError> {
-        let options = &self.setup.options;
-        listen_with_sheet(&self.open, (&options.truth, truth::HEADER), (index, options.threads), place)
-    }
-
-    fn serve(&self, (sheet, backend, listener): Self::Ready, start: Nanos, _index: u32) -> Ended {
-        Worker::new(Arc::clone(&self.setup), backend, listener, sheet, start).run()
+    pub fn wait(self) -> LlmReport {
+        let Ended { counts, lateness, sheet } = self.0.wait();
+        let (mut truth, joined) = sheet.join();
+        truth.sort_by_key(|row| row.number);
+        LlmReport { counts, lateness, truth, truth_failure: joined.err().map(|error| error.to_string()) }
     }
 }

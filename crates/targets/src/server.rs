@@ -7,12 +7,17 @@
 //!
 //! The loop waits, reads and writes, and keeps the bounds of [`ServerOptions`]: how long the server serves,
 //! how much a client may leave unread, how much memory unfinished requests may take, and how many replies
-//! are sent by one system call. A [`Handler`] sees bytes and times, and no socket. It is a `dyn` value to the
-//! loop, which is so compiled here alone, once for each backend. Replies that are to come later are held back
-//! here, by [`ServerOptions::delay`], or by the handler, until they are [due](Handler::due).
+//! are sent by one system call. A [`Handler`] sees bytes and times, and no socket and no TLS. It is a `dyn`
+//! value to the loop, which is so compiled here alone, once for each backend.
+//!
+//! Replies may be due later, by their own times or by [`ServerOptions::delay`], and come in parts for as long
+//! as they last: the loop tells a handler when each was handed to the kernel, and when to pause for clients
+//! that do not read.
 
-mod delayed;
-mod worker;
+pub(crate) mod draining;
+pub(crate) mod event_loop;
+pub(crate) mod output;
+pub(crate) mod worker;
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -20,12 +25,13 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{ConnId, Endpoint, KernelBackend};
+use plimsoll_wire::tls::ServerConfig;
 
 use crate::budget::Budget;
 use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 use crate::start_error::StartError;
 pub use crate::table::Table;
-use delayed::Delayed;
+pub use worker::Flushed;
 use worker::Listening;
 
 /// Protocol of a server: makes the handler of each thread, and its report at the end. The value is shared by
@@ -52,18 +58,25 @@ pub trait Handler {
     /// [`ServerOptions::listen`] is 0.
     fn accepted(&mut self, conn: ConnId, listener: usize);
 
+    /// Takes in the protocol that a TLS handshake has chosen (ALPN), if any, and writes what the server says
+    /// first to `out`, which is empty.
+    fn negotiated(&mut self, conn: ConnId, alpn: Option<&[u8]>, out: &mut Outgoing) {
+        let _ = (conn, alpn, out);
+    }
+
     /// Reads bytes, which came `at` this time, and writes the replies to `out`, which is empty.
     fn received(&mut self, conn: ConnId, at: Nanos, bytes: &[u8], out: &mut Outgoing) -> Fate;
 
-    /// The client has sent everything. Returns `true` if the connection goes on, because a reply is yet to
-    /// come; else it ends when it was sent what was written.
+    /// The client has sent everything. Returns `true` if the connection goes on, because a reply is yet to be
+    /// [due](Self::due); else it ends when it was sent what was written, also for later.
     fn closed(&mut self, conn: ConnId) -> bool {
         let _ = conn;
         false
     }
 
     /// Writes why a connection ends: the unfinished requests of all connections may have `most` bytes
-    /// together. The replies that were just written, to it or to requests before that one, are in `out`.
+    /// together. The replies that were just written, to it or to requests before that one, are in `out`. If
+    /// nothing is written, the connection is reset.
     fn over_memory(&mut self, conn: ConnId, most: u64, out: &mut Outgoing);
 
     /// Forgets a connection, which has ended.
@@ -81,6 +94,23 @@ pub trait Handler {
         let _ = (now, out);
         None
     }
+
+    /// Notes that the client does not read what it is sent ([`ServerOptions::high_water`]): replies that are
+    /// due later have to wait until [`resume_writing`](Self::resume_writing).
+    fn pause_writing(&mut self, conn: ConnId) {
+        let _ = conn;
+    }
+
+    /// Goes on with the replies to a client that has read nearly everything.
+    fn resume_writing(&mut self, conn: ConnId, now: Nanos) {
+        let _ = (conn, now);
+    }
+
+    /// Takes in when the kernel got what was written since the last call. Follows for all replies, before
+    /// their connections are gone.
+    fn flushed(&mut self, flushed: &mut Flushed<'_>) {
+        let _ = flushed;
+    }
 }
 
 /// Replies to a connection.
@@ -93,6 +123,8 @@ pub struct Outgoing {
     pub replies: u32,
     /// Bodies that are sent without a copy, each with its place in `bytes`.
     shared: Vec<(usize, Arc<[u8]>)>,
+    /// Replies for later, with their times.
+    pub(crate) later: Vec<(Nanos, Vec<u8>)>,
 }
 
 impl Outgoing {
@@ -102,15 +134,39 @@ impl Outgoing {
         self.shared.push((self.bytes.len(), body));
     }
 
-    /// Returns `true` if nothing is to be sent.
-    fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && self.shared.is_empty()
+    /// Has a reply sent when it is `due`, unless its connection has broken by then. A connection that
+    /// [ends](Fate::Ends) goes on until its last reply is sent.
+    pub fn send_later(&mut self, due: Nanos, reply: Vec<u8>) {
+        self.later.push((due, reply));
+    }
+
+    /// Has everything that was written sent when it is `due`, in place of now.
+    fn hold_back(&mut self, due: Nanos) {
+        let mut reply = Vec::with_capacity(self.length());
+        let mut from = 0;
+        for (place, body) in self.shared.drain(..) {
+            reply.extend_from_slice(&self.bytes[from..place]);
+            reply.extend_from_slice(&body);
+            from = place;
+        }
+        reply.extend_from_slice(&self.bytes[from..]);
+        self.bytes.clear();
+        self.replies = 0;
+        if !reply.is_empty() {
+            self.send_later(due, reply);
+        }
+    }
+
+    /// Number of bytes to send now, with those that are shared.
+    fn length(&self) -> usize {
+        self.bytes.len() + self.shared.iter().map(|(_, body)| body.len()).sum::<usize>()
     }
 
     /// Throws everything away but the count.
     fn clear(&mut self) {
         self.bytes.clear();
         self.shared.clear();
+        self.later.clear();
     }
 }
 
@@ -122,7 +178,7 @@ pub enum Fate {
         /// Bytes of memory that it holds for requests that are not answered.
         held: usize,
     },
-    /// The connection ends when it was sent what was written.
+    /// The connection ends when it was sent what was written, and nothing more is read.
     Ends,
     /// The connection is reset.
     Reset,
@@ -137,6 +193,8 @@ pub struct LoopCounts {
     pub unread: u64,
     /// Connections that were ended because unfinished requests took too much memory.
     pub over_memory: u64,
+    /// Connections that were ended because of what the client sent for TLS.
+    pub tls_errors: u64,
 }
 
 /// Place, threads and bounds of a server.
@@ -155,10 +213,15 @@ pub struct ServerOptions {
     /// Bytes that a client may leave unread. When there are more, and it is due another reply, its connection
     /// is reset, lest it fill the memory.
     pub unread_bytes: usize,
+    /// Bytes that a client may leave unread of replies that are due later; then its handler pauses, until
+    /// nearly all are read. Unread bytes take part in [`memory`](Self::memory) then.
+    pub high_water: Option<usize>,
     /// Memory in bytes that unfinished requests of all connections may take together.
     pub memory: u64,
     /// Events of a pass: bounds how long a stop, and what is due, have to wait.
     pub pass_events: u32,
+    /// TLS, on all connections.
+    pub tls: Option<ServerConfig>,
     /// Stops it.
     pub stopper: Stopper,
 }
@@ -173,8 +236,10 @@ impl ServerOptions {
             duration: None,
             delay: Nanos::ZERO,
             unread_bytes: 64 << 20,
+            high_water: None,
             memory: 512 << 20,
             pass_events: 256,
+            tls: None,
             stopper: Stopper::default(),
         }
     }
@@ -198,8 +263,6 @@ impl ServerOptions {
 #[derive(Debug)]
 pub struct Server<P: Protocol> {
     protocol: Arc<P>,
-    endpoints: Vec<Endpoint>,
-    stopper: Stopper,
     threads: ServerThreads<P::Report>,
 }
 
@@ -223,7 +286,7 @@ impl<P: Protocol> Server<P> {
             backend,
         });
         let ready = Ready::gather(name, threads, place, &task)?;
-        Ok(Self { protocol, endpoints: ready.place().clone(), stopper, threads: ready.begin() })
+        Ok(Self { protocol, threads: ready.begin(stopper) })
     }
 
     /// The protocol.
@@ -234,33 +297,27 @@ impl<P: Protocol> Server<P> {
     /// The endpoints that it listens on, in the order of [`ServerOptions::listen`], with the ports that were
     /// found.
     pub fn endpoints(&self) -> &[Endpoint] {
-        &self.endpoints
+        self.threads.place()
     }
 
     /// Something that can stop it while another waits for it.
     pub fn stopper(&self) -> Stopper {
-        self.stopper.clone()
+        self.threads.stopper().clone()
     }
 
     /// Stops it and returns its report.
     pub fn stop(self) -> P::Report {
-        self.stopper.stop();
+        self.threads.stopper().stop();
         self.wait()
     }
 
     /// Waits until it stops and returns its report.
-    pub fn wait(mut self) -> P::Report {
+    pub fn wait(self) -> P::Report {
         let mut report = P::Report::default();
         for of_thread in self.threads.wait() {
             report += of_thread;
         }
         report
-    }
-}
-
-impl<P: Protocol> Drop for Server<P> {
-    fn drop(&mut self) {
-        self.stopper.stop();
     }
 }
 
@@ -280,21 +337,16 @@ struct ServerTask<P> {
 }
 
 impl<P: Protocol> ThreadTask for ServerTask<P> {
-    type Place = Vec<Endpoint>;
     type Ready = Box<dyn Listening>;
-    type Error = StartError;
     type Ended = P::Report;
 
-    fn listen(&self, _index: u32, place: &Vec<Endpoint>) -> Result<(Self::Ready, Vec<Endpoint>), StartError> {
+    fn listen(&self, _index: u32, place: &[Endpoint]) -> Result<(Self::Ready, Vec<Endpoint>), StartError> {
         worker::listen(self.backend, place, self.bounds.options.threads > 1)
     }
 
     fn serve(&self, ready: Self::Ready, start: Nanos, _index: u32) -> P::Report {
         let mut handler = self.protocol.handler();
-        let counts = match self.bounds.options.delay {
-            Nanos::ZERO => ready.serve(&mut handler, &self.bounds, start),
-            delay => ready.serve(&mut Delayed::new(&mut handler, delay), &self.bounds, start),
-        };
+        let counts = ready.serve(&mut handler, &self.bounds, start);
         P::report(handler, counts)
     }
 }

@@ -4,28 +4,23 @@ mod backlog;
 mod completion;
 pub(crate) mod connection;
 mod encoded_reply;
-mod error;
 mod event_queue;
 mod freeze;
 mod law;
 mod options;
 mod queue;
 mod reply;
-pub(crate) mod reply_writer;
 mod request_handler;
 pub mod service;
 mod setup;
 pub(crate) mod truth;
 mod worker;
 
-use core::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Endpoint, KernelBackend, ListenerId, Open, OpenEpoll, OpenUring};
+use plimsoll_driver::{Endpoint, KernelBackend, Open, OpenEpoll, OpenUring};
 
-pub use error::SinkError;
 pub use law::{FaultModel, Intent, RequestFate};
 pub use options::{Delay, Freeze, SinkOptions, Truth};
 pub use queue::{SingleServer, TokenServer};
@@ -36,7 +31,9 @@ use setup::{Setup, Tally};
 use truth::{FinishedSheet, Sheet};
 use worker::Worker;
 
+use crate::server::worker::Sockets;
 use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
+use crate::start_error::StartError;
 
 /// The result of a thread, returned at its end.
 type Ended = (Tally, FinishedSheet<TruthRow>);
@@ -46,7 +43,6 @@ type Ended = (Tally, FinishedSheet<TruthRow>);
 #[derive(Debug)]
 pub struct Sink {
     setup: Arc<Setup>,
-    endpoint: Endpoint,
     threads: ServerThreads<Ended>,
 }
 
@@ -97,31 +93,34 @@ impl Sink {
     /// # Errors
     /// Options that make no sense (all of them are named), an address that cannot be listened on, a log that
     /// cannot be written, no backend.
-    pub fn start(options: SinkOptions, backend: KernelBackend) -> Result<Self, SinkError> {
+    pub fn start(options: SinkOptions, backend: KernelBackend) -> Result<Self, StartError> {
         match backend {
             KernelBackend::Epoll(backend) => Self::start_on(options, OpenEpoll(backend)),
             KernelBackend::Uring(backend) => Self::start_on(options, OpenUring(backend)),
         }
     }
 
-    fn start_on<O: Open + 'static>(options: SinkOptions, open: O) -> Result<Self, SinkError> {
+    fn start_on<O: Open + 'static>(options: SinkOptions, open: O) -> Result<Self, StartError> {
         let problems = options.problems();
         if !problems.is_empty() {
-            return Err(SinkError::Options(problems));
+            return Err(StartError::Options(problems));
         }
         let setup = Arc::new(Setup::new(options));
         let duty = Arc::new(SinkDuty { setup: Arc::clone(&setup), open });
-        let ready = Ready::gather("sink", setup.options.threads, setup.options.listen.clone(), &duty)?;
-        let endpoint = ready.place().clone();
+        let ready = Ready::gather("sink", setup.options.threads, vec![setup.options.listen.clone()], &duty)?;
         if let Service::Crud(crud) = &setup.options.service {
-            setup.forms.table.set_origin(crud.location.origin(&endpoint, setup.options.tls.is_some()));
+            setup
+                .forms
+                .table
+                .set_origin(crud.location.origin(&ready.place()[0], setup.options.tls.is_some()));
         }
-        Ok(Self { setup, endpoint, threads: ready.begin() })
+        let threads = ready.begin(setup.stopper.clone());
+        Ok(Self { setup, threads })
     }
 
     /// The endpoint that it listens on.
-    pub const fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.threads.place()[0]
     }
 
     /// When it started, on the driver's clock; freezes and the duration count from here.
@@ -146,39 +145,9 @@ impl Sink {
     }
 
     /// Waits until it stops and returns its report.
-    pub fn wait(mut self) -> SinkReport {
-        let ended = self.threads.wait();
-        report(&self.setup, ended)
+    pub fn wait(self) -> SinkReport {
+        report(&self.setup, self.threads.wait())
     }
-}
-
-impl Drop for Sink {
-    fn drop(&mut self) {
-        self.setup.stopper.stop();
-    }
-}
-
-/// A thread's sheet of the truth log, its backend, and its listener.
-pub(crate) type Listening<R, B> = (Sheet<R>, B, ListenerId);
-
-/// Opens the sheet of the truth log, which begins with the given line, and the backend of thread `index` of
-/// `threads`, and listens at `place`.
-///
-/// # Errors
-/// The file of the log, the backend or the listener cannot be opened.
-pub(crate) fn listen_with_sheet<R: fmt::Display, O: Open>(
-    open: &O,
-    (truth, header): (&Truth, &str),
-    (index, threads): (u32, u32),
-    place: &Endpoint,
-) -> Result<(Listening<R, O::Backend>, Endpoint), SinkError> {
-    let sheet =
-        Sheet::open(truth, index, header).map_err(|(path, error)| SinkError::TruthLog { path, error })?;
-    let mut backend = open.open().map_err(SinkError::Open)?;
-    let (listener, endpoint) = backend
-        .listen(place, threads > 1)
-        .map_err(|error| SinkError::Listen { endpoint: place.clone(), error })?;
-    Ok(((sheet, backend, listener), endpoint))
 }
 
 /// The task of a thread of the sink.
@@ -188,30 +157,29 @@ struct SinkDuty<O> {
 }
 
 impl<O: Open + 'static> ThreadTask for SinkDuty<O> {
-    type Place = Endpoint;
-    type Ready = Listening<TruthRow, O::Backend>;
-    type Error = SinkError;
+    type Ready = (Sheet<TruthRow>, Sockets<O::Backend>);
     type Ended = Ended;
 
-    fn listen(&self, index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), SinkError> {
+    fn listen(&self, index: u32, place: &[Endpoint]) -> Result<(Self::Ready, Vec<Endpoint>), StartError> {
         let options = &self.setup.options;
-        listen_with_sheet(&self.open, (&options.truth, truth::HEADER), (index, options.threads), place)
+        let sheet = Sheet::open(&options.truth, index, truth::HEADER)?;
+        let (sockets, found) = Sockets::open(&self.open, place, options.threads > 1)?;
+        Ok(((sheet, sockets), found))
     }
 
-    fn serve(&self, (sheet, backend, listener): Self::Ready, start: Nanos, index: u32) -> Ended {
-        Worker::new(Arc::clone(&self.setup), backend, listener, sheet, start, index).run()
+    fn serve(&self, (sheet, Sockets { backend, listeners }): Self::Ready, start: Nanos, index: u32) -> Ended {
+        Worker::new(Arc::clone(&self.setup), backend, listeners[0], sheet, start, index).serve()
     }
 }
 
 fn report(setup: &Setup, ended: Vec<Ended>) -> SinkReport {
     let mut tally = Tally::default();
-    let mut truth = Vec::new();
-    let mut parts: Vec<(PathBuf, std::io::Result<()>)> = Vec::new();
+    let mut sheets = FinishedSheet::default();
     for (of_thread, sheet) in ended {
         tally += of_thread;
-        truth.extend(sheet.rows);
-        parts.extend(sheet.file);
+        sheets += sheet;
     }
+    let (mut truth, joined) = sheets.join();
     truth.sort_by_key(|row| row.number);
     SinkReport {
         counter: setup.counted(),
@@ -230,6 +198,6 @@ fn report(setup: &Setup, ended: Vec<Ended>) -> SinkReport {
         refused: tally.refused,
         resources: setup.forms.table.resources(),
         truth,
-        truth_failure: truth::join(parts).err().map(|error| error.to_string()),
+        truth_failure: joined.err().map(|error| error.to_string()),
     }
 }

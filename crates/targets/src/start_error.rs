@@ -2,10 +2,9 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use plimsoll_driver::{Endpoint, SystemError};
-
-use crate::server_threads::NoThread;
 
 /// Reason why a server for people to test against did not start.
 #[derive(Debug)]
@@ -21,6 +20,13 @@ pub enum StartError {
         /// The reason.
         error: SystemError,
     },
+    /// The log of the truth cannot be written.
+    TruthLog {
+        /// Its file.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
     /// No thread could be started.
     Thread(io::Error),
 }
@@ -33,15 +39,12 @@ impl fmt::Display for StartError {
             Self::Listen { endpoint, error } => {
                 write!(f, "the server cannot listen on {endpoint}: {error}")
             }
+            Self::TruthLog { path, error } => {
+                write!(f, "the truth log {} cannot be written: {error}", path.display())
+            }
             Self::Thread(error) => write!(f, "the server could not start a thread: {error}"),
         }
     }
 }
 
 impl std::error::Error for StartError {}
-
-impl From<NoThread> for StartError {
-    fn from(NoThread(error): NoThread) -> Self {
-        Self::Thread(error)
-    }
-}

@@ -14,7 +14,7 @@ mod websocket;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
-use plimsoll_targets::{Delay, Reply, Service, Sink, SinkError, SinkOptions, SinkReport, Truth};
+use plimsoll_targets::{Delay, Reply, Service, Sink, SinkOptions, SinkReport, StartError, Truth};
 
 pub(crate) fn plain() -> SinkOptions {
     SinkOptions {
@@ -56,7 +56,7 @@ fn what_cannot_be_started_is_explained() {
     let taken = start(plain(), backend);
     let again = SinkOptions { listen: taken.endpoint().clone(), ..plain() };
     let expected =
-        format!("the sink cannot listen on {}: Address already in use (os error 98)", taken.endpoint());
+        format!("the server cannot listen on {}: Address already in use (os error 98)", taken.endpoint());
     assert_eq!(message(again), expected);
     let log = SinkOptions { truth: Truth::File("/nonexistent/log.csv".into()), ..plain() };
     let expected =
@@ -66,6 +66,6 @@ fn what_cannot_be_started_is_explained() {
     assert_eq!(message(two), "the queue is one for the whole sink: use one thread with it");
     assert!(matches!(
         Sink::start(SinkOptions { threads: 0, ..plain() }, backend),
-        Err(SinkError::Options(_))
+        Err(StartError::Options(_))
     ));
 }

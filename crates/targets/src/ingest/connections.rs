@@ -1,7 +1,5 @@
 //! The connections of one thread: replies at once, at their time, or when a query has ended.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
@@ -24,52 +22,12 @@ const ASK_AGAIN: [Nanos; 2] = [Nanos::from_micros(50), Nanos::from_millis(10)];
 pub(crate) struct Connections {
     table: Table<Caller>,
     http: HttpHandler,
-    /// Replies that wait for their time.
-    held: BinaryHeap<Reverse<Waiting>>,
     /// Connections that wait for the result of a query,
     owed: Vec<ConnId>,
     /// the first of them that have not been looked at in this pass,
     unseen: usize,
     /// and when the last of those queries came.
     last_query: Nanos,
-    /// Replies that have ever waited: those of one instant go out in their order.
-    number: u64,
-}
-
-/// A reply that waits, in the order of its time.
-#[derive(Debug)]
-struct Waiting {
-    due: Nanos,
-    number: u64,
-    conn: ConnId,
-    bytes: Vec<u8>,
-    ends: bool,
-}
-
-impl Waiting {
-    const fn order(&self) -> (Nanos, u64) {
-        (self.due, self.number)
-    }
-}
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        self.order() == other.order()
-    }
-}
-
-impl Eq for Waiting {}
-
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.order().cmp(&other.order())
-    }
 }
 
 impl Handler for Connections {
@@ -81,14 +39,14 @@ impl Handler for Connections {
         let Some(caller) = self.table.get(conn) else { return Fate::Ends };
         let moment = Moment { at, unix: clock::unix() };
         let was_owed = caller.is_owed();
-        let course = self.http.read(caller, moment, bytes, &mut out.bytes);
-        let held = caller.held_bytes();
+        let course = self.http.read(caller, moment, bytes, out);
+        let fate = fate(course, caller);
         if caller.is_owed() && !was_owed {
             self.owed.push(conn);
             self.unseen = self.owed.len();
             self.last_query = moment.at;
         }
-        self.hold(conn, course, held)
+        fate
     }
 
     /// Replies that the client is owed were queued when its requests came, except for the result of a query.
@@ -111,11 +69,15 @@ impl Handler for Connections {
     }
 
     fn next_due(&self, now: Nanos) -> Nanos {
-        self.held.peek().map_or(Nanos::MAX, |Reverse(waiting)| waiting.due).min(self.ask_again(now))
+        if self.owed.is_empty() {
+            return Nanos::MAX;
+        }
+        let [least, most] = ASK_AGAIN;
+        now + Nanos(now.since(self.last_query).0 / ASK_AGAIN_SHARE).clamp(least, most)
     }
 
     fn due(&mut self, now: Nanos, out: &mut Outgoing) -> Option<(ConnId, Fate)> {
-        let due = self.settle(now, &mut out.bytes).or_else(|| self.release(now, &mut out.bytes));
+        let due = self.settle(now, out);
         if due.is_none() {
             self.unseen = self.owed.len();
         }
@@ -124,34 +86,8 @@ impl Handler for Connections {
 }
 
 impl Connections {
-    /// Keeps the replies for later that were just written for a connection.
-    fn hold(&mut self, conn: ConnId, course: ConnectionFate, held: usize) -> Fate {
-        let waits = !self.http.held.is_empty();
-        for reply in self.http.held.drain(..) {
-            let (number, due, bytes, ends) = (self.number, reply.due, reply.bytes, reply.ends);
-            self.held.push(Reverse(Waiting { due, number, conn, bytes, ends }));
-            self.number += 1;
-        }
-        match course {
-            ConnectionFate::GoesOn => Fate::GoesOn { held },
-            // The last reply that is held ends the connection.
-            ConnectionFate::Ends if waits => Fate::GoesOn { held },
-            ConnectionFate::Ends => Fate::Ends,
-            ConnectionFate::Reset => Fate::Reset,
-        }
-    }
-
-    /// When to look for results again.
-    fn ask_again(&self, now: Nanos) -> Nanos {
-        if self.owed.is_empty() {
-            return Nanos::MAX;
-        }
-        let [least, most] = ASK_AGAIN;
-        now + Nanos(now.since(self.last_query).0 / ASK_AGAIN_SHARE).clamp(least, most)
-    }
-
     /// Answers the next query that has ended.
-    fn settle(&mut self, now: Nanos, out: &mut Vec<u8>) -> Option<(ConnId, Fate)> {
+    fn settle(&mut self, now: Nanos, out: &mut Outgoing) -> Option<(ConnId, Fate)> {
         while let Some(place) = self.unseen.checked_sub(1) {
             self.unseen = place;
             let conn = self.owed[place];
@@ -163,34 +99,23 @@ impl Connections {
             let Some(course) = self.http.settle(caller, moment, out) else { continue };
             // Another query may have followed this one.
             let is_over = caller.is_closed && !caller.is_owed();
-            let held = caller.held_bytes();
             if caller.is_owed() {
                 self.last_query = moment.at;
             } else {
                 self.owed.swap_remove(place);
             }
-            return Some((
-                conn,
-                match self.hold(conn, course, held) {
-                    Fate::GoesOn { .. } if is_over => Fate::Ends,
-                    fate => fate,
-                },
-            ));
+            return Some((conn, if is_over { Fate::Ends } else { fate(course, caller) }));
         }
         None
     }
+}
 
-    /// Gives the next reply whose time has come.
-    fn release(&mut self, now: Nanos, out: &mut Vec<u8>) -> Option<(ConnId, Fate)> {
-        while self.held.peek().is_some_and(|Reverse(waiting)| waiting.due <= now) {
-            let Reverse(Waiting { conn, bytes, ends, .. }) = self.held.pop()?;
-            // A client that went away gets no reply.
-            let Some(caller) = self.table.get(conn) else { continue };
-            out.extend_from_slice(&bytes);
-            let held = caller.held_bytes();
-            return Some((conn, if ends { Fate::Ends } else { Fate::GoesOn { held } }));
-        }
-        None
+/// Course of a connection, for the loop.
+fn fate(course: ConnectionFate, caller: &Caller) -> Fate {
+    match course {
+        ConnectionFate::GoesOn => Fate::GoesOn { held: caller.held_bytes() },
+        ConnectionFate::Ends => Fate::Ends,
+        ConnectionFate::Reset => Fate::Reset,
     }
 }
 
@@ -202,11 +127,9 @@ impl Protocol for Setup {
         Connections {
             table: Table::default(),
             http: HttpHandler::new(Arc::clone(self)),
-            held: BinaryHeap::new(),
             owed: Vec::new(),
             unseen: 0,
             last_query: Nanos::ZERO,
-            number: 0,
         }
     }
 

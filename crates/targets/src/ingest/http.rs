@@ -10,6 +10,7 @@ use super::api::{Answer, Api, Moment, overloaded};
 use super::queries::{Pending, Queries};
 use super::setup::{IngestCounts, Setup};
 use crate::http_reply::HttpReply;
+use crate::server::Outgoing;
 
 /// Memory for bodies that a thread keeps, for the next sender.
 const SPARE_BODIES: usize = 64;
@@ -61,20 +62,10 @@ impl Caller {
     }
 }
 
-/// A reply that waits for its time.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Held {
-    pub(crate) due: Nanos,
-    pub(crate) bytes: Vec<u8>,
-    /// `true` if the connection ends with this reply.
-    pub(crate) ends: bool,
-}
-
 /// The fate of a connection after a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionFate {
     GoesOn,
-    /// It ends when written and held replies are sent.
     Ends,
     Reset,
 }
@@ -88,8 +79,6 @@ pub(crate) struct HttpHandler {
     memo: RequestMemo,
     most: u64,
     spare: Vec<Vec<u8>>,
-    /// Replies for later, of the connection that was read last; the caller's to take.
-    pub(crate) held: Vec<Held>,
     violations: u64,
     queries_refused: u64,
 }
@@ -103,7 +92,6 @@ impl HttpHandler {
             limits: Limits::default(),
             memo: RequestMemo::new(),
             spare: Vec::new(),
-            held: Vec::new(),
             violations: 0,
             queries_refused: 0,
         }
@@ -116,7 +104,7 @@ impl HttpHandler {
         caller: &mut Caller,
         moment: Moment,
         input: &[u8],
-        out: &mut Vec<u8>,
+        out: &mut Outgoing,
     ) -> ConnectionFate {
         if caller.is_owed() {
             caller.behind.extend_from_slice(input);
@@ -131,7 +119,7 @@ impl HttpHandler {
         &mut self,
         caller: &mut Caller,
         moment: Moment,
-        out: &mut Vec<u8>,
+        out: &mut Outgoing,
     ) -> Option<ConnectionFate> {
         let reply = caller.owed.as_ref()?.pending.reply()?;
         let RunningQuery { form, .. } = caller.owed.take()?;
@@ -151,7 +139,7 @@ impl HttpHandler {
         caller: &mut Caller,
         moment: Moment,
         mut input: &[u8],
-        out: &mut Vec<u8>,
+        out: &mut Outgoing,
     ) -> ConnectionFate {
         if caller.body.capacity() == 0 {
             caller.body = self.spare.pop().unwrap_or_default();
@@ -162,7 +150,7 @@ impl HttpHandler {
             let (answer, form) = match next {
                 Ok(None) => {
                     if reader.wants_continue() {
-                        out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                        out.bytes.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                     }
                     break if body.len() as u64 > self.most {
                         self.violation()
@@ -230,17 +218,17 @@ impl HttpHandler {
         moment: Moment,
         service: Nanos,
         form: ReplyForm,
-        out: &mut Vec<u8>,
+        out: &mut Outgoing,
     ) {
         let ReplyForm { head_request, stays } = form;
         let due = (moment.at + service).max(*held_until);
         if due <= moment.at {
-            return reply.write(out, head_request, stays);
+            return reply.write(&mut out.bytes, head_request, stays);
         }
         *held_until = due;
         let mut bytes = Vec::new();
         reply.write(&mut bytes, head_request, stays);
-        self.held.push(Held { due, bytes, ends: !stays });
+        out.send_later(due, bytes);
     }
 
     fn violation(&mut self) -> ConnectionFate {

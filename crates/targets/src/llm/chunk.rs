@@ -33,12 +33,12 @@ pub(super) struct AnswerWriter<'a> {
 }
 
 impl AnswerWriter<'_> {
-    /// Returns `true` if the client reads what it is sent: of the connection less than `most` bytes wait,
-    /// with `unsent` that are queued already, and of the answer none for a window.
-    pub(super) fn is_read(&self, unsent: usize, most: usize) -> bool {
+    /// Returns `true` if more may be written: less than `most` bytes wait for the client, and none of the
+    /// answer for a window.
+    pub(super) fn is_read(&self, most: usize) -> bool {
         let is_held =
             matches!(&*self.protocol, Protocol::Http2(server) if server.waiting(self.to.stream) > 0);
-        !is_held && unsent + self.out.len() < most
+        !is_held && self.out.len() < most
     }
 
     /// The head of a streamed answer.

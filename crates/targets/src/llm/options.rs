@@ -5,6 +5,8 @@ use plimsoll_driver::Endpoint;
 use plimsoll_wire::tls::ServerConfig;
 
 use super::api::MOST_ANSWER_TOKENS;
+use super::{AHEAD_BYTES, BUDGET_BYTES, UNREAD_BYTES};
+use crate::server::ServerOptions;
 use crate::sink::{Delay, Truth};
 
 /// Options of a server of completions.
@@ -82,19 +84,27 @@ impl LlmOptions {
         }
     }
 
+    /// The options that are those of every server.
+    pub(super) fn server(&self) -> ServerOptions {
+        ServerOptions {
+            threads: self.threads,
+            duration: self.duration,
+            unread_bytes: UNREAD_BYTES,
+            high_water: Some(AHEAD_BYTES),
+            memory: BUDGET_BYTES,
+            tls: self.tls.clone(),
+            ..ServerOptions::new("llm", vec![self.listen.clone()])
+        }
+    }
+
     /// Everything that is wrong with these options, each as a sentence; empty if they are sound.
     pub fn problems(&self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut found = self.server().problems();
         let mut require = |sound: bool, problem: &str| {
             if !sound {
                 found.push(problem.to_owned());
             }
         };
-        require(self.threads > 0, "a server needs at least one thread");
-        require(
-            self.threads == 1 || !matches!(self.listen, Endpoint::Unix(_)),
-            "a unix socket cannot be shared by several threads: use one thread",
-        );
         require(!self.model.is_empty(), "a model needs a name");
         require((1..=MOST_ANSWER_TOKENS).contains(&self.tokens), "an answer has from 1 to 1,000,000 tokens");
         require((1..=10_000).contains(&self.tokens_per_chunk), "a chunk has from 1 to 10,000 tokens");

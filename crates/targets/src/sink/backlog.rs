@@ -7,7 +7,6 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, ConnId};
 
 use super::completion::{Sent, send_piece};
@@ -16,6 +15,7 @@ use super::encoded_reply::Answer;
 use super::event_queue::PendingReply;
 use super::truth::Action;
 use super::worker::Worker;
+use crate::server::event_loop::EventLoop;
 
 /// While this much of a connection is not sent, no further piece follows.
 pub(crate) const UNSENT_BYTES: usize = 1 << 20;
@@ -24,11 +24,6 @@ pub(crate) const PIECE_BYTES: usize = 16 * 1024;
 /// The streams of a connection take turns of this many pieces. The copies that one takes to the kernel are
 /// large enough then for its calls not to matter.
 const TURN_PIECES: usize = 4;
-/// Pause before asking again whether the kernel has taken more: no event reports it. Above 5 GB/s of one
-/// connection it would be too long.
-const RECALL_AFTER: Nanos = Nanos::from_micros(200);
-/// Added to it for each connection, so that asking all of them takes a small share of the time.
-const RECALL_EACH: Nanos = Nanos(100);
 /// Connections that go on in one pass: bounds how long reading waits behind their copies.
 const PASS_CONNECTIONS: usize = 8;
 
@@ -64,23 +59,9 @@ impl Backlog {
     }
 }
 
-/// The connections of a thread that go on when the kernel has taken more.
-#[derive(Debug, Default)]
-pub(crate) struct Stalled {
-    connections: VecDeque<ConnId>,
-    recall_at: Nanos,
-}
-
-impl Stalled {
-    /// When to ask for the next time; never if there are none.
-    pub(crate) fn next(&self) -> Nanos {
-        if self.connections.is_empty() { Nanos::MAX } else { self.recall_at }
-    }
-}
-
 /// Returns `true` if the body of this answer is sent in pieces to this client.
 pub(crate) fn is_in_pieces(connection: &Connection, answer: &Answer<'_>, head_only: bool) -> bool {
-    let copied = connection.tls.is_some() || matches!(connection.protocol, Protocol::Http2(_));
+    let copied = connection.channel.tls.is_some() || matches!(connection.protocol, Protocol::Http2(_));
     copied && !answer.form.is_inline() && answer.form.sent_body(head_only) > 0
 }
 
@@ -114,7 +95,7 @@ impl<B: Backend> Worker<B> {
             } else if self.writer.backend.unsent(conn) >= UNSENT_BYTES {
                 connection.backlog.begun.push_front(due);
                 if !std::mem::replace(&mut connection.state.stalled, true) {
-                    self.stalled.connections.push_back(conn);
+                    self.stalled.push(conn);
                 }
                 break;
             } else {
@@ -144,7 +125,7 @@ impl<B: Backend> Worker<B> {
                 break;
             }
         }
-        self.writer.transmit(connection, out);
+        self.writer.transmit(&mut connection.channel, out);
         if let Sent::Part(_) = sent {
             return connection.backlog.begun.push_back(due);
         }
@@ -155,22 +136,16 @@ impl<B: Backend> Worker<B> {
 
     /// Goes on with the connections of which the kernel has taken enough.
     pub(super) fn recall(&mut self) {
-        if self.stalled.connections.is_empty() {
-            return;
-        }
-        let now = self.writer.backend.now();
-        if now < self.stalled.recall_at {
-            return;
-        }
+        let Some(now) = self.stalled.due(&self.writer.backend) else { return };
         let mut moved = 0;
-        for _ in 0..self.stalled.connections.len() {
+        for _ in 0..self.stalled.len() {
             if moved == PASS_CONNECTIONS {
                 break;
             }
-            let Some(conn) = self.stalled.connections.pop_front() else { break };
+            let Some(conn) = self.stalled.pop() else { break };
             let Some(connection) = self.table.get(conn) else { continue };
             if self.writer.backend.unsent(conn) >= UNSENT_BYTES {
-                self.stalled.connections.push_back(conn);
+                self.stalled.push(conn);
                 continue;
             }
             connection.state.stalled = false;
@@ -178,9 +153,7 @@ impl<B: Backend> Worker<B> {
             self.advance(conn);
             self.flush();
         }
-        let pause = RECALL_AFTER + RECALL_EACH * self.stalled.connections.len() as u64;
-        // Connections that moved may go on as soon as the bytes that came meanwhile are read.
-        self.stalled.recall_at = if moved > 0 { now } else { now + pause };
+        self.stalled.pause(now, moved > 0);
     }
 }
 

@@ -73,7 +73,7 @@ impl<B: Backend> Worker<B> {
             (Intent::Reset | Intent::Refuse, _) => {
                 connection.state.mute = true;
                 connection.state.deaf = true;
-                self.writer.close(connection, Close::Reset);
+                self.writer.close(&mut connection.channel, Close::Reset);
                 self.log(due, Action::Reset);
             }
         }
@@ -92,7 +92,7 @@ impl<B: Backend> Worker<B> {
         {
             self.handler.out.clear();
             server.reset(due.arrival.to.stream, code, &mut self.handler.out);
-            self.writer.transmit(connection, &self.handler.out);
+            self.writer.transmit(&mut connection.channel, &self.handler.out);
         }
         self.log(due, action);
     }
@@ -118,7 +118,7 @@ impl<B: Backend> Worker<B> {
         let mut apart = None;
         let sent = match forms.slow {
             // In HTTP/2, other streams keep their own pace, so this one may fall behind its own.
-            Some(_) if is_clogged(connection, &due, self.writer.backend.unsent(connection.id)) => {
+            Some(_) if is_clogged(connection, &due, self.writer.backend.unsent(connection.channel.id)) => {
                 Sent::Part(due.sent)
             }
             Some(slow) => send_piece(connection, &answer, forms, &due, slow.bytes, out),
@@ -136,9 +136,9 @@ impl<B: Backend> Worker<B> {
                 }
             },
         };
-        self.writer.transmit(connection, out);
+        self.writer.transmit(&mut connection.channel, out);
         if let Some(body) = apart {
-            self.writer.transmit_body(connection, body);
+            self.writer.transmit_body(&mut connection.channel, body);
         }
         if let (Sent::Part(sent), Some(slow)) = (sent, forms.slow) {
             connection.state.outstanding += 1;
@@ -162,7 +162,7 @@ impl<B: Backend> Worker<B> {
             && let Some(connection) = self.table.get(due.arrival.conn)
         {
             let row = TruthRow { status: Some(status), ..row(due, action) };
-            self.writer.note(&mut connection.state, row);
+            self.rows.push((self.writer.mark(&mut connection.channel), row));
         }
     }
 

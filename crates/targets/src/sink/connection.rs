@@ -9,6 +9,7 @@ use plimsoll_wire::tls::Session;
 use super::backlog::Backlog;
 use super::queue::SingleServer;
 use super::service::WebSocketServer;
+use crate::server::output::Channel;
 
 /// Number of bytes of the HTTP/2 preface that identify it: `PRI * HTTP/2.0` and the end of the line, which
 /// no request of HTTP/1.1 has at its front (RFC 9113 section 3.4). The HTTP/2 server judges the bytes after
@@ -18,9 +19,8 @@ const TELLING: usize = 16;
 /// One accepted connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) id: ConnId,
+    pub(crate) channel: Channel,
     pub(crate) protocol: Protocol,
-    pub(crate) tls: Option<Box<Session>>,
     pub(crate) backlog: Backlog,
     pub(crate) state: State,
 }
@@ -130,8 +130,6 @@ pub(crate) struct State {
     pub(crate) stalled: bool,
     /// Way to close once nothing is outstanding.
     pub(crate) farewell: Option<CloseMode>,
-    /// The flush and the place in it at which this connection was first written to.
-    pub(crate) mark: (u64, u32),
 }
 
 /// The way to close a connection.
@@ -147,8 +145,8 @@ pub(crate) enum CloseMode {
 
 impl Connection {
     pub(crate) fn new(id: ConnId, tls: Option<Box<Session>>) -> Self {
-        let protocol = Protocol::Open(0);
-        Self { id, protocol, tls, backlog: Backlog::default(), state: State::default() }
+        let (channel, protocol) = (Channel::new(id, tls), Protocol::Open(0));
+        Self { channel, protocol, backlog: Backlog::default(), state: State::default() }
     }
 
     /// Returns `true` if the client's windows hold back bytes of a stream.

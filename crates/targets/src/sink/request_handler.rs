@@ -14,6 +14,7 @@ use super::options::Delay;
 use super::service::{AddedPart, Ask, WebSocketServer};
 use super::setup::{Setup, Tally};
 use super::truth::{Action, RequestId, TruthRow};
+use crate::server::output::Channel;
 
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Most requests of one HTTP/1.1 connection that may wait for their replies, lest they fill the memory. On
@@ -115,7 +116,7 @@ impl RequestHandler {
         if bytes.is_empty() {
             return;
         }
-        let Connection { protocol, state, id, .. } = connection;
+        let Connection { protocol, state, channel: Channel { id, .. }, .. } = connection;
         let held_back = protocol.learn(bytes, |told| self.begin(told, tally));
         if !held_back.is_empty() {
             self.read_as(protocol, *id, state, at, held_back, tally);

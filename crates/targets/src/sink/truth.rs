@@ -3,11 +3,13 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
 
 use super::options::Truth;
+use crate::start_error::StartError;
 
 /// The end of a request that the sink had counted. Every counted request has exactly one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,31 +128,50 @@ impl fmt::Display for TruthRow {
 }
 
 /// One thread's part of the log.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum Sheet<R> {
+    #[default]
     Off,
     Memory(Vec<R>),
-    File { path: PathBuf, writer: BufWriter<File>, failure: Option<io::Error> },
+    File {
+        path: PathBuf,
+        writer: BufWriter<File>,
+        failure: Option<io::Error>,
+    },
 }
 
-/// A sheet that is complete.
+/// Sheets that are complete.
 #[derive(Debug)]
 pub(crate) struct FinishedSheet<R> {
-    pub(crate) rows: Vec<R>,
-    /// The part of the log and how writing it ended.
-    pub(crate) file: Option<(PathBuf, io::Result<()>)>,
+    rows: Vec<R>,
+    /// The parts of the log and how writing them ended.
+    parts: Vec<(PathBuf, io::Result<()>)>,
 }
 
 impl<R> Default for FinishedSheet<R> {
     fn default() -> Self {
-        Self { rows: Vec::new(), file: None }
+        Self { rows: Vec::new(), parts: Vec::new() }
+    }
+}
+
+impl<R> AddAssign for FinishedSheet<R> {
+    fn add_assign(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+        self.parts.extend(other.parts);
+    }
+}
+
+impl<R> FinishedSheet<R> {
+    /// Returns the rows, and makes one file of the parts of the log.
+    pub(crate) fn join(self) -> (Vec<R>, io::Result<()>) {
+        (self.rows, join(self.parts))
     }
 }
 
 impl<R: fmt::Display> Sheet<R> {
     /// The part of thread `thread`, of a log that begins with this line. The first one writes the log
     /// itself, the others write parts beside it.
-    pub(crate) fn open(truth: &Truth, thread: u32, header: &str) -> Result<Self, (PathBuf, io::Error)> {
+    pub(crate) fn open(truth: &Truth, thread: u32, header: &str) -> Result<Self, StartError> {
         Ok(match truth {
             Truth::Off => Self::Off,
             Truth::Memory => Self::Memory(Vec::new()),
@@ -165,7 +186,7 @@ impl<R: fmt::Display> Sheet<R> {
                 };
                 match open() {
                     Ok(writer) => Self::File { path, writer, failure: None },
-                    Err(error) => return Err((path, error)),
+                    Err(error) => return Err(StartError::TruthLog { path, error }),
                 }
             }
         })
@@ -191,17 +212,19 @@ impl<R: fmt::Display> Sheet<R> {
     pub(crate) fn finish(self) -> FinishedSheet<R> {
         match self {
             Self::Off => FinishedSheet::default(),
-            Self::Memory(rows) => FinishedSheet { rows, file: None },
+            Self::Memory(rows) => FinishedSheet { rows, parts: Vec::new() },
             Self::File { path, mut writer, failure } => {
                 let written = failure.map_or_else(|| writer.flush(), Err);
-                FinishedSheet { rows: Vec::new(), file: Some((path, written)) }
+                FinishedSheet { rows: Vec::new(), parts: vec![(path, written)] }
             }
         }
     }
 }
 
 /// Appends the parts of a log to its first one, in order, and removes them.
-pub(crate) fn join(parts: Vec<(PathBuf, io::Result<()>)>) -> io::Result<()> {
+fn join(mut parts: Vec<(PathBuf, io::Result<()>)>) -> io::Result<()> {
+    // The log itself has the shortest name.
+    parts.sort_by_key(|(path, _)| (path.as_os_str().len(), path.clone()));
     let mut parts = parts.into_iter();
     let Some((log, written)) = parts.next() else { return Ok(()) };
     written?;
@@ -252,9 +275,7 @@ mod tests {
     #[test]
     fn a_log_that_cannot_be_made_names_its_path() {
         let truth = Truth::File("/nonexistent/truth.csv".into());
-        assert_eq!(
-            Sheet::<TruthRow>::open(&truth, 0, HEADER).unwrap_err().0,
-            PathBuf::from("/nonexistent/truth.csv")
-        );
+        let refused = Sheet::<TruthRow>::open(&truth, 0, HEADER).unwrap_err().to_string();
+        assert!(refused.contains("/nonexistent/truth.csv"), "{refused}");
     }
 }

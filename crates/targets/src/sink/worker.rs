@@ -3,29 +3,25 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait};
+use plimsoll_driver::{Backend, Chunk, Close, ConnId, ListenerId};
 use plimsoll_system::clock;
 use plimsoll_wire::tls::Session;
 
-use super::backlog::Stalled;
 use super::connection::{CloseMode, Connection, Protocol};
 use super::event_queue::{EventQueue, PendingReply};
 use super::freeze::Freezes;
 use super::reply::write_refusal;
-use super::reply_writer::ReplyWriter;
 use super::request_handler::{CONTINUE, RequestHandler};
 use super::service::ThreadState;
 use super::setup::{Setup, Tally};
 use super::truth::{Action, FinishedSheet, Sheet, TruthRow};
+use crate::server::draining::Draining;
+use crate::server::event_loop::{EventLoop, FLUSH_REPLIES, LoopBounds, STOP_POLL};
+use crate::server::output::Output;
 use crate::table::Table;
 
-/// A stop is noticed within this time.
-const STOP_POLL: Nanos = Nanos::from_millis(20);
 /// Events of one pass: bounds how long due replies wait behind reading.
 const PASS_EVENTS: u32 = 256;
-/// Replies of one flush: bounds how long the first of them waits for the last. At 1 µs each the wait is of
-/// the order of a reply's time through the kernel, and the system call of the flush is shared by enough.
-const FLUSH_REPLIES: u32 = 64;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory...
 const UNREAD_BYTES: usize = 64 << 20;
 /// ...and on HTTP/1.1 on top of it this many replies, for large bodies are not copied there, or are sent in
@@ -36,12 +32,15 @@ const UNREAD_REPLIES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Worker<B> {
     pub(super) setup: Arc<Setup>,
-    pub(super) writer: ReplyWriter<B>,
+    bounds: LoopBounds,
+    pub(super) writer: Output<B>,
+    /// Rows that get their reply time by the next flush, each with the place of its connection in it.
+    pub(super) rows: Vec<(u32, TruthRow)>,
     listener: ListenerId,
     pub(super) table: Table<Connection>,
     pub(super) handler: RequestHandler,
     pub(super) queue: EventQueue,
-    pub(super) stalled: Stalled,
+    pub(super) stalled: Draining,
     freezes: Freezes,
     /// Replies that are due, and are prepared together.
     gathered: Vec<PendingReply>,
@@ -50,9 +49,6 @@ pub(crate) struct Worker<B> {
     pub(super) tally: Tally,
     /// Decrypted bytes of the connection that is being read.
     plain: Vec<u8>,
-    ends_at: Nanos,
-    /// The last pass was cut short: there may be more to do without waiting.
-    cut_short: bool,
 }
 
 impl<B: Backend> Worker<B> {
@@ -67,92 +63,28 @@ impl<B: Backend> Worker<B> {
     ) -> Self {
         let options = &setup.options;
         Self {
-            writer: ReplyWriter::new(backend),
+            bounds: LoopBounds::new(setup.stopper.clone(), start, options.duration, PASS_EVENTS),
+            writer: Output::new(backend),
+            rows: Vec::new(),
             listener,
             table: Table::default(),
             handler: RequestHandler::new(Arc::clone(&setup), thread, sheet.is_on()),
             queue: EventQueue::new(Arc::clone(&setup)),
-            stalled: Stalled::default(),
+            stalled: Draining::default(),
             freezes: Freezes::new(&options.freezes, start),
             gathered: Vec::new(),
             service: ThreadState::default(),
             sheet,
             tally: Tally::default(),
             plain: Vec::new(),
-            ends_at: options.duration.map_or(Nanos::MAX, |duration| start + duration),
-            cut_short: false,
             setup,
         }
     }
 
     /// Serves until the sink is stopped or its time is over.
-    pub(crate) fn run(mut self) -> (Tally, FinishedSheet<TruthRow>) {
-        loop {
-            let now = self.writer.backend.now();
-            if self.setup.stopper.is_stopped() || now >= self.ends_at {
-                break;
-            }
-            if self.freezes.next() <= now {
-                self.stand_still(now);
-                continue;
-            }
-            let until = if self.cut_short { now } else { self.wake_up_by(now) };
-            self.writer.backend.wait(Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
-            self.pass();
-        }
+    pub(crate) fn serve(mut self) -> (Tally, FinishedSheet<TruthRow>) {
+        self.run();
         self.leave()
-    }
-
-    fn wake_up_by(&self, now: Nanos) -> Nanos {
-        let due = self.queue.next().min(self.stalled.next());
-        (now + STOP_POLL).min(due).min(self.freezes.next()).min(self.ends_at)
-    }
-
-    /// Reads or writes nothing until the freeze that `now` lies in is over.
-    fn stand_still(&mut self, now: Nanos) {
-        let mut now = now;
-        while let Some(end) = self.freezes.until(now) {
-            if self.setup.stopper.is_stopped() || now >= self.ends_at {
-                return;
-            }
-            // The wait of the backend would go on reading and writing.
-            clock::sleep_until(end.min(now + STOP_POLL).min(self.ends_at));
-            now = self.writer.backend.now();
-        }
-    }
-
-    pub(super) fn pass(&mut self) {
-        let mut events = 0;
-        self.cut_short = false;
-        while let Some(event) = self.writer.backend.next_event() {
-            self.handle(event);
-            if self.writer.replies >= FLUSH_REPLIES {
-                self.flush();
-            }
-            events += 1;
-            if events == PASS_EVENTS {
-                self.cut_short = true;
-                break;
-            }
-        }
-        self.admit();
-        self.release();
-        self.recall();
-        self.flush();
-    }
-
-    fn handle(&mut self, event: Event) {
-        match event {
-            Event::Accepted { conn, .. } => self.accept(conn),
-            Event::Received { conn, at, data, .. } => self.receive(conn, at, data),
-            Event::Closed { conn, .. } => self.peer_closed(conn),
-            Event::Failed { conn, .. } => {
-                self.writer.backend.close(conn, Close::Now);
-                self.forget(conn);
-            }
-            // The sink connects nowhere.
-            Event::Connected { .. } | Event::ConnectFailed { .. } => {}
-        }
     }
 
     /// Cuts a client off.
@@ -163,86 +95,7 @@ impl<B: Backend> Worker<B> {
         }
         connection.state.mute = true;
         self.tally.refused += 1;
-        self.writer.close(connection, Close::Reset);
-    }
-
-    fn accept(&mut self, conn: ConnId) {
-        let tls = match self.setup.options.tls.as_ref().map(Session::server).transpose() {
-            Ok(session) => session.map(Box::new),
-            Err(_) => {
-                self.tally.refused += 1;
-                return self.writer.backend.close(conn, Close::Now);
-            }
-        };
-        self.tally.connections += 1;
-        self.table.insert(conn, Connection::new(conn, tls));
-    }
-
-    fn receive(&mut self, conn: ConnId, at: Nanos, data: Chunk) {
-        let Some(connection) = self.table.get(conn) else { return };
-        if connection.state.deaf {
-            return;
-        }
-        if unread(&self.writer.backend, connection) > unread_limit(&self.setup, connection) {
-            return self.refuse_to_go_on(conn);
-        }
-        self.handler.clear();
-        let bytes = self.writer.backend.bytes(data);
-        let mut over = false;
-        match &mut connection.tls {
-            None => self.handler.read(connection, at, bytes, &mut self.tally),
-            Some(session) => {
-                self.plain.clear();
-                match session.receive(bytes, &mut self.plain) {
-                    Ok(received) => {
-                        over = received.closed;
-                        if received.handshake_done_now {
-                            self.handler.negotiated(
-                                &mut connection.protocol,
-                                session.alpn(),
-                                &mut self.tally,
-                            );
-                        }
-                        self.handler.read(connection, at, &self.plain, &mut self.tally);
-                    }
-                    Err(_) => {
-                        // Only the alert remains to be sent.
-                        connection.state.deaf = true;
-                        connection.state.farewell = Some(CloseMode::Silent);
-                        self.tally.refused += 1;
-                    }
-                }
-            }
-        }
-        self.writer.transmit(connection, &self.handler.out);
-        self.writer.replies += self.handler.answered;
-        self.tally.replied += u64::from(self.handler.answered);
-        for row in self.handler.rows.drain(..) {
-            match row.action {
-                Action::Replied => self.writer.note(&mut connection.state, row),
-                _ => self.sheet.push(row),
-            }
-        }
-        if !connection.backlog.is_empty() {
-            // The client may have opened windows, or given streams up.
-            self.advance(conn);
-        } else if connection.state.farewell.is_some() {
-            self.part(conn);
-        }
-        if over {
-            self.peer_closed(conn);
-        }
-    }
-
-    /// The client sends nothing more, but may still wait for its replies.
-    fn peer_closed(&mut self, conn: ConnId) {
-        if let Some(connection) = self.table.get(conn) {
-            connection.state.deaf = true;
-            connection.state.peer_closed = true;
-            connection.state.continue_owed = false;
-            connection.state.farewell.get_or_insert(CloseMode::Silent);
-            self.advance(conn);
-        }
+        self.writer.close(&mut connection.channel, Close::Reset);
     }
 
     /// Numbers the requests that were read and puts them on the queue.
@@ -264,10 +117,10 @@ impl<B: Backend> Worker<B> {
         self.handler.arrivals = arrivals;
     }
 
-    /// Carries out the actions that are due.
-    fn release(&mut self) {
+    /// Carries out the actions that are due. Returns `true` if it was cut short.
+    fn settle_due(&mut self) -> bool {
         if self.queue.next() == Nanos::MAX {
-            return;
+            return false;
         }
         let now = self.writer.backend.now();
         let works = self.setup.options.work > Nanos::ZERO;
@@ -283,11 +136,10 @@ impl<B: Backend> Worker<B> {
                 self.flush();
             }
             if works && self.writer.backend.now() - now >= STOP_POLL {
-                self.cut_short = true;
-                break;
+                return true;
             }
         }
-        self.settle_gathered();
+        false
     }
 
     /// Prepares the gathered requests together, and answers them.
@@ -314,13 +166,13 @@ impl<B: Backend> Worker<B> {
         let Some(connection) = self.table.get(conn) else { return };
         if connection.state.farewell == Some(CloseMode::Broken) {
             connection.state.farewell = None;
-            return self.writer.close(connection, Close::AfterSend);
+            return self.writer.close(&mut connection.channel, Close::AfterSend);
         }
         if connection.state.mute {
             // A dropped reply must look like one that takes for ever, so only the client may end this
             // connection.
             if connection.state.peer_closed {
-                self.writer.close(connection, Close::Now);
+                self.writer.close(&mut connection.channel, Close::Now);
             }
             return;
         }
@@ -328,32 +180,130 @@ impl<B: Backend> Worker<B> {
             return;
         }
         if std::mem::take(&mut connection.state.continue_owed) {
-            self.writer.transmit(connection, CONTINUE);
+            self.writer.transmit(&mut connection.channel, CONTINUE);
             return;
         }
         if let Some(farewell) = connection.state.farewell.take() {
             if farewell == CloseMode::Refuse {
                 self.handler.out.clear();
                 write_refusal(&mut self.handler.out);
-                self.writer.transmit(connection, &self.handler.out);
+                self.writer.transmit(&mut connection.channel, &self.handler.out);
             }
             connection.state.deaf = true;
-            self.writer.close(connection, Close::AfterSend);
+            self.writer.close(&mut connection.channel, Close::AfterSend);
         }
     }
 
-    pub(super) fn flush(&mut self) {
-        if !self.writer.is_waiting() {
+    /// Hands everything to the kernel and completes the rows of what was sent.
+    fn send(&mut self) {
+        let Some(sends) = self.writer.flush() else { return };
+        for (place, row) in self.rows.drain(..) {
+            self.sheet.push(TruthRow { reply: Some(sends.at(place)), ..row });
+        }
+    }
+
+    fn leave(mut self) -> (Tally, FinishedSheet<TruthRow>) {
+        while let Some(due) = self.queue.pop(Nanos::MAX) {
+            self.log(due, Action::Abandoned);
+        }
+        self.send();
+        self.writer.backend.close_listener(self.listener);
+        for id in self.table.ids() {
+            self.writer.backend.close(id, Close::AfterSend);
+            self.forget(id);
+        }
+        (self.tally, self.sheet.finish())
+    }
+}
+
+impl<B: Backend> EventLoop for Worker<B> {
+    type Backend = B;
+
+    fn output(&mut self) -> &mut Output<B> {
+        &mut self.writer
+    }
+
+    fn bounds(&self) -> &LoopBounds {
+        &self.bounds
+    }
+
+    fn accepted(&mut self, _listener: ListenerId, conn: ConnId) {
+        let tls = match self.setup.options.tls.as_ref().map(Session::server).transpose() {
+            Ok(session) => session.map(Box::new),
+            Err(_) => {
+                self.tally.refused += 1;
+                return self.writer.backend.close(conn, Close::Now);
+            }
+        };
+        self.tally.connections += 1;
+        self.table.insert(conn, Connection::new(conn, tls));
+    }
+
+    fn received(&mut self, conn: ConnId, at: Nanos, data: Chunk) {
+        let Some(connection) = self.table.get(conn) else { return };
+        if connection.state.deaf {
             return;
         }
-        if self.freezes.next() != Nanos::MAX {
-            let now = self.writer.backend.now();
-            self.stand_still(now);
+        if unread(&self.writer.backend, connection) > unread_limit(&self.setup, connection) {
+            return self.refuse_to_go_on(conn);
         }
-        self.writer.flush(&mut self.sheet);
-        // Mostly empty, which takes no memory.
-        let closed: Vec<_> = self.writer.close_all().collect();
-        closed.into_iter().for_each(|id| self.forget(id));
+        self.handler.clear();
+        let bytes = self.writer.backend.bytes(data);
+        let mut over = false;
+        match &mut connection.channel.tls {
+            None => self.handler.read(connection, at, bytes, &mut self.tally),
+            Some(session) => {
+                self.plain.clear();
+                match session.receive(bytes, &mut self.plain) {
+                    Ok(received) => {
+                        over = received.closed;
+                        if received.handshake_done_now {
+                            self.handler.negotiated(
+                                &mut connection.protocol,
+                                session.alpn(),
+                                &mut self.tally,
+                            );
+                        }
+                        self.handler.read(connection, at, &self.plain, &mut self.tally);
+                    }
+                    Err(_) => {
+                        // Only the alert remains to be sent.
+                        connection.state.deaf = true;
+                        connection.state.farewell = Some(CloseMode::Silent);
+                        self.tally.refused += 1;
+                    }
+                }
+            }
+        }
+        self.writer.transmit(&mut connection.channel, &self.handler.out);
+        self.writer.replies += self.handler.answered;
+        self.tally.replied += u64::from(self.handler.answered);
+        for row in self.handler.rows.drain(..) {
+            match row.action {
+                Action::Replied => self.rows.push((self.writer.mark(&mut connection.channel), row)),
+                _ => self.sheet.push(row),
+            }
+        }
+        if !connection.backlog.is_empty() {
+            // The client may have opened windows, or given streams up.
+            self.advance(conn);
+        } else if connection.state.farewell.is_some() {
+            self.part(conn);
+        }
+        if over {
+            self.closed(conn);
+        }
+    }
+
+    /// The client sends nothing more, but may still wait for its replies.
+    fn closed(&mut self, conn: ConnId) {
+        if let Some(connection) = self.table.get(conn) {
+            connection.state.deaf = true;
+            connection.state.peer_closed = true;
+            connection.state.continue_owed = false;
+            connection.state.farewell.get_or_insert(CloseMode::Silent);
+            self.advance(conn);
+        }
     }
 
     /// Forgets a connection that is gone, except for its counts.
@@ -363,17 +313,46 @@ impl<B: Backend> Worker<B> {
         gone.backlog.into_dues().for_each(|due| self.log(due, Action::Abandoned));
     }
 
-    fn leave(mut self) -> (Tally, FinishedSheet<TruthRow>) {
-        while let Some(due) = self.queue.pop(Nanos::MAX) {
-            self.log(due, Action::Abandoned);
+    fn next_due(&mut self, _now: Nanos) -> Nanos {
+        self.queue.next().min(self.stalled.next()).min(self.freezes.next())
+    }
+
+    fn release(&mut self) -> bool {
+        self.admit();
+        let is_cut_short = self.settle_due();
+        self.settle_gathered();
+        self.recall();
+        is_cut_short
+    }
+
+    fn flush(&mut self) {
+        if !self.writer.is_waiting() {
+            return;
         }
-        self.writer.flush(&mut self.sheet);
-        self.writer.backend.close_listener(self.listener);
-        for id in self.table.ids() {
-            self.writer.backend.close(id, Close::AfterSend);
-            self.forget(id);
+        if self.freezes.next() != Nanos::MAX {
+            let now = self.writer.backend.now();
+            self.stand_still(now);
         }
-        (self.tally, self.sheet.finish())
+        self.send();
+        // Mostly empty, which takes no memory.
+        let closed: Vec<_> = self.writer.close_all().collect();
+        closed.into_iter().for_each(|id| self.forget(id));
+    }
+
+    /// Reads or writes nothing until the freeze that `now` lies in is over.
+    fn stand_still(&mut self, now: Nanos) -> bool {
+        let mut now = now;
+        let mut stood = false;
+        while let Some(end) = self.freezes.until(now) {
+            if self.bounds.is_over(now) {
+                return true;
+            }
+            stood = true;
+            // The wait of the backend would go on reading and writing.
+            clock::sleep_until(end.min(now + STOP_POLL).min(self.bounds.ends_at));
+            now = self.writer.backend.now();
+        }
+        stood
     }
 }
 
@@ -384,7 +363,7 @@ pub(super) fn unread<B: Backend>(backend: &B, connection: &Connection) -> usize 
         Protocol::WebSocket(server) => server.held_bytes(),
         Protocol::Open(_) | Protocol::Http1(_) | Protocol::Http2(_) => 0,
     };
-    backend.unsent(connection.id) + held
+    backend.unsent(connection.channel.id) + held
 }
 
 /// Bytes that a client may leave unread.

@@ -1,7 +1,7 @@
 //! A server of a protocol that is made up here, on real sockets.
 //!
-//! Requests are lines: `say TEXT`, `body N` (N bytes that are shared), `later N TEXT` (N ms later), `bye`
-//! and `reset`.
+//! Requests are lines: `say TEXT`, `body N` (N bytes that are shared), `later N TEXT` and `held N TEXT` (N ms
+//! later, written then or at once), `bye` and `reset`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -74,7 +74,7 @@ impl Protocol for Lines {
         LinesHandler::default()
     }
 
-    fn report(handler: LinesHandler, LoopCounts { accepted, unread, over_memory }: LoopCounts) -> Report {
+    fn report(handler: LinesHandler, LoopCounts { accepted, unread, over_memory, .. }: LoopCounts) -> Report {
         Report { accepted, unread, over_memory, ..handler.report }
     }
 }
@@ -102,6 +102,11 @@ impl Handler for LinesHandler {
                     line.owed += 1;
                     self.later.push((due, conn, format!("{text}\n")));
                     self.later.sort_by_key(|(due, ..)| std::cmp::Reverse(*due));
+                }
+                "held" => {
+                    let (millis, text) = rest.split_once(' ').unwrap();
+                    let due = at + Nanos::from_millis(millis.parse().unwrap());
+                    out.send_later(due, format!("{text}\n").into_bytes());
                 }
                 "bye" => return Fate::Ends,
                 _ => return Fate::Reset,
@@ -188,7 +193,7 @@ fn what_is_due_goes_out_in_time(backend: KernelBackend) {
     let mut client = Client::new();
     let [one, other] = [(); 2].map(|()| client.connect(only(&server)));
     let began = client.now();
-    client.send(one, b"later 30 third\nlater 1 first\n");
+    client.send(one, b"held 30 third\nlater 1 first\n");
     client.send(other, b"later 15 second\n");
     assert_eq!(replies(&mut client, one, 12), "first\nthird\n");
     assert!(client.now() - began >= Nanos::from_millis(30), "none of it is early");
@@ -221,7 +226,12 @@ fn every_reply_is_held_back(backend: KernelBackend) {
 fn a_closed_client_gets_what_it_is_owed(backend: KernelBackend) {
     let server = start(options(), backend);
     let Endpoint::Tcp(address) = only(&server) else { panic!("it listens on TCP") };
-    for (request, reply) in [("say now\n", "now\n"), ("later 20 later\nlater 10 soon\n", "soon\nlater\n")] {
+    for (request, reply) in [
+        ("say now\n", "now\n"),
+        ("later 20 later\nlater 10 soon\n", "soon\nlater\n"),
+        ("held 20 later\nheld 10 soon\nsay now\n", "now\nsoon\nlater\n"),
+        ("held 10 last\nbye\nsay nothing\n", "last\n"),
+    ] {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
@@ -229,7 +239,7 @@ fn a_closed_client_gets_what_it_is_owed(backend: KernelBackend) {
         stream.read_to_string(&mut told).unwrap();
         assert_eq!(told, reply);
     }
-    assert_eq!(server.stop().gone, 2);
+    assert_eq!(server.stop().gone, 4);
 }
 
 fn listeners_are_told_apart(backend: KernelBackend) {

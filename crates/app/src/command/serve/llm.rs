@@ -11,7 +11,7 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::wording::{percent, url};
 use crate::session::backend;
-use crate::session::built_in_sink;
+use crate::session::built_in_sink::ANOTHER_PORT;
 
 pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
     let LlmTargetSpec { options, backend, quiet } = spec;
@@ -41,7 +41,7 @@ pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
 }
 
 fn start(options: LlmOptions, backend: KernelBackend) -> Result<LlmServer, Failure> {
-    LlmServer::start(options, backend).map_err(|error| built_in_sink::failure(&error))
+    LlmServer::start(options, backend).map_err(|error| Failure::start(&error, ANOTHER_PORT))
 }
 
 /// The faults in force, in words; empty if there are none.

@@ -4,16 +4,17 @@ use std::sync::Arc;
 use plimsoll_driver::Endpoint;
 
 use super::super::batch::tests::packed;
-use super::super::http::{Caller, ConnectionFate, Held, HttpHandler};
+use super::super::http::{Caller, ConnectionFate, HttpHandler};
 use super::super::options::{IngestOptions, Lie, LieKind, Token};
 use super::*;
+use crate::server::Outgoing;
 use crate::sink::Delay;
 
 /// A handler with one connection, and a clock that is set.
 struct Table {
     handler: HttpHandler,
     caller: Caller,
-    out: Vec<u8>,
+    out: Outgoing,
     at: Nanos,
 }
 
@@ -50,7 +51,7 @@ fn options() -> IngestOptions {
 impl Table {
     fn new(options: IngestOptions) -> Self {
         let setup = Arc::new(Setup::new(options));
-        let (caller, out) = (Caller::default(), Vec::new());
+        let (caller, out) = (Caller::default(), Outgoing::default());
         Self { handler: HttpHandler::new(setup), caller, out, at: Nanos::from_secs(100) }
     }
 
@@ -74,7 +75,7 @@ impl Table {
 
     fn ask(&mut self, line: &str, fields: &str, body: &[u8]) -> Told {
         assert_eq!(self.send(line, fields, body), ConnectionFate::GoesOn);
-        told(&std::mem::take(&mut self.out))
+        told(&std::mem::take(&mut self.out.bytes))
     }
 
     /// Status and body of a write of JSON, packed.
@@ -288,7 +289,7 @@ fn a_payload_above_the_most_ends_the_connection() {
         table.handler.read(&mut table.caller, moment, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &mut table.out),
         ConnectionFate::Ends
     );
-    assert_eq!(told(&table.out).status, 400);
+    assert_eq!(told(&table.out.bytes).status, 400);
 }
 
 #[test]
@@ -486,11 +487,11 @@ fn replies_wait_for_their_time_and_for_those_before_them() {
     let mut table = Table::new(IngestOptions { delay, ..options() });
     assert_eq!(table.send(WRITE, ADMIN, &packed(ROW)), ConnectionFate::GoesOn);
     assert_eq!(table.send("GET /ready", "connection: close\r\n", b""), ConnectionFate::Ends);
-    assert_eq!(table.out, b"");
+    assert_eq!(table.out.bytes, b"");
     let due = table.at + Nanos::from_millis(5);
-    let [first, second] = &table.handler.held[..] else { panic!("{:?}", table.handler.held) };
-    assert_eq!(*first, Held { due, bytes: b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(), ends: false });
-    assert_eq!((second.due, told(&second.bytes).status, second.ends), (due, 200, true));
+    let [first, second] = &table.out.later[..] else { panic!("{:?}", table.out) };
+    assert_eq!(*first, (due, b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()));
+    assert_eq!((second.0, told(&second.1).status), (due, 200));
 }
 
 #[test]
@@ -512,16 +513,16 @@ fn requests_may_be_pipelined_and_cut_anywhere() {
                 ConnectionFate::GoesOn
             );
         }
-        assert_eq!(table.out, b"HTTP/1.1 204 No Content\r\n\r\n".repeat(2), "{size}");
+        assert_eq!(table.out.bytes, b"HTTP/1.1 204 No Content\r\n\r\n".repeat(2), "{size}");
     }
     let mut table = Table::new(options());
     let fields = format!("{ADMIN}expect: 100-continue\r\n");
     let head = format!("{WRITE} HTTP/1.1\r\n{fields}content-length: {}\r\n\r\n", body.len());
     let moment = Moment { at: Nanos(0), unix: Nanos(0) };
     table.handler.read(&mut table.caller, moment, head.as_bytes(), &mut table.out);
-    assert_eq!(std::mem::take(&mut table.out), b"HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(std::mem::take(&mut table.out.bytes), b"HTTP/1.1 100 Continue\r\n\r\n");
     table.handler.read(&mut table.caller, moment, &body, &mut table.out);
-    assert_eq!(told(&table.out).status, 204);
+    assert_eq!(told(&table.out.bytes).status, 204);
 }
 
 #[test]

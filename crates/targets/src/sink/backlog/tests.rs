@@ -11,6 +11,7 @@ use plimsoll_wire::http2::{Client, ClientOptions, Payload, Submit};
 use plimsoll_wire::tls::{ClientConfig, ClientOptions as TlsOptions, ServerConfig, Session};
 
 use super::*;
+use crate::server::draining::RECALL_AFTER;
 use crate::sink::options::{Delay, SinkOptions, Truth};
 use crate::sink::service::{Body, Reply, Service};
 use crate::sink::setup::Setup;

@@ -9,6 +9,7 @@ use plimsoll_wire::websocket::{
 };
 
 use super::Ask;
+use crate::server::event_loop::EventLoop;
 use crate::sink::completion::Sent;
 use crate::sink::connection::{CloseMode, Protocol, State};
 use crate::sink::encoded_reply::{Address, Persistence};
@@ -397,7 +398,7 @@ impl<B: Backend> Worker<B> {
             }
             Intent::Reset | Intent::Refuse => {
                 (state.mute, state.deaf) = (true, true);
-                self.writer.close(connection, Close::Reset);
+                self.writer.close(&mut connection.channel, Close::Reset);
                 return self.log(due, Action::Reset);
             }
             Intent::Status(fault) => {
@@ -425,7 +426,7 @@ impl<B: Backend> Worker<B> {
             Action::Status(fault) => fault,
             _ => status_of(ask),
         };
-        self.writer.transmit(connection, out);
+        self.writer.transmit(&mut connection.channel, out);
         if action != Action::Replied && !matches!(action, Action::Status(_)) {
             return self.log(due, action);
         }
@@ -440,7 +441,7 @@ impl<B: Backend> Worker<B> {
                 {
                     bytes.clear();
                     server.write_message(*binary, payload, &mut bytes);
-                    self.writer.transmit(other, &bytes);
+                    self.writer.transmit(&mut other.channel, &bytes);
                     if unread(&self.writer.backend, other) > unread_limit(&self.setup, other) {
                         full.push(id);
                     }

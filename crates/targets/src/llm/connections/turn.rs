@@ -8,16 +8,14 @@
 use std::cmp::Reverse;
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, ConnId};
+use plimsoll_driver::ConnId;
 
-use super::{FLUSH_CHUNKS, Peer, Stream, Worker, WrittenChunk};
-use crate::budget::FREE_BYTES;
+use super::{Connections, Outgoing, Peer, Stream, WrittenChunk};
+use crate::llm::AHEAD_BYTES;
 use crate::llm::chunk::{Answer, AnswerWriter, words};
 use crate::llm::truth::StreamEnd;
 use crate::sink::connection::Protocol;
 
-/// While this much of a connection is not sent, no further chunk follows. What the kernel keeps comes on top.
-const AHEAD_BYTES: usize = 64 << 10;
 /// Chunks of one pass: bounds how long reading, and a stop, wait behind them. At 2 µs each it is 2 ms.
 const PASS_CHUNKS: u64 = 1024;
 /// Chunks of one turn, of a burst that has more.
@@ -28,11 +26,6 @@ const TURN_WORDS: u64 = 2048;
 const TURN_GAPS: u64 = 1024;
 /// ...and the chunks whose time such a turn takes, or one with words.
 const TURN_COST: u64 = 16;
-/// Pause before asking again whether the kernel has taken more: no event reports it. Above 300 MB/s of one
-/// connection it would be too long.
-const RECALL_AFTER: Nanos = Nanos::from_micros(200);
-/// Added to it for each connection, so that asking all of them takes a small share of the time.
-const RECALL_EACH: Nanos = Nanos(100);
 
 /// The result of a turn.
 enum Turn {
@@ -44,31 +37,30 @@ enum Turn {
     Ended(StreamEnd),
 }
 
-impl<B: Backend> Worker<B> {
-    /// Gives the answers that are due their turns, up to a bounded number of chunks.
-    pub(super) fn release(&mut self) {
-        let now = self.backend.now();
-        let (mut chunks, mut unflushed) = (0, 0);
-        while chunks < PASS_CHUNKS
+impl Connections {
+    /// Gives the next answer that is due its turn, up to a bounded number of chunks in a pass.
+    pub(super) fn take_turn(&mut self, now: Nanos, out: &mut Outgoing) -> Option<ConnId> {
+        while self.turns_cost < PASS_CHUNKS
             && let Some(Reverse(due)) = self.due.peek().copied().filter(|Reverse(due)| due.at <= now)
         {
             self.due.pop();
-            let Some(conn) = self.ids.get(due.slot).copied().flatten() else { continue };
-            let cost = self.go_on(conn, due.number, now);
-            chunks += cost;
-            unflushed += cost;
-            if unflushed >= u64::from(FLUSH_CHUNKS) {
-                self.flush();
-                unflushed = 0;
+            let cost = self.go_on(due.conn(), due.number, now, out);
+            self.turns_cost += cost.unwrap_or(1);
+            if let Some(cost) = cost {
+                // Below the chunks of a pass.
+                out.replies += cost as u32;
+                return Some(due.conn());
             }
         }
+        self.turns_cost = 0;
+        None
     }
 
     /// Gives an answer its turn, unless it is over; the chunks whose time that took, one at least.
-    fn go_on(&mut self, conn: ConnId, number: u64, now: Nanos) -> u64 {
-        let Some(peer) = self.table.get(conn) else { return 1 };
+    fn go_on(&mut self, conn: ConnId, number: u64, now: Nanos, out: &mut Outgoing) -> Option<u64> {
+        let Peer { answers, held, is_paused, .. } = self.table.get(conn)?;
         // The slot may belong to another answer by now.
-        let Some(stream) = peer.answers.get_mut(&number) else { return 1 };
+        let stream = answers.get_mut(&number)?;
         let options = &self.setup.options;
         if stream.gaps > 0 {
             let gaps = stream.gaps.min(TURN_GAPS);
@@ -78,41 +70,59 @@ impl<B: Backend> Worker<B> {
             stream.gaps -= gaps;
             let at = stream.due.max(now);
             self.put_off(conn, number, at);
-            return TURN_COST;
+            return Some(TURN_COST);
         }
-        let (unsent, due) = (self.backend.unsent(conn), stream.due.max(stream.resumed));
+        if stream.owes_role {
+            let at = stream.due;
+            self.write_role(conn, number, out);
+            self.put_off(conn, number, at);
+            return Some(1);
+        }
+        if *is_paused {
+            held.push(number);
+            return Some(1);
+        }
+        let due = stream.due.max(stream.resumed);
         let (turn, chunks, cost) = match stream.completion.stream {
             true => {
-                let (turn, chunks) = self.write_chunks(conn, number, unsent);
+                let (turn, chunks) = self.write_chunks(conn, number, out);
                 (turn, chunks, chunks.max(1))
             }
             false => {
-                let turn = self.write_words(conn, number, unsent);
+                let turn = self.write_words(conn, number, out);
                 let is_over = matches!(turn, Turn::Ended(_));
                 (turn, u64::from(is_over), TURN_COST)
             }
         };
-        let place = self.transmit(conn);
-        self.written.extend((0..chunks).map(|_| WrittenChunk { place, conn, number, due }));
-        let has_room = self.has_room(conn);
+        self.written.extend((0..chunks).map(|_| WrittenChunk { conn, number, due }));
         match turn {
-            Turn::Ended(end) => self.finish(conn, number, end),
-            Turn::At(at) if has_room => self.put_off(conn, number, at.max(now)),
-            Turn::At(_) | Turn::Held => self.hold(conn, number),
+            Turn::Ended(end) => self.end_answer(conn, number, end, now, out),
+            Turn::At(at) => self.put_off(conn, number, at.max(now)),
+            Turn::Held => self.table.get(conn).into_iter().for_each(|peer| peer.held.push(number)),
         }
-        cost
+        Some(cost)
     }
 
-    /// Writes the chunks of a stream that are due, of a connection that has not sent `unsent` bytes; the
-    /// number of them with content.
-    fn write_chunks(&mut self, conn: ConnId, number: u64, unsent: usize) -> (Turn, u64) {
+    /// Writes the chunk of a stream that says the role, behind its head.
+    fn write_role(&mut self, conn: ConnId, number: u64, out: &mut Outgoing) {
+        let Some(Peer { protocol, answers, .. }) = self.table.get(conn) else { return };
+        let Some(stream) = answers.get_mut(&number) else { return };
+        (stream.owes_role, stream.has_head) = (false, true);
+        let answer = Answer { completion: &stream.completion, model: &self.setup.options.model, number };
+        let mut writer = AnswerWriter { protocol, to: stream.to, in_lines: false, out: &mut out.bytes };
+        writer.head();
+        answer.begin(&mut writer);
+    }
+
+    /// Writes the chunks of a stream that are due; the number of them with content.
+    fn write_chunks(&mut self, conn: ConnId, number: u64, out: &mut Outgoing) -> (Turn, u64) {
         let options = &self.setup.options;
         let Some(Peer { protocol, answers, .. }) = self.table.get(conn) else { return (Turn::Held, 0) };
         let Some(stream) = answers.get_mut(&number) else { return (Turn::Held, 0) };
         let Stream { completion, random, fault, to, has_head, due, next, burst, row, .. } = stream;
         let answer = Answer { completion, model: &options.model, number };
         let (in_lines, has_envelope) = (completion.dialect.is_in_lines(), completion.dialect.has_envelope());
-        let mut writer = AnswerWriter { protocol, to: *to, in_lines, out: &mut self.out };
+        let mut writer = AnswerWriter { protocol, to: *to, in_lines, out: &mut out.bytes };
         if !std::mem::replace(has_head, true) {
             writer.head();
             if has_envelope {
@@ -126,7 +136,7 @@ impl<B: Backend> Worker<B> {
             if row.tokens == completion.tokens || goes_wrong || *burst == options.burst {
                 break false;
             }
-            if !writer.is_read(unsent, AHEAD_BYTES) {
+            if !writer.is_read(AHEAD_BYTES) {
                 break true;
             }
             if chunks == TURN_CHUNKS {
@@ -167,14 +177,14 @@ impl<B: Backend> Worker<B> {
     }
 
     /// Writes the next part of an answer that is one document.
-    fn write_words(&mut self, conn: ConnId, number: u64, unsent: usize) -> Turn {
+    fn write_words(&mut self, conn: ConnId, number: u64, out: &mut Outgoing) -> Turn {
         let options = &self.setup.options;
         let Some(Peer { protocol, answers, .. }) = self.table.get(conn) else { return Turn::Held };
         let Some(stream) = answers.get_mut(&number) else { return Turn::Held };
         let Stream { completion, to, has_head, due, row, .. } = stream;
         let document = Answer { completion, model: &options.model, number }.document();
-        let mut writer = AnswerWriter { protocol, to: *to, in_lines: false, out: &mut self.out };
-        if !writer.is_read(unsent, AHEAD_BYTES) {
+        let mut writer = AnswerWriter { protocol, to: *to, in_lines: false, out: &mut out.bytes };
+        if !writer.is_read(AHEAD_BYTES) {
             return Turn::Held;
         }
         if !std::mem::replace(has_head, true) {
@@ -192,21 +202,9 @@ impl<B: Backend> Worker<B> {
         if is_last { Turn::Ended(StreamEnd::Whole) } else { Turn::At(*due) }
     }
 
-    /// Lets an answer stand still until its client has read more.
-    fn hold(&mut self, conn: ConnId, number: u64) {
-        if let Some(peer) = self.table.get(conn) {
-            peer.held.push(number);
-            self.stall(conn);
-        }
-    }
-
     /// Goes on with the answers of a connection that stood still, if they may.
-    pub(super) fn resume(&mut self, conn: ConnId) {
-        let Some(peer) = self.table.get(conn).filter(|peer| !peer.held.is_empty()) else { return };
-        if self.backend.unsent(conn) > FREE_BYTES {
-            return self.stall(conn);
-        }
-        let now = self.backend.now();
+    pub(super) fn resume(&mut self, conn: ConnId, now: Nanos) {
+        let Some(peer) = self.table.get(conn).filter(|peer| !peer.is_paused) else { return };
         let Peer { protocol, answers, held, .. } = peer;
         let mut moved = Vec::new();
         held.retain(|number| {
@@ -220,38 +218,5 @@ impl<B: Backend> Worker<B> {
             false
         });
         moved.into_iter().for_each(|number| self.put_off(conn, number, now));
-    }
-
-    /// Asks the kernel from time to time how much it has taken of a connection.
-    pub(super) fn stall(&mut self, conn: ConnId) {
-        let Some(peer) = self.table.get(conn) else { return };
-        if std::mem::replace(&mut peer.stalled, true) {
-            return;
-        }
-        self.stalled.push_back(conn);
-        self.recall_at = self.recall_at.min(self.backend.now() + RECALL_AFTER);
-    }
-
-    /// Notes what the kernel has taken, and goes on with the connections of which that is enough.
-    pub(super) fn recall(&mut self) {
-        if self.stalled.is_empty() {
-            return;
-        }
-        let now = self.backend.now();
-        if now < self.recall_at {
-            return;
-        }
-        for conn in std::mem::take(&mut self.stalled) {
-            if let Some(peer) = self.table.get(conn) {
-                peer.stalled = false;
-                self.resume(conn);
-                // What is not sent yet is asked for again.
-                self.has_room(conn);
-            }
-        }
-        self.recall_at = match self.stalled.len() as u64 {
-            0 => Nanos::MAX,
-            connections => now + RECALL_AFTER + RECALL_EACH * connections,
-        };
     }
 }
