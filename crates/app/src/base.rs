@@ -11,7 +11,6 @@ pub(crate) mod files;
 pub(crate) mod foreign_flags;
 pub(crate) mod foreign_text;
 pub(crate) mod handed_values;
-pub(crate) mod made_plan;
 pub(crate) mod messages;
 pub(crate) mod plan_parts;
 pub(crate) mod problems;

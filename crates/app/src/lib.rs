@@ -34,7 +34,6 @@ pub use crate::args::server::sink_values::{Reader, parse_endpoint, parse_positiv
 pub use crate::args::workload::key_value::{KeyArgs, hits_note, of_flag};
 pub use crate::base::advice::{Advice, OtherProgram};
 pub use crate::base::failure::Failure;
-pub use crate::base::made_plan::{Flags, MadePlan};
 pub use crate::base::plan_parts::plan_parts;
 pub use crate::base::wording::{percent, url};
 pub use crate::command::inspect;

@@ -50,6 +50,13 @@ impl<T> Field<T> {
     }
 }
 
+impl Field<Text> {
+    /// A text that was not read from a file.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(Text(text.into()))
+    }
+}
+
 impl<T> From<T> for Field<T> {
     fn from(value: T) -> Self {
         Self::new(value)
@@ -92,6 +99,11 @@ impl<T> Keyed<T> {
     /// Returns `true` if it has no entry.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// A mapping with one entry that was not read from a file.
+    pub fn one(name: impl Into<Text>, value: T) -> Self {
+        Self(vec![(name.into(), Place::default(), value)])
     }
 
     /// Adds an entry that was not read from a file.

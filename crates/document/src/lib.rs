@@ -16,6 +16,7 @@ mod files;
 mod form;
 mod function;
 mod json;
+mod made;
 mod metric;
 mod parts;
 mod plan_check;
@@ -38,6 +39,7 @@ pub use field::{Field, Keyed, Text, unescaped};
 pub use files::{ConfinedFiles, FileKind, Files, KeyLogFile, RefusedFile};
 pub use form::DocumentFormat;
 pub use function::{FUNCTIONS, is_function};
+pub use made::{Flags, MadeDocument};
 pub use metric::{MetricSpec, RecordSpec};
 pub use parts::{
     AddedKey, BodyKey, BodyValue, DocumentParts, ReadValue, StepKey, StepValue, ValueField, ValueKind,
@@ -46,7 +48,7 @@ pub use plan_check::PlanCheck;
 pub use problem::{Place, Problem, Problems};
 pub use raw_value::RawValue;
 pub use settings::{Setting, SettingKind, SettingLayers, Settings};
-pub use source::{LoadedDocument, Source};
+pub use source::{DocumentOrigin, LoadedDocument, Source};
 pub use step::*;
 pub use title::{BY_SCRIPT, SAME_URL, StepNames};
 pub use tree::{LARGEST_TEXT, too_large};
@@ -445,6 +447,74 @@ pub struct ScriptSettings {
     /// Folders in which `require` looks, beside that of the script.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<Field<Text>>,
+}
+
+impl TargetSpec {
+    /// One server.
+    pub fn new(url: Field<Text>) -> Self {
+        Self { url, ..Self::default() }
+    }
+}
+
+impl ScenarioSpec {
+    /// A scenario that has these steps.
+    pub fn new(name: impl Into<String>, steps: impl IntoIterator<Item = StepSpec>) -> Self {
+        Self { name: Field::text(name), steps: step::list(steps), ..Self::default() }
+    }
+}
+
+impl ExpectSpec {
+    /// Expectation of one of these statuses.
+    pub fn status<'s>(accepted: impl IntoIterator<Item = &'s str>) -> Self {
+        Self { status: accepted.into_iter().map(Field::text).collect(), ..Self::default() }
+    }
+
+    /// Expectation on the body.
+    pub fn body(content: MatchSpec) -> Self {
+        Self { body: vec![Field::new(content)], ..Self::default() }
+    }
+
+    /// Expectation on the value at a place in the JSON of the body.
+    pub fn json(place: &str, value: MatchSpec) -> Self {
+        Self { json: Keyed::one(place, Field::new(value)), ..Self::default() }
+    }
+}
+
+impl MatchSpec {
+    /// Comparison with the whole text.
+    pub fn equals(text: impl Into<String>) -> Self {
+        Self { equals: Field::text(text), ..Self::default() }
+    }
+
+    /// Comparison with the beginning of the text.
+    pub fn starts(text: impl Into<String>) -> Self {
+        Self { starts: Field::text(text), ..Self::default() }
+    }
+
+    /// Requirement that the value exists.
+    pub fn exists() -> Self {
+        Self { exists: Field::new(true), ..Self::default() }
+    }
+}
+
+impl ExtractSpec {
+    /// The value at a place in the JSON of the body.
+    pub fn json(place: impl Into<String>) -> Self {
+        Self { json: Field::text(place), ..Self::default() }
+    }
+
+    /// The value with another one in its place if there is none.
+    #[must_use]
+    pub fn or(self, default: impl Into<String>) -> Self {
+        Self { default: Field::text(default), ..self }
+    }
+}
+
+impl ThresholdSpec {
+    /// A condition that the whole run has to meet.
+    pub fn new(condition: impl Into<String>) -> Self {
+        Self { that: Field::text(condition), ..Self::default() }
+    }
 }
 
 impl Document {

@@ -223,6 +223,9 @@ pub struct SettingValue {
 trait DocumentValues {
     /// The values, if it is there.
     fn setting_values(&self) -> Vec<SettingValue>;
+
+    /// Sets it to values that were not read from a file.
+    fn set_values(&mut self, values: &[&str]);
 }
 
 impl DocumentValues for Field<Text> {
@@ -230,12 +233,20 @@ impl DocumentValues for Field<Text> {
         let text = || self.get().map(|text| text.0.clone());
         self.place().map(|place| SettingValue { text: text(), place }).into_iter().collect()
     }
+
+    fn set_values(&mut self, values: &[&str]) {
+        *self = values.last().map_or(Self::Absent, |last| Self::text(*last));
+    }
 }
 
 impl DocumentValues for Field<bool> {
     fn setting_values(&self) -> Vec<SettingValue> {
         let text = || self.get().map(ToString::to_string);
         self.place().map(|place| SettingValue { text: text(), place }).into_iter().collect()
+    }
+
+    fn set_values(&mut self, values: &[&str]) {
+        *self = values.last().map_or(Self::Absent, |last| Self::new(*last == "true"));
     }
 }
 
@@ -246,6 +257,13 @@ impl DocumentValues for Field<Vec<Field<Text>>> {
             Self::Bad(place) => vec![SettingValue { text: None, place: *place }],
             Self::Absent => Vec::new(),
         }
+    }
+
+    fn set_values(&mut self, values: &[&str]) {
+        *self = match values {
+            [] => Self::Absent,
+            all => Self::new(all.iter().map(|value| Field::text(*value)).collect()),
+        };
     }
 }
 
@@ -276,6 +294,16 @@ macro_rules! settings {
             pub fn values(&self) -> Vec<(&'static str, Vec<SettingValue>)> {
                 let all = [$($((stringify!($name), self.$name.setting_values()),)+)+];
                 all.into_iter().filter(|(_, values)| !values.is_empty()).collect()
+            }
+
+            /// Sets the setting of this name to values that were not read from a file; the last one holds
+            /// where it has one value. Returns `false` if there is no such setting.
+            pub fn set(&mut self, name: &str, values: &[&str]) -> bool {
+                match name {
+                    $($(stringify!($name) => self.$name.set_values(values),)+)+
+                    _ => return false,
+                }
+                true
             }
         }
     };

@@ -377,7 +377,46 @@ impl From<StepKind> for StepSpec {
     }
 }
 
+/// Implements the conversion of the part of a kind into a step.
+macro_rules! step_of_part {
+    ($($part:ty: $kind:ident $(in $container:ident)?,)+) => {
+        $(impl From<$part> for StepSpec {
+            fn from(part: $part) -> Self {
+                StepKind::$kind($($container::new)?(part)).into()
+            }
+        })+
+    };
+}
+
+step_of_part! {
+    RequestStep: Request in Box,
+    AddedStep: Added,
+    WebSocketStep: WebSocket in Box,
+    SetStep: Set,
+    RowsStep: Rows in Box,
+    BranchStep: Branch in Box,
+    RepetitionStep: Repetition in Box,
+    ParallelStep: Parallel,
+}
+
+/// Steps that were not read from a file, as a list of a document.
+pub(crate) fn list(steps: impl IntoIterator<Item = StepSpec>) -> Vec<Field<StepSpec>> {
+    steps.into_iter().map(Field::new).collect()
+}
+
 impl StepSpec {
+    /// Returns the step with a name.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: Field::text(name), ..self }
+    }
+
+    /// Returns the step with expectations on its response.
+    #[must_use]
+    pub fn expecting(self, expect: ExpectSpec) -> Self {
+        Self { expect: Field::new(expect), ..self }
+    }
+
     /// The request that the step is; it becomes an empty one if it is something else.
     pub fn request_mut(&mut self) -> &mut RequestStep {
         if !matches!(self.kind, StepKind::Request(_)) {

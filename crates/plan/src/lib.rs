@@ -73,6 +73,7 @@ pub use length::IterationLength;
 pub use loading::{Command, PlanSource, Refused, Resolved, is_plan_name};
 pub use parts::{
     BodyContent, BodyContext, BodyPart, PlanParts, StepPart, StepRequest, body_key, body_value, step_key,
+    step_value,
 };
 pub use plan::shard_name;
 pub use plan::{

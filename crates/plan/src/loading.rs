@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plimsoll_core::suggest;
 use plimsoll_document::{
-    Document, FileKind, Files, LARGEST_TEXT, LoadedDocument, Problem, Problems, Source, too_large,
+    Document, DocumentOrigin, DocumentParts, FileKind, Files, LARGEST_TEXT, LoadedDocument, MadeDocument,
+    Problem, Problems, Source, too_large,
 };
 
 use crate::{Layered, Plan, PlanPatch};
@@ -23,7 +24,8 @@ pub struct Command {
     pub flags: PlanPatch,
 }
 
-/// The plan of a command: a file, or a text that was made from flags or from another description.
+/// The plan of a command: a file, a text that was made from another description, or a document that was made
+/// from flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanSource {
     /// The name of a file; `-` is the standard input.
@@ -31,22 +33,56 @@ pub enum PlanSource {
     /// A text with the name that it has in messages. Names of files in it are relative to the folder of that
     /// name.
     Text(Source),
+    /// A document that nothing is read from. Its problems are those of its flags.
+    Made(Arc<MadeDocument>),
+}
+
+impl From<MadeDocument> for PlanSource {
+    fn from(made: MadeDocument) -> Self {
+        Self::Made(Arc::new(made))
+    }
 }
 
 impl PlanSource {
-    /// Its name in messages.
+    /// Returns the name of the plan in messages.
     pub fn name(&self) -> &str {
         match self {
             Self::File(name) => name,
             Self::Text(source) => &source.name,
+            Self::Made(made) => &made.name,
         }
     }
 
-    fn read(&self, files: &dyn Files) -> Result<Source, Problem> {
-        match self {
+    /// Returns the document, and reports everything that is wrong with its form. `None` for the document: it
+    /// could not be read. The text is there if the problems have places in it.
+    fn load(
+        &self,
+        files: &dyn Files,
+        parts: DocumentParts,
+        problems: &mut Problems,
+    ) -> (Option<LoadedDocument>, Option<Source>) {
+        let source = match self {
             Self::File(name) => read(name, files),
             Self::Text(source) => Ok(source.clone()),
-        }
+            Self::Made(made) => {
+                let MadeDocument { name, document, flags: _ } = &**made;
+                let origin = DocumentOrigin::Flags(name.clone());
+                let folder = PathBuf::new();
+                return (Some(LoadedDocument { document: document.clone(), origin, folder }), None);
+            }
+        };
+        let source = match source {
+            Ok(source) => source,
+            Err(problem) => {
+                problems.push(problem);
+                return (None, None);
+            }
+        };
+        let loaded = Document::read(&source, parts, problems).map(|document| {
+            let folder = Path::new(self.name()).parent().map(Path::to_path_buf).unwrap_or_default();
+            LoadedDocument { document, origin: DocumentOrigin::Text(source.clone()), folder }
+        });
+        (loaded, Some(source))
     }
 }
 
@@ -64,7 +100,7 @@ pub struct Resolved {
 pub struct Refused {
     /// Everything that is wrong, in the order of the plan file.
     pub problems: Problems,
-    /// The plan file that their places are in, if it could be read.
+    /// The text that their places are in, if there is one.
     pub source: Option<Source>,
 }
 
@@ -76,26 +112,14 @@ impl Command {
     /// Everything that is wrong with all of it, at once.
     pub fn resolve(self, files: &dyn Files) -> Result<Resolved, Refused> {
         let mut problems = Problems::default();
-        let mut document = None;
-        let mut text = None;
+        let (mut document, mut text) = (None, None);
         if let Some(plan) = &self.plan {
-            match plan.read(files) {
-                Ok(source) => {
-                    document =
-                        Document::read(&source, self.flags.parts.document(), &mut problems).map(|document| {
-                            let folder =
-                                Path::new(plan.name()).parent().map(Path::to_path_buf).unwrap_or_default();
-                            Arc::new(LoadedDocument { document, source: source.clone(), folder })
-                        });
-                    text = Some(source);
-                }
-                Err(problem) => problems.push(problem),
-            }
+            (document, text) = plan.load(files, self.flags.parts.document(), &mut problems);
             if document.is_none() {
                 return Err(Refused { problems, source: text });
             }
         }
-        let layered = Layered::new(document, &self.environment, self.flags, &mut problems);
+        let layered = Layered::new(document.map(Arc::new), &self.environment, self.flags, &mut problems);
         let environment: BTreeMap<String, String> = self.environment.into_iter().collect();
         match Plan::resolve_in(layered.patch.clone(), files, &environment) {
             Ok(plan) if problems.is_empty() => return Ok(Resolved { plan, layered }),
@@ -103,6 +127,9 @@ impl Command {
             Err(more) => problems.extend(more),
         }
         problems.sort();
+        if let Some(PlanSource::Made(made)) = &self.plan {
+            problems = made.flags.translated(&problems);
+        }
         Err(Refused { problems, source: text })
     }
 }

@@ -132,13 +132,18 @@ where
     T: StepPart + DeserializeOwned + JsonSchema + 'static,
 {
     StepKey::new(key, description, SchemaGenerator::subschema_for::<T>, |value| {
-        read::<T, dyn StepValue>(value, |part| Arc::new(Compiled(Box::new(part) as Box<dyn StepPart>)))
+        read::<T, dyn StepValue>(value, |part| step_value(part))
     })
 }
 
 /// The value of a [`body_key`] for a document that is made, not read.
 pub fn body_value(part: impl BodyPart + 'static) -> Arc<dyn BodyValue> {
     Arc::new(Compiled(Box::new(part) as Box<dyn BodyPart>))
+}
+
+/// The value of a [`step_key`] for a document that is made, not read.
+pub fn step_value(part: impl StepPart + 'static) -> Arc<dyn StepValue> {
+    Arc::new(Compiled(Box::new(part) as Box<dyn StepPart>))
 }
 
 /// Returns the body of a key that another crate adds, with its place.

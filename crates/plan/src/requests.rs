@@ -109,7 +109,7 @@ impl Resolver<'_> {
             if let Some(loaded) = &patch.document {
                 // Scenarios that could not be read were reported.
                 let problem = Problem::new("the plan has no scenarios, and no URL is given");
-                let hint = format!("add scenarios, or write `plimsoll run {} URL`", loaded.source.name);
+                let hint = format!("add scenarios, or write `plimsoll run {} URL`", loaded.name());
                 return self.fail(problem.with_hint(hint));
             }
             let problem = Problem::new("no URL is given");

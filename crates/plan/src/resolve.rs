@@ -194,7 +194,7 @@ impl Resolver<'_> {
         if self.grants.is_plan_of_flags {
             return Ok(());
         }
-        let own = self.document.as_ref().and_then(|plan| self.files.real(Path::new(&plan.source.name)).ok());
+        let own = self.document.as_ref().and_then(|plan| self.files.real(Path::new(plan.name())).ok());
         if let Ok(real) = self.files.real(path)
             && (own.as_ref() == Some(&real) || self.named.borrow().contains(&real))
         {

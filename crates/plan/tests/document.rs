@@ -2,6 +2,7 @@
 
 mod layers;
 mod lines;
+mod made;
 mod parts;
 mod phases;
 mod reading;

@@ -4,7 +4,11 @@ mod judge;
 mod messages;
 mod spec;
 
-use serde_json::{Map, Value, json};
+use plimsoll_document::{
+    BranchStep, Document, Field, Flags, MadeDocument, PollSpec, RequestStep, ScenarioSpec, Settings,
+    StepSpec, TargetSpec, Text,
+};
+use plimsoll_plan::body_value;
 
 use crate::WorkloadError;
 pub use judge::{CanisterNotes, CertificateSample, judges};
@@ -20,6 +24,19 @@ pub const WAIT: &str = "wait";
 
 /// The variable that is set while the outcome of a call is still to come.
 const PENDING: &str = "call";
+
+/// Keys of the plan whose values are those of one flag of `plimsoll canister`.
+const FLAGS: Flags = Flags::new(&[
+    ("url", "URL"),
+    ("arg", "--payload"),
+    ("arg_size", "--payload-size"),
+    ("nonce_text", "--nonce"),
+    ("key", "--pem-file"),
+    ("expiry", "--expiry"),
+    ("signers", "--signers"),
+    ("every", "--poll-every"),
+    ("Host", "--host"),
+]);
 
 /// Which endpoints replicas are asked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,99 +107,99 @@ pub struct CanisterLoad {
 }
 
 impl CanisterLoad {
-    /// The plan, as the content of a plan file.
+    /// Returns the plan.
     ///
     /// # Errors
     /// There is no URL, or they differ by more than host and port. Problems of the plan itself show when it
     /// is resolved.
-    pub fn document(&self) -> Result<Value, WorkloadError> {
+    pub fn document(&self) -> Result<MadeDocument, WorkloadError> {
         let Some((first, others)) = self.urls.split_first() else {
             return Err(WorkloadError::new("no replica is named", "name its URL"));
         };
-        let target = match others {
-            [] => json!(first),
-            others => {
-                let alike: Option<Vec<&str>> = others.iter().map(|other| authority(other, first)).collect();
-                let others = alike.ok_or_else(|| {
-                    let hint = "they share scheme and path, as in http://a:8080,http://b:8080";
-                    WorkloadError::new("the replicas are not asked in the same way", hint)
-                })?;
-                json!({ "url": first, "share": others })
-            }
-        };
+        let alike: Option<Vec<&str>> = others.iter().map(|other| authority(other, first)).collect();
+        let others = alike.ok_or_else(|| {
+            let hint = "they share scheme and path, as in http://a:8080,http://b:8080";
+            WorkloadError::new("the replicas are not asked in the same way", hint)
+        })?;
+        let mut target = TargetSpec::new(FLAGS.value("url", first));
+        target.share = others.into_iter().map(|other| FLAGS.value("url", other)).collect();
+        let mut run = Settings::default();
         // A request before the load would be in the canister's counter, but in no count of ours.
-        let mut run = json!({ "no_preflight": true });
+        run.no_preflight = Field::new(true);
         if let Some(duration) = &self.duration {
-            run["duration"] = json!(duration);
+            run.duration = Field::text(duration);
         }
-        let mut scenario =
-            json!({ "name": if self.updates { "update" } else { QUERY }, "steps": self.steps() });
+        let name = if self.updates { "update" } else { QUERY };
+        let mut scenario = ScenarioSpec::new(name, self.steps());
         if let Some(host) = &self.host {
-            scenario["headers"] = json!({ "Host": host });
+            scenario.headers.push("Host", FLAGS.value("Host", host));
         }
-        Ok(json!({
-            "name": "canister",
-            "targets": { "replica": target },
-            "run": run,
-            "scenarios": [scenario],
-        }))
+        let mut document = Document::default();
+        document.name = Field::text("canister");
+        document.targets.push("replica", target);
+        document.run = Field::new(run);
+        document.scenarios.push(Field::new(scenario));
+        Ok(MadeDocument { name: "the plan of `plimsoll canister`".to_owned(), document, flags: FLAGS })
     }
 
-    fn steps(&self) -> Value {
+    fn steps(&self) -> Vec<StepSpec> {
         let [query, call, state] = self.api.versions();
         let path = |version: &str, what: &str| format!("/api/{version}/canister/{}/{what}", self.canister);
+        let request = |path: String, message: CanisterSpec| {
+            let mut request = RequestStep::new("POST", Field::text(path));
+            request.body.add(&MESSAGE, body_value(message));
+            request
+        };
+        let message = self.message();
         if !self.updates {
-            return json!([{
-                "name": QUERY,
-                "post": path(query, "query"),
-                "canister": self.message("query"),
-                "timeout": self.query_timeout,
-            }]);
+            let mut step = StepSpec::from(request(path(query, "query"), message)).named(QUERY);
+            step.timeout = Field::text(&self.query_timeout);
+            return vec![step];
         }
-        let mut message = self.message("update");
-        message.insert("pending".to_owned(), PENDING.into());
-        json!([
-            {
-                "name": SUBMIT,
-                "post": path(call, "call"),
-                "canister": message,
-                "timeout": self.query_timeout,
-            },
-            {
-                "if": format!("exists {PENDING}"),
-                "then": [{
-                    "name": WAIT,
-                    "post": path(state, "read_state"),
-                    "canister": { "state": true },
-                    "timeout": self.ingress_timeout,
-                    "poll": { "every": self.poll_every, "backoff": 1.5, "at_most": "5s" },
-                }],
-            },
-        ])
+        let mut submit = StepSpec::from(request(path(call, "call"), message)).named(SUBMIT);
+        submit.timeout = Field::text(&self.query_timeout);
+        let mut question = CanisterSpec::default();
+        question.state = Field::new(true);
+        let mut wait = request(path(state, "read_state"), question);
+        let mut poll = PollSpec::default();
+        poll.every = FLAGS.value("every", &self.poll_every);
+        poll.backoff = Field::text("1.5");
+        poll.at_most = Field::text("5s");
+        wait.poll = Field::new(poll);
+        let mut wait = StepSpec::from(wait).named(WAIT);
+        wait.timeout = Field::text(&self.ingress_timeout);
+        vec![submit, BranchStep::new(format!("exists {PENDING}"), [wait], []).into()]
     }
 
-    fn message(&self, kind: &str) -> Map<String, Value> {
-        let mut message = Map::new();
-        message.insert(kind.to_owned(), self.method.clone().into());
-        message.insert("id".to_owned(), self.canister.clone().into());
+    /// The message of a call.
+    fn message(&self) -> CanisterSpec {
+        let text = |key: &str, text: Option<&String>| -> Field<Text> {
+            text.map_or(Field::Absent, |text| FLAGS.value(key, text))
+        };
+        let mut message = CanisterSpec::default();
+        if self.updates {
+            message.update = Field::text(&self.method);
+            message.pending = Field::text(PENDING);
+        } else {
+            message.query = Field::text(&self.method);
+        }
+        message.id = Field::text(&self.canister);
         match &self.argument {
             Argument::Hex(bytes) if bytes.is_empty() => {}
-            Argument::Hex(bytes) => drop(message.insert("arg".to_owned(), bytes.clone().into())),
+            Argument::Hex(bytes) => message.arg = FLAGS.value("arg", bytes),
             Argument::Size(size, random) => {
-                message.insert("arg_size".to_owned(), size.clone().into());
+                message.arg_size = FLAGS.value("arg_size", size);
                 if *random {
-                    message.insert("random".to_owned(), true.into());
+                    message.random = Field::new(true);
                 }
             }
         }
-        let optional = [
-            ("nonce", self.nonce.map(Value::from)),
-            ("nonce_text", self.nonce_text.clone().map(Value::from)),
-            ("key", self.pem_file.clone().map(Value::from)),
-            ("expiry", self.expiry.clone().map(Value::from)),
-            ("signers", (self.signers != 1).then(|| self.signers.into())),
-        ];
-        message.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        message.nonce = self.nonce.map_or(Field::Absent, Field::new);
+        message.nonce_text = text("nonce_text", self.nonce_text.as_ref());
+        message.key = text("key", self.pem_file.as_ref());
+        message.expiry = text("expiry", self.expiry.as_ref());
+        let signers = self.signers.to_string();
+        message.signers = text("signers", (self.signers != 1).then_some(&signers));
         message
     }
 }
@@ -200,7 +217,13 @@ fn authority<'u>(url: &'u str, other: &str) -> Option<&'u str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+
+    fn written(load: &CanisterLoad) -> Value {
+        serde_json::to_value(load.document().unwrap().document).unwrap()
+    }
 
     fn load() -> CanisterLoad {
         CanisterLoad {
@@ -225,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_query_is_one_step() {
-        let document = load().document().unwrap();
+        let document = written(&load());
         assert_eq!(document["targets"], json!({ "replica": "http://a:1" }));
         let steps = &document["scenarios"][0]["steps"];
         assert_eq!(steps.as_array().map(Vec::len), Some(1));
@@ -245,7 +268,7 @@ mod tests {
             ..load()
         };
         for (api, submit, wait) in [(Api::V2, "v2", "v2"), (Api::V3, "v3", "v2"), (Api::V4, "v4", "v3")] {
-            let document = CanisterLoad { api, ..update.clone() }.document().unwrap();
+            let document = written(&CanisterLoad { api, ..update.clone() });
             assert_eq!(document["targets"]["replica"], json!({ "url": "http://a:1", "share": ["b:2"] }));
             let scenario = &document["scenarios"][0];
             assert_eq!(scenario["headers"], json!({ "Host": "ic0.app" }));

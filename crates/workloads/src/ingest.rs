@@ -8,8 +8,12 @@ pub mod demo;
 mod preset;
 mod reconcile;
 
+use plimsoll_document::{
+    Document, Field, Flags, MadeDocument, RequestStep, ScenarioSpec, Settings, StepSpec, TargetSpec,
+    ThresholdSpec,
+};
 use plimsoll_synth::{Format, Kind, Problem, Spec, TimeUnit};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::WorkloadError;
 pub use advice::advice;
@@ -19,6 +23,9 @@ pub use reconcile::{Check, Interface, Store, TableContents, UNKNOWN_TABLE, Windo
 
 /// Default address of the store, as in Arc's scripts.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
+
+/// Keys of the plan whose values are those of one flag of `plimsoll ingest`.
+const FLAGS: Flags = Flags::new(&[("store", "--url"), ("x-arc-database", "--database")]);
 
 /// A workload on a store.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,54 +126,52 @@ impl IngestLoad {
         self.streams.iter().any(|stream| stream.spec.format == Format::RemoteWrite)
     }
 
-    /// The plan, as the content of a plan file.
+    /// Returns the plan.
     ///
     /// # Errors
     /// If settings do not go together. Problems of the plan itself show when it is resolved.
-    pub fn document(&self) -> Result<Value, WorkloadError> {
+    pub fn document(&self) -> Result<MadeDocument, WorkloadError> {
         let rate = self.batches_per_second()?;
-        let mut run = Map::new();
-        run.insert("connections".to_owned(), self.connections()?.into());
+        let mut run = Settings::default();
+        run.connections = Field::text(self.connections()?.to_string());
         // A request before the load would leave rows in the store that are in no count.
-        run.insert("no_preflight".to_owned(), true.into());
-        run.extend(rate.map(|rate| ("rate".to_owned(), json!(rate))));
-        run.extend(self.seconds.map(|seconds| ("duration".to_owned(), format!("{seconds}s").into())));
+        run.no_preflight = Field::new(true);
+        if let Some(rate) = rate {
+            run.rate = Field::text(Value::from(rate).to_string());
+        }
+        if let Some(seconds) = self.seconds {
+            run.duration = Field::text(format!("{seconds}s"));
+        }
+        let mut document = Document::default();
+        document.name = Field::text("ingest");
+        document.targets.push("store", TargetSpec::new(FLAGS.value("store", self.origin())));
+        document.run = Field::new(run);
         let smallest = self.streams.iter().filter_map(Stream::batches_per_second).fold(f64::MAX, f64::min);
-        let mut scenarios = Vec::new();
         for stream in &self.streams {
             if let Err(problems) = stream.spec.validate() {
                 let first = problems.into_iter().next().expect("an error has a problem");
                 return Err(first.into());
             }
             stream.spec.check_path(&self.path_of(stream))?;
-            let mut scenario = json!({ "name": self.name(stream), "steps": [self.step(stream)] });
+            let mut scenario = ScenarioSpec::new(self.name(stream), [self.step(stream)]);
             if let (Some(rate), true) = (stream.batches_per_second(), self.streams.len() > 1) {
-                scenario["weight"] = json!((rate / smallest * FINEST_WEIGHT).round() as u64);
+                let weight = (rate / smallest * FINEST_WEIGHT).round() as u64;
+                scenario.weight = Field::text(weight.to_string());
             }
-            scenarios.push(scenario);
+            document.scenarios.push(Field::new(scenario));
         }
-        let mut document = json!({
-            "name": "ingest",
-            "targets": { "store": self.origin() },
-            "run": run,
-            "scenarios": scenarios,
-        });
-        if !self.thresholds.is_empty() {
-            document["thresholds"] = json!(self.thresholds);
-        }
-        Ok(document)
+        let thresholds = self.thresholds.iter().map(|condition| Field::new(ThresholdSpec::new(condition)));
+        document.thresholds = thresholds.collect();
+        Ok(MadeDocument { name: "the plan of `plimsoll ingest`".to_owned(), document, flags: FLAGS })
     }
 
-    fn step(&self, stream: &Stream) -> Value {
-        let mut step = json!({
-            "name": self.name(stream),
-            "post": self.path_of(stream),
-            "batch": stream.paced(),
-        });
+    fn step(&self, stream: &Stream) -> StepSpec {
+        let mut request = RequestStep::new("POST", Field::text(self.path_of(stream)));
+        request.body.add(&BATCH, batches::batch(&stream.paced()));
         if let Some(database) = &stream.database {
-            step["headers"] = json!({ "x-arc-database": database });
+            request.headers.push("x-arc-database", FLAGS.value("x-arc-database", database));
         }
-        step
+        StepSpec::from(request).named(self.name(stream))
     }
 
     /// Returns the name that distinguishes a stream: its kind and, if they go to several databases,
@@ -283,7 +288,13 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn written(load: &IngestLoad) -> Value {
+        serde_json::to_value(load.document().unwrap().document).unwrap()
+    }
 
     fn load(streams: Vec<Stream>) -> IngestLoad {
         IngestLoad {
@@ -305,7 +316,7 @@ mod tests {
         let mut one = load(vec![stream(Kind::Metrics, Some(500_000.0))]);
         one.streams[0].spec.batch_size = 2_000;
         one.streams[0].database = Some("load".to_owned());
-        let document = one.document().unwrap();
+        let document = written(&one);
         assert_eq!(document["run"], json!({ "connections": 50, "no_preflight": true, "rate": 250.0 }));
         let step = &document["scenarios"][0]["steps"][0];
         assert_eq!(step["post"], "/api/v1/write/msgpack");
@@ -318,7 +329,7 @@ mod tests {
     #[test]
     fn all_kinds_have_their_share() {
         let all = load(Kind::ALL.map(|kind| stream(kind, Some(unified_rate(kind)))).to_vec());
-        let document = all.document().unwrap();
+        let document = written(&all);
         assert_eq!(
             (&document["run"]["rate"], &document["run"]["connections"]),
             (&json!(2_400.0), &json!(240))
@@ -333,7 +344,7 @@ mod tests {
     fn a_path_of_the_url_is_where_batches_go() {
         let to = |url: &str| {
             let load = IngestLoad { url: url.to_owned(), ..load(vec![stream(Kind::Logs, None)]) };
-            let document = load.document().unwrap();
+            let document = written(&load);
             let step = document["scenarios"][0]["steps"][0].clone();
             (
                 document["targets"]["store"].as_str().unwrap().to_owned(),
@@ -352,8 +363,7 @@ mod tests {
             let mut load = IngestLoad { url: url.to_owned(), ..load(vec![stream(Kind::Logs, None)]) };
             load.streams[0].spec.format = Format::InfluxLine;
             load.streams[0].spec.time_unit = time_unit;
-            let document = load.document();
-            document.map(|document| document["scenarios"][0]["steps"][0]["post"].as_str().unwrap().to_owned())
+            load.document().map(|_| written(&load)["scenarios"][0]["steps"][0]["post"].clone())
         };
         let own = "/api/v1/write/line-protocol";
         for (path, unit, expected) in [
@@ -378,7 +388,7 @@ mod tests {
     fn several_databases_share_the_rate() {
         let one = load(vec![stream(Kind::Metrics, Some(9_000.0)), stream(Kind::Logs, Some(3_000.0))]);
         let load = one.over_databases(3);
-        let document = load.document().unwrap();
+        let document = written(&load);
         assert_eq!(document["run"]["rate"], 12.0);
         let scenarios = document["scenarios"].as_array().unwrap();
         let of = |scenario: &Value| {

@@ -1,7 +1,7 @@
 //! Parts of loads on stores of keys and values: which keys are asked for, how large values are, and mixes of
 //! operations.
 
-use serde_json::{Value, json};
+use plimsoll_document::{Field, ScenarioSpec, StepSpec};
 
 use crate::WorkloadError;
 
@@ -117,10 +117,13 @@ pub fn parse_weights(text: &str, operations: &[&'static str]) -> Option<Weights>
 }
 
 /// Returns the scenarios of a mix, each with the one step that `step` makes of its operation.
-pub fn weighted(weights: &Weights, step: impl Fn(&str) -> Value) -> Vec<Value> {
-    let scenario = |(name, weight): &(&str, u32)| match weights.len() {
-        1 => json!({ "name": name, "steps": [step(name)] }),
-        _ => json!({ "name": name, "weight": weight, "steps": [step(name)] }),
+pub fn weighted(weights: &Weights, step: impl Fn(&str) -> StepSpec) -> Vec<ScenarioSpec> {
+    let scenario = |(name, weight): &(&str, u32)| {
+        let mut scenario = ScenarioSpec::new(*name, [step(name)]);
+        if weights.len() > 1 {
+            scenario.weight = Field::text(weight.to_string());
+        }
+        scenario
     };
     weights.iter().map(scenario).collect()
 }
@@ -160,6 +163,9 @@ pub fn check_marks(size: &str, mark: u32, instead: &str) -> Result<(), WorkloadE
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_document::RequestStep;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -194,9 +200,12 @@ mod tests {
         for wrong in ["", "put", "set=0", "set=1001", "set,set", "get+set", "set=x"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
-        let scenarios = weighted(&vec![("set", 1), ("get", 9)], |name| json!({ "name": name }));
-        assert_eq!(scenarios[1], json!({ "name": "get", "weight": 9, "steps": [{ "name": "get" }] }));
-        assert_eq!(weighted(&vec![("set", 1)], |_| json!({}))[0].get("weight"), None);
+        let step = |name: &str| StepSpec::from(RequestStep::new("GET", Field::text(format!("/{name}"))));
+        let written = |weights: Weights| serde_json::to_value(weighted(&weights, step)).unwrap();
+        let both = written(vec![("set", 1), ("get", 9)]);
+        let get = json!({ "name": "get", "weight": 9, "steps": [{ "get": "/get" }] });
+        assert_eq!(both[1], get);
+        assert_eq!(written(vec![("set", 1)])[0].get("weight"), None);
     }
 
     #[test]

@@ -7,6 +7,11 @@ mod prompts;
 mod recorded;
 mod spec;
 
+use plimsoll_document::{
+    Document, Field, Flags, MadeDocument, PauseSpec, RepetitionStep, RequestStep, ScenarioSpec, SetStep,
+    Settings, StepSpec, TargetSpec, Text,
+};
+use plimsoll_plan::body_value;
 use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
@@ -27,6 +32,24 @@ const DRAIN: &str = "2m";
 
 /// Tokens of an answer that a request for a response of OpenAI has to ask for at least.
 const FEWEST_OF_RESPONSES: u64 = 16;
+
+/// Keys of the plan whose values are those of one flag of `plimsoll llm`.
+const FLAGS: Flags = Flags::new(&[
+    ("server", "URL"),
+    ("post", "--endpoint"),
+    ("model", "--model"),
+    ("api", "--api"),
+    ("input", "--input-tokens"),
+    ("output", "--output-tokens"),
+    ("prefix", "--shared-prefix"),
+    ("bytes_per_token", "--bytes-per-token"),
+    ("prompts", "--prompts"),
+    ("stages", "--trace"),
+    ("turns", "--turns"),
+    ("think", "--think"),
+    ("headers", "--session-header"),
+    ("extra", "--extra"),
+]);
 
 /// Load on a server of language models.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,48 +89,56 @@ pub struct LlmLoad {
 }
 
 impl LlmLoad {
-    /// The plan, as the content of a plan file.
+    /// Returns the plan.
     ///
     /// # Errors
     /// There is no URL. Whether the plan itself is right shows when it is resolved.
-    pub fn document(&self) -> Result<Value, WorkloadError> {
+    pub fn document(&self) -> Result<MadeDocument, WorkloadError> {
         let Place { base, path, api } = self.place()?;
         if base.is_empty() {
             let hint = "name it, as in `plimsoll llm http://127.0.0.1:8000 --model NAME`";
             return Err(WorkloadError::new("no server is named", hint));
         }
-        let mut run = json!({ "timeout": TIMEOUT, "drain": DRAIN });
+        let mut run = Settings::default();
+        run.timeout = Field::text(TIMEOUT);
+        run.drain = Field::text(DRAIN);
         if let Some(connections) = self.connections {
-            run["connections"] = json!(connections.to_string());
+            run.connections = Field::text(connections.to_string());
         }
         if let Some(trace) = &self.trace {
-            run["stages"] = json!(format!("@{trace}"));
+            run.stages = FLAGS.value("stages", format!("@{trace}"));
         }
-        let mut step = json!({
-            "name": COMPLETION,
-            "post": path,
-            "completion": self.completion(api, &path),
-            "stream": "llm",
-        });
-        if let Some(think) = &self.think {
-            step["think"] = json!(think);
-        }
-        if let Some(name) = &self.session_header {
-            step["headers"] = json!({ name: format!("${{{SESSION}}}") });
-        }
+        let mut step = self.completion_step(path, api);
         if let Some(turns) = self.turns {
-            step = json!({ "repeat": turns, "steps": [step] });
+            step = RepetitionStep::new(FLAGS.value("turns", turns.to_string()), [step]).into();
         }
-        let mut steps = vec![step];
-        if self.session_header.is_some() {
-            steps.insert(0, json!({ "set": { SESSION: "${uuid}" } }));
+        let session = self.session_header.as_ref().map(|_| SetStep::new(SESSION, "${uuid}").into());
+        let steps = session.into_iter().chain([step]);
+        let mut document = Document::default();
+        document.name = Field::text("llm");
+        document.targets.push("server", TargetSpec::new(FLAGS.value("server", base)));
+        document.run = Field::new(run);
+        document.scenarios.push(Field::new(ScenarioSpec::new("llm", steps)));
+        Ok(MadeDocument { name: "the plan of `plimsoll llm`".to_owned(), document, flags: FLAGS })
+    }
+
+    /// The step that asks for a completion.
+    fn completion_step(&self, path: String, api: Api) -> StepSpec {
+        let completion = self.completion(api, &path);
+        let key = if self.endpoint.is_some() { "post" } else { "server" };
+        let mut request = RequestStep::new("POST", FLAGS.value(key, path));
+        request.body.add(&PROMPT, body_value(completion));
+        request.stream = Field::text("llm");
+        if let Some(name) = &self.session_header {
+            let place = FLAGS.place("headers");
+            let value = Field::Given(format!("${{{SESSION}}}").into(), place);
+            request.headers.0.push((name.into(), place, value));
         }
-        Ok(json!({
-            "name": "llm",
-            "targets": { "server": base },
-            "run": run,
-            "scenarios": [{ "name": "llm", "steps": steps }],
-        }))
+        let mut step = StepSpec::from(request).named(COMPLETION);
+        if let Some(think) = &self.think {
+            step.think = FLAGS.value("think", PauseSpec::new(FLAGS.value("think", think)));
+        }
+        step
     }
 
     /// Returns a step that asks for a token or few after a prompt of this many bytes, to see how many tokens
@@ -171,24 +202,30 @@ impl LlmLoad {
         Ok(Place { base: base.to_owned(), path, api })
     }
 
-    fn completion(&self, api: Api, path: &str) -> Map<String, Value> {
+    fn completion(&self, api: Api, path: &str) -> CompletionSpec {
+        let text = |key: &str, text: Option<String>| -> Field<Text> {
+            text.map_or(Field::Absent, |text| FLAGS.value(key, text))
+        };
         let mut extra = self.extra.clone();
         if self.ignore_eos {
             extra.insert("ignore_eos".to_owned(), true.into());
         }
-        let text = |text: &Option<String>| text.clone().map(Value::from);
-        let members = [
-            ("model", Some(self.model.clone().into())),
-            ("api", (Api::of_path(path) != Some(api)).then(|| api.name().into())),
-            ("input", text(&self.input)),
-            ("output", text(&self.output)),
-            ("prefix", self.prefix.map(|tokens| tokens.to_string().into())),
-            ("bytes_per_token", self.bytes_per_token.map(|bytes| bytes.to_string().into())),
-            ("prompts", text(self.trace.as_ref().map_or(&self.prompts, |_| &self.trace))),
-            ("turns", self.turns.map(|turns| turns.to_string().into())),
-            ("extra", (!extra.is_empty()).then(|| extra.into())),
-        ];
-        members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        let mut spec = CompletionSpec::default();
+        spec.model = FLAGS.value("model", &self.model);
+        spec.api = text("api", (Api::of_path(path) != Some(api)).then(|| api.name().to_owned()));
+        spec.input = text("input", self.input.clone());
+        spec.output = text("output", self.output.clone());
+        spec.prefix = text("prefix", self.prefix.map(|tokens| tokens.to_string()));
+        spec.bytes_per_token = text("bytes_per_token", self.bytes_per_token.map(|bytes| bytes.to_string()));
+        spec.prompts = match &self.trace {
+            Some(trace) => FLAGS.value("stages", trace),
+            None => text("prompts", self.prompts.clone()),
+        };
+        spec.turns = text("turns", self.turns.map(|turns| turns.to_string()));
+        if !extra.is_empty() {
+            spec.extra = FLAGS.value("extra", extra);
+        }
+        spec
     }
 }
 
@@ -202,6 +239,10 @@ struct Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn written(load: &LlmLoad) -> Value {
+        serde_json::to_value(load.document().unwrap().document).unwrap()
+    }
 
     fn load() -> LlmLoad {
         LlmLoad {
@@ -226,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_load_is_one_step() {
-        let document = load().document().unwrap();
+        let document = written(&load());
         assert_eq!(document["targets"], json!({ "server": "http://a:1" }));
         let step = &document["scenarios"][0]["steps"][0];
         assert_eq!(step["post"], "/v1/chat/completions");
@@ -240,25 +281,25 @@ mod tests {
             connections: Some(1),
             ..load()
         };
-        let document = document.document().unwrap();
+        let document = written(&document);
         let step = &document["scenarios"][0]["steps"][0];
         assert_eq!(step["post"], "/v1/completions");
         let completion = json!({
-            "model": "m", "input": "512", "output": "normal:64,8", "prefix": "100",
+            "model": "m", "input": 512, "output": "normal:64,8", "prefix": 100,
             "extra": { "ignore_eos": true },
         });
         assert_eq!(step["completion"], completion);
-        assert_eq!(document["run"]["connections"], "1");
-        let document = LlmLoad { turns: Some(3), think: Some("2s".to_owned()), ..load() }.document().unwrap();
+        assert_eq!(document["run"]["connections"], 1);
+        let document = written(&LlmLoad { turns: Some(3), think: Some("2s".to_owned()), ..load() });
         let conversation = &document["scenarios"][0]["steps"][0];
         assert_eq!(conversation["repeat"], 3);
         let step = &conversation["steps"][0];
-        assert_eq!((&step["think"], &step["completion"]["turns"]), (&json!("2s"), &json!("3")));
+        assert_eq!((&step["think"], &step["completion"]["turns"]), (&json!("2s"), &json!(3)));
         let session = LlmLoad { turns: Some(3), session_header: Some("x-session".to_owned()), ..load() };
-        let steps = &session.document().unwrap()["scenarios"][0]["steps"];
+        let steps = &written(&session)["scenarios"][0]["steps"];
         assert_eq!(steps[0], json!({ "set": { "session": "${uuid}" } }));
         assert_eq!(steps[1]["steps"][0]["headers"], json!({ "x-session": "${session}" }));
-        let document = LlmLoad { trace: Some("t.jsonl".to_owned()), ..load() }.document().unwrap();
+        let document = written(&LlmLoad { trace: Some("t.jsonl".to_owned()), ..load() });
         assert_eq!(document["run"]["stages"], "@t.jsonl");
         assert_eq!(document["scenarios"][0]["steps"][0]["completion"]["prompts"], "t.jsonl");
         assert!(!LlmLoad { url: "/".to_owned(), ..load() }.document().unwrap_err().hint().is_empty());
@@ -268,7 +309,8 @@ mod tests {
     fn the_api_is_told_by_the_path_or_by_its_name() {
         let place = |url: &str, endpoint: Option<&str>, api: Option<Api>| {
             let load = LlmLoad { url: url.to_owned(), endpoint: endpoint.map(str::to_owned), api, ..load() };
-            load.document().map(|document| {
+            load.document().map(|_| {
+                let document = written(&load);
                 let step = &document["scenarios"][0]["steps"][0];
                 let texts = [&document["targets"]["server"], &step["post"], &step["completion"]["api"]];
                 texts.map(|text| text.as_str().unwrap_or_default().to_owned())

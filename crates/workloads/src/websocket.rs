@@ -1,8 +1,24 @@
 //! A load on a WebSocket server: connections that send messages and await the answers.
 
-use serde_json::{Map, Value, json};
+use plimsoll_document::{
+    Document, Field, Flags, MadeDocument, MatchSpec, PauseSpec, ReceiveSpec, RepetitionStep, ScenarioSpec,
+    StepSpec, TargetSpec, WebSocketSpec, WebSocketStep,
+};
 
 use crate::WorkloadError;
+
+/// Keys of the plan whose values are those of one flag of `plimsoll ws`.
+const FLAGS: Flags = Flags::new(&[
+    ("server", "URL"),
+    ("open", "URL"),
+    ("send", "--message"),
+    ("send_file", "--message-file"),
+    ("repeat", "--messages"),
+    ("subprotocols", "--subprotocol"),
+    ("compress", "--compress"),
+    ("receive", "--expect"),
+    ("think", "--think"),
+]);
 
 /// Load on one URL of a WebSocket server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,58 +65,68 @@ impl WebSocketLoad {
     /// The message where none is given.
     pub const MESSAGE: &'static str = "ping";
 
-    /// The plan, as the content of a plan file.
+    /// Returns the plan.
     ///
     /// # Errors
     /// The URL is none of a WebSocket server. The plan itself is checked when it is resolved.
-    pub fn document(&self) -> Result<Value, WorkloadError> {
+    pub fn document(&self) -> Result<MadeDocument, WorkloadError> {
         let (server, path) = server_and_path(&self.url)?;
-        let mut open = Map::new();
-        open.insert("open".to_owned(), json!(path));
+        let mut open = WebSocketSpec::default();
+        open.open = FLAGS.value("open", path);
         if let Some(names) = &self.subprotocol {
-            open.insert("subprotocols".to_owned(), json!(names));
+            open.subprotocols = FLAGS.value("subprotocols", names);
         }
         if self.compress {
-            open.insert("compress".to_owned(), json!(true));
+            open.compress = FLAGS.value("compress", true);
         }
-        let mut send = Map::new();
-        match &self.message {
-            Message::Text(text) => send.insert("send".to_owned(), json!(text)),
-            Message::File(file) => send.insert("send_file".to_owned(), json!(file)),
+        let mut close = WebSocketSpec::default();
+        close.close = Field::text("1000");
+        let message = self.message_step();
+        let messages = match self.messages {
+            1 => message,
+            many => RepetitionStep::new(FLAGS.value("repeat", many.to_string()), [message]).into(),
         };
-        if self.binary {
-            send.insert("binary".to_owned(), json!(true));
+        let steps = [step("open", open), messages, step("close", close)];
+        let mut document = Document::default();
+        document.name = Field::text("ws");
+        document.targets.push("server", TargetSpec::new(FLAGS.value("server", server)));
+        document.scenarios.push(Field::new(ScenarioSpec::new("ws", steps)));
+        Ok(MadeDocument { name: "the plan of `plimsoll ws`".to_owned(), document, flags: FLAGS })
+    }
+
+    /// The step that sends a message, and awaits what answers it.
+    fn message_step(&self) -> StepSpec {
+        let mut send = WebSocketSpec::default();
+        match &self.message {
+            Message::Text(text) => send.send = FLAGS.value("send", text),
+            Message::File(file) => send.send_file = FLAGS.value("send_file", file),
         }
+        if self.binary {
+            send.binary = Field::new(true);
+        }
+        let mut answer = ReceiveSpec::default();
         match &self.answer {
-            Answer::Any => {
-                send.insert("receive".to_owned(), json!({ "any": true }));
-            }
+            Answer::Any => answer.any = Field::new(true),
             Answer::Containing(text) => {
-                send.insert("receive".to_owned(), json!({ "body": text }));
+                let mut part = MatchSpec::default();
+                part.plain = FLAGS.value("receive", text);
+                answer.body.push(FLAGS.value("receive", part));
             }
             Answer::Nothing => {}
         }
-        let mut message = json!({ "name": "message", "websocket": send });
-        if let Some(think) = &self.think {
-            message["think"] = json!(think);
+        if self.answer != Answer::Nothing {
+            send.receive = FLAGS.value("receive", answer);
         }
-        let messages = match self.messages {
-            1 => message,
-            many => json!({ "repeat": many.to_string(), "steps": [message] }),
-        };
-        Ok(json!({
-            "name": "ws",
-            "targets": { "server": server },
-            "scenarios": [{
-                "name": "ws",
-                "steps": [
-                    { "name": "open", "websocket": open },
-                    messages,
-                    { "name": "close", "websocket": { "close": "1000" } },
-                ],
-            }],
-        }))
+        let mut message = step("message", send);
+        if let Some(think) = &self.think {
+            message.think = FLAGS.value("think", PauseSpec::new(FLAGS.value("think", think)));
+        }
+        message
     }
+}
+
+fn step(name: &str, action: WebSocketSpec) -> StepSpec {
+    StepSpec::from(WebSocketStep::from(action)).named(name)
 }
 
 /// Takes a URL apart.
@@ -127,7 +153,13 @@ fn server_and_path(url: &str) -> Result<(String, String), WorkloadError> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+
+    fn written(load: &WebSocketLoad) -> Value {
+        serde_json::to_value(load.document().unwrap().document).unwrap()
+    }
 
     fn load(url: &str) -> WebSocketLoad {
         WebSocketLoad {
@@ -144,14 +176,14 @@ mod tests {
 
     #[test]
     fn a_load_is_three_steps() {
-        let document = load("127.0.0.1:9000").document().unwrap();
+        let document = written(&load("127.0.0.1:9000"));
         assert_eq!(document["targets"], json!({ "server": "ws://127.0.0.1:9000" }));
         assert_eq!(
             document["scenarios"][0]["steps"],
             json!([
                 { "name": "open", "websocket": { "open": "/" } },
                 { "name": "message", "websocket": { "send": "hello ${sequence}", "receive": { "any": true } } },
-                { "name": "close", "websocket": { "close": "1000" } },
+                { "name": "close", "websocket": { "close": 1000 } },
             ])
         );
         let load = WebSocketLoad {
@@ -163,23 +195,17 @@ mod tests {
             answer: Answer::Containing("ok".to_owned()),
             ..load("wss://example.org/chat?room=1")
         };
-        let document = load.document().unwrap();
+        let document = written(&load);
         assert_eq!(document["targets"], json!({ "server": "wss://example.org" }));
         let steps = &document["scenarios"][0]["steps"];
         assert_eq!(
             steps[0]["websocket"],
             json!({ "open": "/chat?room=1", "subprotocols": "chat.v2, chat", "compress": true })
         );
-        let message = json!({ "send_file": "m.bin", "binary": true, "receive": { "body": "ok" } });
-        assert_eq!(
-            steps[1],
-            json!({ "repeat": "10", "steps": [{ "name": "message", "websocket": message }] })
-        );
+        let message = json!({ "send_file": "m.bin", "binary": true, "receive": { "body": ["ok"] } });
+        assert_eq!(steps[1], json!({ "repeat": 10, "steps": [{ "name": "message", "websocket": message }] }));
         let load = WebSocketLoad { answer: Answer::Nothing, ..load };
-        assert!(
-            load.document().unwrap()["scenarios"][0]["steps"][1]["steps"][0]["websocket"]["receive"]
-                .is_null()
-        );
+        assert!(written(&load)["scenarios"][0]["steps"][1]["steps"][0]["websocket"]["receive"].is_null());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The flags of `plimsoll cache`.
 
 use clap::{Args, ValueEnum};
-use plimsoll_app::{Alternative, Failure, KeyArgs, LoadArgs, MadePlan, Note, RunArgs, named, of_flag};
-use plimsoll_document::{Problem, RawValue};
+use plimsoll_app::{Alternative, Failure, KeyArgs, LoadArgs, Note, RunArgs, named, of_flag};
+use plimsoll_document::{MadeDocument, Problem, RawValue};
 use plimsoll_plan::Resolved;
 use plimsoll_report::RunResult;
 
@@ -16,9 +16,6 @@ pub(crate) const SUMMARY: &str =
 /// Description of the command.
 pub(crate) const DETAILS: &str = "By default 10,000 iterations, each a PUT and a GET of a key of its own, on 100 connections; each GET is \
      compared with its PUT. The flags make a plan, which --print-plan shows; all flags of `run` apply.";
-
-/// Name of the plan in messages.
-const NAME: &str = "the plan of `plimsoll cache`";
 
 /// Default address of the cache's HTTP API, on the host of the cache.
 const ADMIN_PORT: u16 = 8080;
@@ -126,13 +123,13 @@ impl LoadArgs for CacheArgs {
         ]
     }
 
-    fn plan(&self) -> Result<MadePlan, Failure> {
+    fn plan(&self) -> Result<MadeDocument, Failure> {
         if !self.run.arguments().is_empty() {
             let problem = Problem::new("`plimsoll cache` takes no URL and no plan file");
             let hint = "name the server with --server, the cache with --cache";
             return Err(Failure::usage(problem.with_hint(hint)));
         }
-        made(NAME, &self.to_load().map_err(Failure::usage)?)
+        made(&self.to_load().map_err(Failure::usage)?)
     }
 
     fn alternative(&self) -> Result<Option<Alternative>, Failure> {
@@ -143,11 +140,12 @@ impl LoadArgs for CacheArgs {
         }
         let load = self.to_load().map_err(Failure::usage)?;
         let over_http = CacheLoad { api: Api::Http(url.trim_end_matches('/').to_owned()), ..load };
+        let over_http = made(&over_http)?;
         let user = self.setup.user.clone();
         Ok(Some(Alternative {
             flag: COMPARE_HTTP,
             names: ["TCP", "HTTP"],
-            plan: made(&format!("{NAME}, over HTTP"), &over_http)?,
+            plan: MadeDocument { name: format!("{}, over HTTP", over_http.name), ..over_http },
             amend: [
                 Box::new(|flags| {
                     flags.bearer = None;
@@ -189,9 +187,8 @@ impl LoadArgs for CacheArgs {
 }
 
 /// The plan of a load.
-fn made(name: &str, load: &CacheLoad) -> Result<MadePlan, Failure> {
-    let document = load.document().map_err(|error| Failure::usage(of_flag("the workload", &error)))?;
-    Ok(MadePlan::new(name, document.to_string(), &[]))
+fn made(load: &CacheLoad) -> Result<MadeDocument, Failure> {
+    load.document().map_err(|error| Failure::usage(of_flag("the workload", &error)))
 }
 
 impl CacheArgs {

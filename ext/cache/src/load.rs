@@ -1,9 +1,23 @@
 //! Load on a cache: values are stored under keys, read back and forgotten.
 
+use plimsoll_document::{
+    AddedStep, Document, ExpectSpec, Field, Flags, MadeDocument, MatchSpec, RequestStep, ScenarioSpec,
+    SetStep, Settings, StepSpec, TargetSpec, Text, ThresholdSpec,
+};
+use plimsoll_plan::step_value;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::key_value::{self, DEFAULT_KEYS, KeyPattern, Weights};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
+use crate::REQUEST;
+use crate::spec::CacheSpec;
+
+/// Keys of the plan whose values are those of one flag of `plimsoll cache`.
+const FLAGS: Flags = Flags::new(&[
+    ("server", "--server or --cache"),
+    ("http", "--compare-http"),
+    ("value_size", "--value-size"),
+]);
 /// Bytes of the longest key that the patterns make: filling up to a length must not lose any of them.
 const SHORTEST_FILLED_KEY: u32 = 32;
 /// Bytes of a payload of the protocol at most: a longer frame ends the connection.
@@ -194,46 +208,45 @@ impl Default for CacheLoad {
 }
 
 impl CacheLoad {
-    /// The plan, as the content of a plan file.
+    /// Returns the plan.
     ///
     /// # Errors
     /// If settings do not go together. Problems of the plan itself show when it is resolved.
-    pub(crate) fn document(&self) -> Result<Value, WorkloadError> {
+    pub(crate) fn document(&self) -> Result<MadeDocument, WorkloadError> {
         let Size { iterations, connections, rate } = self.size;
         self.check_sizes()?;
-        let mut run = Map::new();
         // A connection without an iteration would be an error.
         let connections = iterations.map_or(connections, |all| u64::from(connections).min(all) as u32);
-        run.insert("connections".to_owned(), connections.into());
-        run.extend(iterations.map(|iterations| ("iterations".to_owned(), iterations.into())));
-        run.extend(rate.map(|rate| ("rate".to_owned(), rate.into())));
-        let target = match &self.api {
-            Api::Tcp => format!("carbon://{}/{}", self.server, self.cache),
-            Api::Http(url) => url.clone(),
-        };
-        let mut document = json!({
-            "name": "cache",
-            "targets": { "cache": target },
-            "run": run,
-            "scenarios": self.scenarios()?,
-        });
-        let thresholds = self.thresholds();
-        if let (false, Some(document)) = (thresholds.is_empty(), document.as_object_mut()) {
-            document.insert("thresholds".to_owned(), json!(thresholds));
+        let mut run = Settings::default();
+        run.connections = Field::text(connections.to_string());
+        if let Some(iterations) = iterations {
+            run.iterations = Field::text(iterations.to_string());
         }
-        Ok(document)
+        if let Some(rate) = rate {
+            run.rate = Field::text(rate.to_string());
+        }
+        let target = match &self.api {
+            Api::Tcp => FLAGS.value("server", format!("carbon://{}/{}", self.server, self.cache)),
+            Api::Http(url) => FLAGS.value("http", url),
+        };
+        let mut document = Document::default();
+        document.name = Field::text("cache");
+        document.targets.push("cache", TargetSpec::new(target));
+        document.run = Field::new(run);
+        document.scenarios = self.scenarios()?.into_iter().map(Field::new).collect();
+        let thresholds = self.thresholds().into_iter();
+        document.thresholds = thresholds.map(|condition| Field::new(ThresholdSpec::new(condition))).collect();
+        Ok(MadeDocument { name: "the plan of `plimsoll cache`".to_owned(), document, flags: FLAGS })
     }
 
-    fn scenarios(&self) -> Result<Vec<Value>, WorkloadError> {
+    fn scenarios(&self) -> Result<Vec<ScenarioSpec>, WorkloadError> {
         match &self.mix {
-            Mix::PutGet => Ok(vec![json!({ "name": "put+get", "steps": self.put_and_get()? })]),
+            Mix::PutGet => Ok(vec![ScenarioSpec::new("put+get", self.put_and_get()?)]),
             Mix::PutGetDelete if self.keys.is_shared(self.at_once) => Err(WorkloadError::new(
                 "put+get+delete needs keys that no other iteration has: it would delete what others read",
                 "write --key sequential, without --keys or with more than there are connections",
             )),
-            Mix::PutGetDelete => {
-                Ok(vec![json!({ "name": "put+get+delete", "steps": self.put_get_and_delete()? })])
-            }
+            Mix::PutGetDelete => Ok(vec![ScenarioSpec::new("put+get+delete", self.put_get_and_delete()?)]),
             Mix::Weighted(_) if self.verify => Err(WorkloadError::new(
                 "only put+get and put+get+delete know which value a GET has to have",
                 "leave out --verify, or use --mix put+get",
@@ -241,7 +254,7 @@ impl CacheLoad {
             Mix::Weighted(parts) => {
                 let key = self.filled(&self.key())?;
                 Ok(key_value::weighted(parts, |operation| match operation {
-                    "put" => self.put(&key, &self.value("${sequence}")),
+                    "put" => self.put(&key, self.value("${sequence}")),
                     // The key need not exist: a miss is an answer.
                     GET => self.get(&key, &Wanted::Anything),
                     _ => self.delete(&key),
@@ -250,7 +263,7 @@ impl CacheLoad {
         }
     }
 
-    fn put_get_and_delete(&self) -> Result<Vec<Value>, WorkloadError> {
+    fn put_get_and_delete(&self) -> Result<Vec<StepSpec>, WorkloadError> {
         let mut steps = self.put_and_get()?;
         // A key that differs at each use was drawn before, and one of these would be shared.
         let delete = self.delete(&self.filled(&self.key())?);
@@ -259,15 +272,15 @@ impl CacheLoad {
     }
 
     /// A PUT and a GET, and before them the steps that both need.
-    fn put_and_get(&self) -> Result<Vec<Value>, WorkloadError> {
-        let mut set = Map::new();
+    fn put_and_get(&self) -> Result<Vec<StepSpec>, WorkloadError> {
+        let mut set = SetStep::default();
         let template = self.filled(&self.key())?;
         let is_shared = self.keys.is_shared(self.at_once);
         // A drawn key differs at each use, and the expectation for a reply can name only variables.
         let is_set = self.keys.is_drawn() || (self.verify && is_shared && self.keys != KeyPattern::Fixed);
         let key = match is_set {
             true => {
-                set.insert("key".to_owned(), template.into());
+                set.set.push("key", Field::text(template));
                 "${key}".to_owned()
             }
             false => template,
@@ -277,57 +290,77 @@ impl CacheLoad {
         let value = format!("{mark}${{sequence}}");
         let made = self.value(&value);
         let (put, get) = match (self.verify, is_shared) {
-            (false, _) => (self.put(&key, &made), self.get(&key, &Wanted::Found)),
+            (false, _) => (self.put(&key, made), self.get(&key, &Wanted::Found)),
             // A value that another iteration has put is as good, as long as it belongs to the key.
             (true, true) => {
                 self.check_marks()?;
-                (self.put(&key, &made), self.get(&key, &Wanted::Begins(mark)))
+                (self.put(&key, made), self.get(&key, &Wanted::Begins(mark)))
             }
             (true, false) => {
-                set.insert("value".to_owned(), made.into());
-                let value = "${value}".to_owned();
-                (self.put(&key, &value), self.get(&key, &Wanted::Is(value)))
+                set.set.push("value", made);
+                let value = "${value}";
+                (self.put(&key, Field::text(value)), self.get(&key, &Wanted::Is(value.to_owned())))
             }
         };
-        let before = (!set.is_empty()).then(|| json!({ "set": set }));
+        let before = (!set.set.is_empty()).then(|| set.into());
         Ok(before.into_iter().chain([put, get]).collect())
     }
 
-    fn put(&self, key: &str, value: &str) -> Value {
-        match self.resource(key) {
-            None => json!({ "name": "put", "cache": { "put": key, "value": value } }),
-            Some(resource) => json!({ "name": "put", "put": resource, "json": { "value": value } }),
-        }
+    fn put(&self, key: &str, value: Field<Text>) -> StepSpec {
+        let step = match self.resource(key) {
+            None => {
+                let mut put = CacheSpec::default();
+                put.put = Field::text(key);
+                put.value = value;
+                step(put)
+            }
+            Some(resource) => {
+                let mut request = RequestStep::new("PUT", Field::text(resource));
+                let text = value.get().map_or("", Text::as_str);
+                request.body.json = Field::Given(json!({ "value": text }), value.place().unwrap_or_default());
+                request.into()
+            }
+        };
+        step.named("put")
     }
 
     /// A GET, and the expectation for its answer.
-    fn get(&self, key: &str, wanted: &Wanted) -> Value {
-        let mut step = match self.resource(key) {
-            None => json!({ "name": "get", "cache": { "get": key } }),
-            Some(resource) => json!({ "name": "get", "get": resource }),
+    fn get(&self, key: &str, wanted: &Wanted) -> StepSpec {
+        let resource = self.resource(key);
+        let is_http = resource.is_some();
+        let step = match resource {
+            None => {
+                let mut get = CacheSpec::default();
+                get.get = Field::text(key);
+                step(get)
+            }
+            Some(resource) => RequestStep::new("GET", Field::text(resource)).into(),
         };
-        let is_http = self.api != Api::Tcp;
-        let expect = match wanted {
-            Wanted::Anything if is_http => None,
-            Wanted::Anything => Some(json!({ "status": [200, 404] })),
-            Wanted::Found if is_http => Some(json!({ "json": { "/value": { "exists": true } } })),
-            Wanted::Found => None,
-            Wanted::Begins(mark) if is_http => Some(json!({ "json": { "/value": { "starts": mark } } })),
-            Wanted::Begins(mark) => Some(json!({ "body": { "starts": mark } })),
-            Wanted::Is(value) if is_http => Some(json!({ "json": { "/value": { "equals": value } } })),
-            Wanted::Is(value) => Some(json!({ "body": { "equals": value } })),
+        let step = step.named("get");
+        let with = |value: MatchSpec| match is_http {
+            true => ExpectSpec::json("/value", value),
+            false => ExpectSpec::body(value),
         };
-        if let Some(expect) = expect {
-            step["expect"] = expect;
+        match wanted {
+            Wanted::Anything if is_http => step,
+            Wanted::Anything => step.expecting(ExpectSpec::status(["200", "404"])),
+            Wanted::Found if is_http => step.expecting(with(MatchSpec::exists())),
+            Wanted::Found => step,
+            Wanted::Begins(mark) => step.expecting(with(MatchSpec::starts(mark))),
+            Wanted::Is(value) => step.expecting(with(MatchSpec::equals(value))),
         }
-        step
     }
 
-    fn delete(&self, key: &str) -> Value {
-        match self.resource(key) {
-            None => json!({ "name": "delete", "cache": { "delete": key } }),
-            Some(resource) => json!({ "name": "delete", "delete": resource }),
-        }
+    fn delete(&self, key: &str) -> StepSpec {
+        let step = match self.resource(key) {
+            None => {
+                let mut delete = CacheSpec::default();
+                delete.delete = Field::text(key);
+                step(delete)
+            }
+            Some(resource) => RequestStep::new("DELETE", Field::text(resource)).into(),
+        };
+        step.named("delete")
     }
 
     /// The resource of a key, if it is one of an HTTP API.
@@ -346,8 +379,9 @@ impl CacheLoad {
         }
     }
 
-    fn value(&self, of: &str) -> String {
-        key_value::value(&self.value_size, of)
+    /// A value that begins with this text.
+    fn value(&self, of: &str) -> Field<Text> {
+        FLAGS.value("value_size", key_value::value(&self.value_size, of))
     }
 
     /// A key of the length that is asked for.
@@ -419,24 +453,35 @@ impl CacheLoad {
     }
 }
 
+/// The step of a request over the cache's own protocol.
+fn step(request: CacheSpec) -> StepSpec {
+    AddedStep::new(&REQUEST, Field::new(step_value(request))).into()
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
+    fn written(load: &CacheLoad) -> Value {
+        serde_json::to_value(load.document().unwrap().document).unwrap()
+    }
+
     fn steps(load: &CacheLoad) -> Value {
-        load.document().unwrap()["scenarios"][0]["steps"].clone()
+        written(load)["scenarios"][0]["steps"].clone()
     }
 
     #[test]
     fn the_default_is_carbons_own_load_test() {
-        let document = CacheLoad::default().document().unwrap();
+        let document = written(&CacheLoad::default());
         assert_eq!(document["targets"]["cache"], "carbon://127.0.0.1:5500/perf_test");
         assert_eq!(document["run"], json!({ "connections": 100, "iterations": 10_000 }));
         let value = "${fill(100,\"key-${sequence}:${sequence}-\")}";
         let expected = json!([
             { "set": { "value": value } },
             { "name": "put", "cache": { "put": "key-${sequence}", "value": "${value}" } },
-            { "name": "get", "cache": { "get": "key-${sequence}" }, "expect": { "body": { "equals": "${value}" } } },
+            { "name": "get", "cache": { "get": "key-${sequence}" }, "expect": { "body": [{ "equals": "${value}" }] } },
         ]);
         assert_eq!(document["scenarios"][0]["steps"], expected);
         assert!(document.get("thresholds").is_none());
@@ -451,7 +496,7 @@ mod tests {
             let steps = steps(&CacheLoad { keys, ..CacheLoad::default() });
             let get = steps.as_array().unwrap().last().unwrap();
             let mark =
-                get["expect"]["body"]["starts"].as_str().unwrap_or_else(|| panic!("{text}: {steps:#}"));
+                get["expect"]["body"][0]["starts"].as_str().unwrap_or_else(|| panic!("{text}: {steps:#}"));
             assert!(mark.ends_with(':'), "{text}: {mark}");
         }
         let drawn = KeyPattern::parse("zipf:1.5", Some(20)).unwrap();
@@ -460,7 +505,7 @@ mod tests {
         // With more keys than iterations under way, each iteration has a key of its own.
         let own = KeyPattern::parse("sequential", Some(101)).unwrap();
         let steps = steps(&CacheLoad { keys: own, ..CacheLoad::default() });
-        assert_eq!(steps[2]["expect"]["body"]["equals"], "${value}");
+        assert_eq!(steps[2]["expect"]["body"][0]["equals"], "${value}");
         assert_eq!(steps[1]["cache"]["put"], "key-${range(0,101)}");
     }
 
@@ -478,11 +523,11 @@ mod tests {
             assert_eq!(http[1]["put"], format!("/cache/perf_test/{key}"));
             assert_eq!(http[1]["json"]["value"], tcp[1]["cache"]["value"]);
             assert_eq!(http[2]["get"], http[1]["put"]);
-            assert_eq!(http[2]["expect"]["json"]["/value"], tcp[2]["expect"]["body"]);
+            assert_eq!(http[2]["expect"]["json"]["/value"], tcp[2]["expect"]["body"][0]);
         }
         let mix = Mix::parse("get=9,delete=1").unwrap();
         let load = CacheLoad { api: api(), mix, verify: false, ..CacheLoad::default() };
-        let document = load.document().unwrap();
+        let document = written(&load);
         assert_eq!(document["targets"]["cache"], "http://127.0.0.1:8080");
         let first = |scenario: usize| document["scenarios"][scenario]["steps"][0].clone();
         // A miss has the status 200 there.
@@ -494,7 +539,7 @@ mod tests {
     fn weights_become_scenarios() {
         let mix = Mix::parse("put=1, get=9").unwrap();
         let load = CacheLoad { mix, verify: false, ..CacheLoad::default() };
-        let scenarios = load.document().unwrap()["scenarios"].clone();
+        let scenarios = written(&load)["scenarios"].clone();
         assert_eq!((&scenarios[0]["weight"], &scenarios[1]["weight"]), (&json!(1), &json!(9)));
         assert_eq!(scenarios[1]["steps"][0]["expect"], json!({ "status": [200, 404] }));
         for wrong in ["", "put+delete", "put=0", "put,put", "put=1,list=2", "get=x"] {
@@ -512,7 +557,7 @@ mod tests {
         let thresholds = |size: Size| {
             let is_paced = size.rate.is_some();
             let load = CacheLoad { size, is_paced, targets: Targets::Carbon, ..CacheLoad::default() };
-            load.document().unwrap()["thresholds"].clone()
+            written(&load)["thresholds"].clone()
         };
         let closed = ["rate>10000", "p95<5ms", "p99<10ms", "error_rate<0.1%"];
         let open = ["mean<1ms", "p95<5ms", "p99<10ms", "error_rate<0.1%"];

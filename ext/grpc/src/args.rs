@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use plimsoll_app::{Failure, LoadArgs, MadePlan, RunArgs};
+use plimsoll_app::{Failure, LoadArgs, RunArgs};
 use plimsoll_core::Nanos;
-use plimsoll_document::{Problem, RawValue};
+use plimsoll_document::{MadeDocument, Problem, RawValue};
 use plimsoll_plan::PlanPatch;
 use plimsoll_schedule::parse_duration;
 use plimsoll_workloads::WorkloadError;
@@ -30,20 +30,6 @@ pub(crate) fn note(words: &[&str]) -> Option<&'static str> {
          ${uuid} … here; `plimsoll import ghz` translates its configurations",
     )
 }
-
-/// Settings of the plan that the flags come to, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 10] = [
-    ("server", "HOST:PORT"),
-    ("post", "METHOD"),
-    ("proto", "--proto"),
-    ("descriptor_set", "--descriptors"),
-    ("message", "--data"),
-    ("messages", "--data-file"),
-    ("send", "--send"),
-    ("take", "--take"),
-    ("wait", "--wait"),
-    ("grpc-timeout", "--deadline"),
-];
 
 #[derive(Debug, Args)]
 // Aliases are ghz's names.
@@ -74,10 +60,9 @@ impl LoadArgs for GrpcArgs {
         self.print_plan
     }
 
-    fn plan(&self) -> Result<MadePlan, Failure> {
+    fn plan(&self) -> Result<MadeDocument, Failure> {
         let load = self.to_load(|server, method| reflected::reflected(self, server, method))?;
-        let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
-        Ok(MadePlan::new("the plan of `plimsoll grpc`", document.to_string(), &SETTINGS))
+        load.document().map_err(|error| Failure::usage(problem(&error)))
     }
 
     fn amend(&self, flags: &mut PlanPatch) -> Result<(), Problem> {

@@ -1,12 +1,32 @@
 //! A load on one method of a gRPC service.
 
-use crate::fields::write_timeout;
 use plimsoll_core::Nanos;
+use plimsoll_document::{
+    Document, Field, Flags, MadeDocument, RequestStep, ScenarioSpec, Settings, StepSpec, TargetSpec,
+};
+use plimsoll_plan::body_value;
 use plimsoll_schedule::parse_duration;
-use serde_json::{Map, Value, json};
-
-use super::schema::inlined;
 use plimsoll_workloads::WorkloadError;
+use serde_json::Value;
+
+use crate::calls::CALL;
+use crate::fields::write_timeout;
+use crate::schema::inlined;
+use crate::spec::GrpcSpec;
+
+/// Keys of the plan whose values are those of one flag of `plimsoll grpc`.
+const FLAGS: Flags = Flags::new(&[
+    ("server", "HOST:PORT"),
+    ("post", "METHOD"),
+    ("proto", "--proto"),
+    ("descriptor_set", "--descriptors"),
+    ("message", "--data"),
+    ("messages", "--data-file"),
+    ("send", "--send"),
+    ("take", "--take"),
+    ("wait", "--wait"),
+    ("grpc-timeout", "--deadline"),
+]);
 
 /// Source of the description of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,51 +81,52 @@ pub fn deadline_of(duration: &str) -> Option<String> {
 }
 
 impl GrpcLoad {
-    /// The plan, as the content of a plan file.
+    /// Returns the plan.
     ///
     /// # Errors
     /// The server or the method is malformed. The plan itself is checked when it is resolved.
-    pub fn document(&self) -> Result<Value, WorkloadError> {
+    pub fn document(&self) -> Result<MadeDocument, WorkloadError> {
         let method = method_name(&self.method)?;
-        let mut step = json!({
-            "name": method,
-            "post": format!("/{method}"),
-            "grpc": self.call(),
-        });
+        let mut request = RequestStep::new("POST", FLAGS.value("post", format!("/{method}")));
+        request.body.add(&CALL, body_value(self.call()));
         if let Some(deadline) = self.deadline {
-            step["headers"] = json!({ "grpc-timeout": write_timeout(deadline.0) });
+            let deadline = FLAGS.value("grpc-timeout", write_timeout(deadline.0));
+            request.headers.push("grpc-timeout", deadline);
         }
-        Ok(json!({
-            "name": "grpc",
-            "targets": { "server": origin(&self.server)? },
-            "run": { "http2": true },
-            "scenarios": [{ "name": "grpc", "steps": [step] }],
-        }))
+        let mut run = Settings::default();
+        run.http2 = Field::new(true);
+        let mut document = Document::default();
+        document.name = Field::text("grpc");
+        document.targets.push("server", TargetSpec::new(FLAGS.value("server", origin(&self.server)?)));
+        document.run = Field::new(run);
+        let step = StepSpec::from(request).named(method);
+        document.scenarios.push(Field::new(ScenarioSpec::new("grpc", [step])));
+        Ok(MadeDocument { name: "the plan of `plimsoll grpc`".to_owned(), document, flags: FLAGS })
     }
 
-    fn call(&self) -> Map<String, Value> {
-        let mut call = Map::new();
-        let (key, file) = match &self.schema {
-            SchemaFile::Proto(file) => ("proto", file.clone()),
-            SchemaFile::DescriptorSet(file) => ("descriptor_set", file.clone()),
-            SchemaFile::Reflected(set) => ("descriptor_set", inlined(set)),
-        };
-        call.insert(key.to_owned(), json!(file));
-        match &self.data {
-            Data::Empty => None,
-            Data::Message(message) => call.insert("message".to_owned(), message.clone()),
-            Data::File(file) => call.insert("messages".to_owned(), json!(file)),
-        };
-        if self.gzip {
-            call.insert("compress".to_owned(), json!("gzip"));
+    fn call(&self) -> GrpcSpec {
+        let mut call = GrpcSpec::default();
+        match &self.schema {
+            SchemaFile::Proto(file) => call.proto = FLAGS.value("proto", file),
+            SchemaFile::DescriptorSet(file) => call.descriptor_set = FLAGS.value("descriptor_set", file),
+            SchemaFile::Reflected(set) => call.descriptor_set = Field::text(inlined(set)),
         }
-        for (key, count) in [("send", self.send), ("take", self.take)] {
-            if let Some(count) = count {
-                call.insert(key.to_owned(), json!(count.to_string()));
-            }
+        match &self.data {
+            Data::Empty => {}
+            Data::Message(message) => call.message = FLAGS.value("message", message.clone()),
+            Data::File(file) => call.messages = FLAGS.value("messages", file),
+        }
+        if self.gzip {
+            call.compress = Field::text("gzip");
+        }
+        if let Some(count) = self.send {
+            call.send = FLAGS.value("send", count.to_string());
+        }
+        if let Some(count) = self.take {
+            call.take = FLAGS.value("take", count.to_string());
         }
         if self.wait {
-            call.insert("wait".to_owned(), json!(true));
+            call.wait = FLAGS.value("wait", true);
         }
         call
     }
@@ -154,7 +175,13 @@ pub fn method_name(text: &str) -> Result<String, WorkloadError> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn written(load: &GrpcLoad) -> Value {
+        serde_json::to_value(load.document().unwrap().document).unwrap()
+    }
 
     fn load() -> GrpcLoad {
         GrpcLoad {
@@ -172,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_load_is_one_step() {
-        let document = load().document().unwrap();
+        let document = written(&load());
         assert_eq!(document["targets"], json!({ "server": "http://127.0.0.1:50051" }));
         assert_eq!(document["run"], json!({ "http2": true }));
         let step = &document["scenarios"][0]["steps"][0];
@@ -190,21 +217,21 @@ mod tests {
             deadline: Some(Nanos(1_500_000_000)),
             ..load()
         };
-        let document = load.document().unwrap();
+        let document = written(&load);
         let step = &document["scenarios"][0]["steps"][0];
         assert_eq!(
             step["grpc"],
             json!({
-                "descriptor_set": "shop.pb", "message": { "id": "a" }, "compress": "gzip", "send": "3", "take": "2",
-                "wait": true,
+                "descriptor_set": "shop.pb", "message": { "id": "a" }, "compress": "gzip", "send": 3,
+                "take": 2, "wait": true,
             })
         );
         assert_eq!(step["headers"], json!({ "grpc-timeout": "1500000u" }));
         let load = GrpcLoad { schema: SchemaFile::Reflected(vec![1, 2]), ..load };
-        let document = load.document().unwrap();
+        let document = written(&load);
         assert_eq!(document["scenarios"][0]["steps"][0]["grpc"]["descriptor_set"], "data:;base64,AQI=");
         let load = GrpcLoad { data: Data::File("all.json".to_owned()), ..load };
-        assert_eq!(load.document().unwrap()["scenarios"][0]["steps"][0]["grpc"]["messages"], "all.json");
+        assert_eq!(written(&load)["scenarios"][0]["steps"][0]["grpc"]["messages"], "all.json");
     }
 
     #[test]

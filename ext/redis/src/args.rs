@@ -1,8 +1,8 @@
 //! The flags of `plimsoll redis`.
 
 use clap::{Arg, Args};
-use plimsoll_app::{Failure, KeyArgs, LoadArgs, MadePlan, Note, RunArgs, hits_note, of_flag};
-use plimsoll_document::Problem;
+use plimsoll_app::{Failure, KeyArgs, LoadArgs, Note, RunArgs, hits_note, of_flag};
+use plimsoll_document::{MadeDocument, Problem};
 use plimsoll_report::RunResult;
 
 use crate::load::{Commands, RedisLoad};
@@ -67,10 +67,9 @@ impl LoadArgs for RedisArgs {
         self.print_plan
     }
 
-    fn plan(&self) -> Result<MadePlan, Failure> {
+    fn plan(&self) -> Result<MadeDocument, Failure> {
         let load = self.to_load().map_err(Failure::usage)?;
-        let document = load.document().map_err(|error| Failure::usage(of_flag("--value-size", &error)))?;
-        Ok(MadePlan::new("the plan of `plimsoll redis`", document.to_string(), &[]))
+        load.document().map_err(|error| Failure::usage(of_flag("--value-size", &error)))
     }
 
     fn notes(&self, result: &RunResult) -> Vec<Note> {

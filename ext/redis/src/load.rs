@@ -1,8 +1,18 @@
 //! The plan that the flags of `plimsoll redis` stand for.
 
+use plimsoll_document::{
+    AddedStep, Document, ExpectSpec, Field, Flags, MadeDocument, MatchSpec, ScenarioSpec, SetStep, Settings,
+    StepSpec, TargetSpec, Text,
+};
+use plimsoll_plan::step_value;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::key_value::{self, KeyPattern, Weights};
-use serde_json::{Map, Value, json};
+
+use crate::COMMAND;
+use crate::spec::CommandSpec;
+
+/// Keys of the plan whose values are arguments of `plimsoll redis`.
+const FLAGS: Flags = Flags::new(&[("redis", "HOST:PORT"), ("words", "COMMAND")]);
 
 /// Bytes of a value that name its key, whichever that is.
 const MARK: u32 = 48;
@@ -19,7 +29,7 @@ pub(crate) struct RedisLoad {
     /// Bytes of a value, as `fill` in a template has them.
     pub(crate) value_size: String,
     /// Settings of the run that the flags leave open.
-    pub(crate) run: Map<String, Value>,
+    pub(crate) run: Settings,
 }
 
 /// Commands of an iteration.
@@ -53,62 +63,81 @@ impl Commands {
 }
 
 impl RedisLoad {
-    /// Returns the plan, as the content of a plan file.
+    /// Returns the plan.
     ///
     /// # Errors
     /// If values are too short to be told from each other.
-    pub(crate) fn document(self) -> Result<Value, WorkloadError> {
-        let scenarios = self.scenarios()?;
-        let mut document =
-            json!({ "name": "redis", "targets": { "redis": self.server }, "scenarios": scenarios });
-        if !self.run.is_empty() {
-            document["run"] = self.run.into();
+    pub(crate) fn document(self) -> Result<MadeDocument, WorkloadError> {
+        let mut document = Document::default();
+        document.name = Field::text("redis");
+        document.targets.push("redis", TargetSpec::new(FLAGS.value("redis", &self.server)));
+        document.scenarios = self.scenarios()?.into_iter().map(Field::new).collect();
+        if self.run != Settings::default() {
+            document.run = Field::new(self.run);
         }
-        Ok(document)
+        Ok(MadeDocument { name: "the plan of `plimsoll redis`".to_owned(), document, flags: FLAGS })
     }
 
-    fn scenarios(&self) -> Result<Vec<Value>, WorkloadError> {
+    fn scenarios(&self) -> Result<Vec<ScenarioSpec>, WorkloadError> {
         let key = self.keys.template("key:");
         Ok(match &self.commands {
-            // A key that is not there is an answer.
             Commands::One(words) => {
-                let step = json!({ "redis": words, "expect": { "status": [200, 404] } });
-                vec![json!({ "steps": [step] })]
+                let words = words.iter().map(|word| FLAGS.value("words", word)).collect();
+                let step = step(words).expecting(there_or_not());
+                let mut scenario = ScenarioSpec::default();
+                scenario.steps = vec![Field::new(step)];
+                vec![scenario]
             }
-            Commands::SetGet => vec![json!({ "name": "set+get", "steps": self.set_and_get(&key)? })],
+            Commands::SetGet => vec![ScenarioSpec::new("set+get", self.set_and_get(&key)?)],
             Commands::Weighted(weights) => key_value::weighted(weights, |name| {
-                let mut step = match name {
+                let step = match name {
                     "set" => {
-                        let command = json!(["SET", key, key_value::value(&self.value_size, "${sequence}")]);
-                        json!({ "redis": command, "expect": { "body": { "equals": "OK" } } })
+                        let value = key_value::value(&self.value_size, "${sequence}");
+                        command(&["SET", &key, &value]).expecting(done())
                     }
-                    // A key that is not there is an answer, too.
-                    "get" => json!({ "redis": ["GET", key], "expect": { "status": [200, 404] } }),
+                    "get" => command(&["GET", &key]).expecting(there_or_not()),
                     // Counters have keys of their own: values of SET are no numbers.
-                    "incr" => json!({ "redis": ["INCR", format!("counter:{key}")] }),
-                    _ => json!({ "redis": ["DEL", key] }),
+                    "incr" => command(&["INCR", &format!("counter:{key}")]),
+                    _ => command(&["DEL", &key]),
                 };
-                step["name"] = name.to_uppercase().into();
-                step
+                step.named(name.to_uppercase())
             }),
         })
     }
 
-    fn set_and_get(&self, key: &str) -> Result<Value, WorkloadError> {
+    fn set_and_get(&self, key: &str) -> Result<Vec<StepSpec>, WorkloadError> {
         // Of a key that others have, too, a value that another iteration has set is as good.
         let expected = match self.keys.is_shared(u64::MAX) {
             true => {
                 key_value::check_marks(&self.value_size, MARK, "--mix set=1,get=1")?;
-                json!({ "starts": "${key}=" })
+                MatchSpec::starts("${key}=")
             }
-            false => json!({ "equals": "${value}" }),
+            false => MatchSpec::equals("${value}"),
         };
-        Ok(json!([
-            { "set": { "key": key } },
-            { "set": { "value": key_value::value(&self.value_size, "${key}=${sequence}") } },
-            { "name": "SET", "redis": ["SET", "${key}", "${value}"],
-              "expect": { "body": { "equals": "OK" } } },
-            { "name": "GET", "redis": ["GET", "${key}"], "expect": { "body": expected } },
-        ]))
+        let value = key_value::value(&self.value_size, "${key}=${sequence}");
+        Ok(vec![
+            SetStep::new("key", key).into(),
+            SetStep::new("value", value).into(),
+            command(&["SET", "${key}", "${value}"]).named("SET").expecting(done()),
+            command(&["GET", "${key}"]).named("GET").expecting(ExpectSpec::body(expected)),
+        ])
     }
+}
+
+fn command(words: &[&str]) -> StepSpec {
+    step(words.iter().copied().map(Field::text).collect())
+}
+
+fn step(words: Vec<Field<Text>>) -> StepSpec {
+    AddedStep::new(&COMMAND, Field::new(step_value(CommandSpec::new(words)))).into()
+}
+
+/// Expectation of the answer to a SET.
+fn done() -> ExpectSpec {
+    ExpectSpec::body(MatchSpec::equals("OK"))
+}
+
+/// Expectation of any answer to a GET: a key that is not there is one, too.
+fn there_or_not() -> ExpectSpec {
+    ExpectSpec::status(["200", "404"])
 }

@@ -18,6 +18,11 @@ use crate::words::split;
 pub struct CommandSpec(Vec<Field<Text>>);
 
 impl CommandSpec {
+    /// A command in words, which are templates.
+    pub(crate) const fn new(words: Vec<Field<Text>>) -> Self {
+        Self(words)
+    }
+
     /// Returns the words with their places: those of a text have none of their own.
     fn words(&self) -> Result<Vec<(String, Option<Place>)>, String> {
         if let [Field::Given(text, _)] = self.0.as_slice() {

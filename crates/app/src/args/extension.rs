@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
-use plimsoll_document::{Files, Problem, Problems};
+use plimsoll_document::{Files, MadeDocument, Problem, Problems};
 use plimsoll_driver::KernelBackend;
 use plimsoll_import::Unchecked;
 use plimsoll_plan::{BackendChoice, PlanParts, PlanPatch, Resolved};
@@ -22,7 +22,6 @@ use crate::args::run::RunArgs;
 use crate::args::server::sink_values::Reader;
 use crate::base::advice::{self, Advice};
 use crate::base::failure::Failure;
-use crate::base::made_plan::MadePlan;
 use crate::base::plan_parts;
 
 /// A feature in a crate of its own.
@@ -124,7 +123,7 @@ pub trait LoadArgs: fmt::Debug {
     /// # Errors
     /// A value that no load can have, a combination of flags that is refused, or a server that does not
     /// answer.
-    fn plan(&self) -> Result<MadePlan, Failure>;
+    fn plan(&self) -> Result<MadeDocument, Failure>;
 
     /// Changes the flags of the run that have another meaning in this command.
     ///
@@ -177,7 +176,7 @@ pub struct Alternative {
     /// Names of the load as it is, and of the load in the other way.
     pub names: [&'static str; 2],
     /// The plan of the other way.
-    pub plan: MadePlan,
+    pub plan: MadeDocument,
     /// Changes of the flags of the run for either side.
     pub amend: [Amend; 2],
     /// Number of runs of each side, unless the flags have one.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_document::{RawValue, Source};
+use plimsoll_document::RawValue;
 use plimsoll_plan::{Command, PlanPatch, PlanSource, is_plan_name};
 use plimsoll_schedule::parse_count;
 
@@ -108,11 +108,11 @@ impl PlanArgs {
         Command { plan, environment, flags: self.to_patch(surroundings) }
     }
 
-    /// The text of a plan, which has the URLs, the environment and the flags.
-    pub(crate) fn to_command_of(&self, text: Source, mut surroundings: RunEnvironment) -> Command {
+    /// A plan that was made, which has the URLs, the environment and the flags.
+    pub(crate) fn to_command_of(&self, plan: PlanSource, mut surroundings: RunEnvironment) -> Command {
         let environment = std::mem::take(&mut surroundings.settings);
         let flags = PlanPatch { is_plan_of_flags: true, ..self.to_patch(surroundings) };
-        Command { plan: Some(PlanSource::Text(text)), environment, flags }
+        Command { plan: Some(plan), environment, flags }
     }
 
     /// The flags as a patch of the plan, with their names for messages.

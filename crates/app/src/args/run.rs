@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Nanos;
-use plimsoll_document::{Problem, Problems};
+use plimsoll_document::{Field, Problem, Problems, Settings};
 use plimsoll_plan::PlanPatch;
-use serde_json::{Map, Value};
 
 use crate::args::control::ControlArgs;
 use crate::args::fleet::{AgentRunArgs, FleetRunArgs};
@@ -117,12 +116,17 @@ impl RunArgs {
 
     /// Returns the settings of a plan that give its load a length and connections, as far as the flags give
     /// none.
-    pub fn missing_settings(&self, duration: &str, connections: u32) -> Map<String, Value> {
+    pub fn missing_settings(&self, duration: &str, connections: u32) -> Settings {
         let has_end = self.plan.has_end() || self.settings().user_stages.is_some();
         let has_connections = self.settings().connections.is_some() || self.plan.has_users();
-        let duration = (!has_end).then(|| ("duration".to_owned(), duration.into()));
-        let connections = (!has_connections).then(|| ("connections".to_owned(), connections.into()));
-        duration.into_iter().chain(connections).collect()
+        let mut missing = Settings::default();
+        if !has_end {
+            missing.duration = Field::text(duration);
+        }
+        if !has_connections {
+            missing.connections = Field::text(connections.to_string());
+        }
+        missing
     }
 
     /// Returns the flags that are settings of the plan.

@@ -12,11 +12,11 @@ use plimsoll_cluster::template;
 use plimsoll_cluster::timeline::{self, CancelSignal, Event};
 use plimsoll_cluster::{Cluster, Spec, Staleness};
 use plimsoll_core::{Nanos, Random, figure};
-use plimsoll_document::Problem;
+use plimsoll_document::{Problem, Source};
 use plimsoll_engine::Control;
 use plimsoll_monitor::Named;
 use plimsoll_plan::plan::Step;
-use plimsoll_plan::{Plan, PlanPatch};
+use plimsoll_plan::{Plan, PlanPatch, PlanSource};
 use plimsoll_report::fault::{FaultMark, effects, errors_outside};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::result::Note;
@@ -33,7 +33,6 @@ use crate::args::workload::cluster::ClusterRunArgs;
 use crate::base::color::Theme;
 use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
-use crate::base::made_plan::MadePlan;
 use crate::base::{files, messages, problems, stdout};
 use crate::command::cluster::{OwnedCluster, single_values, surroundings};
 use crate::experiment::repeat;
@@ -221,7 +220,8 @@ impl CommandContext<'_> {
         for place in self.preseed().into_iter().chain([self.workload()?]) {
             let (name, text) = self.text(place)?;
             let text = provisional(self.spec, &surroundings, &text)?;
-            PlanRequest::made(&self.args.run.plan, MadePlan::new(name, text, &[]), true).resolve()?;
+            PlanRequest::made(&self.args.run.plan, PlanSource::Text(Source { name, text }), true)
+                .resolve()?;
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl CommandContext<'_> {
     /// One run, with its report.
     fn single(&self, guarded: &OwnedCluster, look: Theme, style: &Style) -> Result<Exit, Failure> {
         let (name, text) = self.made(&guarded.cluster, None)?;
-        let request = RunRequest::made(&self.args.run, MadePlan::new(name, text, &[]));
+        let request = RunRequest::made(&self.args.run, PlanSource::Text(Source { name, text }));
         let mut under_test = UnderTest::new(guarded.cluster.clone(), self.quiet());
         run::carry_out(&request, &mut under_test, look, style)
     }
@@ -635,7 +635,7 @@ impl SuiteTotals {
     ) -> Result<(), Failure> {
         let args = &course.args.run;
         let (name_of_plan, text) = course.made(&guarded.cluster, Some(values))?;
-        let request = RunRequest::made(args, MadePlan::new(name_of_plan, text, &[]));
+        let request = RunRequest::made(args, PlanSource::Text(Source { name: name_of_plan, text }));
         let mut under_test = UnderTest::new(guarded.cluster.clone(), course.quiet());
         let Ready { plan, live, control, before, .. } = run::ready(&request, &mut under_test, look)?;
         repeat::admit("--suite", &plan, &live, None).map_err(Failure::usage)?;

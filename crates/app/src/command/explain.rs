@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use plimsoll_core::Redaction;
 use plimsoll_core::redaction::HIDDEN;
 use plimsoll_core::{Nanos, Shard, figure, text::plural};
-use plimsoll_document::{Field, LoadedDocument, RawValue, SettingLayers, StepSpec, Text};
+use plimsoll_document::{DocumentOrigin, Field, LoadedDocument, RawValue, SettingLayers, StepSpec, Text};
 use plimsoll_plan::{Connections, Dealing, Load, Overload, Pacing, Plan, Resolved, Target};
 use plimsoll_report::Style;
 use plimsoll_scenario::{AtEnd, Order, Per, Rows, Share};
@@ -118,8 +118,8 @@ impl Explanation {
         if let Some(document) = document {
             let name = document.document.name.get().map(Text::as_str);
             self.headline(&match name {
-                Some(name) => format!("{}: {name}", document.source.name),
-                None => document.source.name.clone(),
+                Some(name) => format!("{}: {name}", document.name()),
+                None => document.name().to_owned(),
             });
         }
         self.headline("settings");
@@ -337,9 +337,9 @@ fn escaped(text: &str) -> String {
 
 /// The origin of a value: `plan.yaml:12`, `PLIMSOLL_RATE`, `--rate`.
 fn origin(given: &RawValue, document: Option<&LoadedDocument>) -> String {
-    match (given.place, document) {
-        (Some(place), Some(document)) => {
-            format!("{}:{}", document.source.name, Position::of(&document.source, place.start).line)
+    match (given.place, document.map(|document| &document.origin)) {
+        (Some(place), Some(DocumentOrigin::Text(source))) => {
+            format!("{}:{}", source.name, Position::of(source, place.start).line)
         }
         _ => given.by.to_string(),
     }

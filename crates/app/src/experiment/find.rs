@@ -54,7 +54,7 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
     let destinations = Destinations::of(&args.output, args.report.as_deref(), &args.save)?;
     let destinations = destinations.or_named(patch.document.as_deref().and_then(describe::plan_name));
     let destinations = destinations.proving(&args.evidence)?;
-    let text = patch.document.as_ref().map(|file| file.source.without_secrets(&plan.redaction));
+    let text = patch.document.as_ref().map(|file| file.source().without_secrets(&plan.redaction));
     let kept = destinations.wants_evidence().then(|| KeptTrials::new(text));
     let quiet = args.output.quiet;
     let found = if let Some(fleet) = fleet {

@@ -97,7 +97,7 @@ pub(crate) fn command(
         command_line: describe::redacted(std::env::args(), &resolved.plan.redaction),
         saving: saving.clone(),
         plan: (resolved.layered.patch.document.as_ref())
-            .map(|file| file.source.without_secrets(&resolved.plan.redaction)),
+            .map(|file| file.source().without_secrets(&resolved.plan.redaction)),
         report: page.clone(),
         ..RunPreparation::default()
     });

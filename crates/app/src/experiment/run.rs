@@ -1,7 +1,7 @@
 //! `plimsoll run`: one run, or several of the same plan.
 
 use plimsoll_document::{Files, Problem, Problems};
-use plimsoll_plan::{Disk, Plan, PlanPatch, StartTime};
+use plimsoll_plan::{Disk, Plan, PlanPatch, PlanSource, StartTime};
 use plimsoll_report::{SavedRun, Style};
 use plimsoll_system::clock;
 
@@ -12,7 +12,6 @@ use crate::args::run::RunArgs;
 use crate::base::color::Theme;
 use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
-use crate::base::made_plan::MadePlan;
 use crate::base::messages;
 use crate::base::stdout::to_stdout;
 use crate::base::streams;
@@ -63,8 +62,8 @@ impl Workload for () {}
 #[derive(Clone, Debug)]
 pub(crate) struct RunRequest<'a> {
     pub(crate) args: &'a RunArgs,
-    /// The plan that was made from the flags of a workload; without one, the flags name the plan.
-    pub(crate) made: Option<MadePlan>,
+    /// The plan that was made; without one, the flags name the plan.
+    pub(crate) made: Option<PlanSource>,
     /// `true` if a fleet carries it out, though no flag names its broker.
     on_fleet: bool,
 }
@@ -80,9 +79,9 @@ impl<'a> RunRequest<'a> {
         Self { args, made: None, on_fleet: true }
     }
 
-    /// A run of a plan that was made from flags.
-    pub(crate) fn made(args: &'a RunArgs, plan: MadePlan) -> Self {
-        Self { args, made: Some(plan), on_fleet: false }
+    /// A run of a plan that was made, and is in no file that the flags name.
+    pub(crate) fn made(args: &'a RunArgs, plan: impl Into<PlanSource>) -> Self {
+        Self { args, made: Some(plan.into()), on_fleet: false }
     }
 
     /// Its plan, without notes if it is quiet.
@@ -180,7 +179,7 @@ pub(crate) fn ready(
     let slow = SlowClients::of(args, &plan).map_err(Failure::usage)?;
     let of_plan = plan_file.as_deref().and_then(describe::plan_name);
     let name = args.save.name().map(str::to_owned).or(of_plan);
-    let text = plan_file.map(|file| file.source.without_secrets(&plan.redaction));
+    let text = plan_file.map(|file| file.source().without_secrets(&plan.redaction));
     let before = RunPreparation {
         name,
         command_line,

@@ -50,7 +50,7 @@ pub(crate) fn command(
     }
     let name = sent.as_ref().and_then(|patch| describe::plan_name(patch.document.as_deref()?));
     let text = sent.as_ref().zip(levels.first()).and_then(|(patch, level)| {
-        Some(patch.document.as_ref()?.source.without_secrets(&level.plan.redaction))
+        Some(patch.document.as_ref()?.source().without_secrets(&level.plan.redaction))
     });
     let is_rate = spec.setting == SweptSetting::Rate;
     if levels.first().is_some_and(|level| is_rate != matches!(level.plan.load, Load::Open { .. })) {

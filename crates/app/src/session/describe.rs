@@ -356,7 +356,7 @@ pub(crate) fn without_user(text: &str) -> String {
 pub(crate) fn plan_name(plan: &LoadedDocument) -> Option<String> {
     let own = plan.document.name.get().map(|name| name.as_str().trim().to_owned());
     own.filter(|name| !name.is_empty()).or_else(|| {
-        let file = Path::new(&plan.source.name);
+        let file = Path::new(plan.name());
         // The source of a plan that a workload generated is not a file, and gives no name.
         let is_file = file
             .extension()

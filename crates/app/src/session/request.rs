@@ -1,13 +1,12 @@
 //! A plan that is asked for: by a file, URLs or a text, with the flags above it.
 
-use plimsoll_document::{Files, Problem, Problems, Source};
+use plimsoll_document::{Files, MadeDocument, Problem, Problems, Source};
 use plimsoll_import::confined;
 use plimsoll_plan::{Command, Confined, Disk, PlanPatch, PlanSource, Resolved};
 
 use crate::args::plan::PlanArgs;
 use crate::base::environment::{self, RunEnvironment};
 use crate::base::failure::Failure;
-use crate::base::made_plan::MadePlan;
 use crate::base::plan_parts::plan_parts;
 use crate::session::import::{folder, of_h2loadrunner, read, tell};
 use crate::session::{configuration, foreign_file};
@@ -17,8 +16,8 @@ use crate::session::{configuration, foreign_file};
 pub(crate) struct PlanRequest<'a> {
     /// The flags. Without a text, they name a plan file or URLs.
     pub(crate) args: &'a PlanArgs,
-    /// The plan that was made from the flags of a workload.
-    pub(crate) made: Option<MadePlan>,
+    /// The plan that was made: from the flags of a workload, or of the text of another file.
+    pub(crate) made: Option<PlanSource>,
     /// `true` if notes and the output of scripts are not shown.
     pub(crate) quiet: bool,
     /// `true` if the plan is only shown, so that nothing of its scripts runs.
@@ -41,9 +40,9 @@ impl<'a> PlanRequest<'a> {
         Self { is_shown: true, ..self }
     }
 
-    /// The plan that was made from flags.
-    pub(crate) fn made(args: &'a PlanArgs, plan: MadePlan, quiet: bool) -> Self {
-        Self { args, made: Some(plan), quiet, is_shown: false }
+    /// A plan that was made.
+    pub(crate) fn made(args: &'a PlanArgs, plan: impl Into<PlanSource>, quiet: bool) -> Self {
+        Self { args, made: Some(plan.into()), quiet, is_shown: false }
     }
 
     /// Resolves it.
@@ -78,13 +77,11 @@ impl<'a> PlanRequest<'a> {
             RunEnvironment { quiet: self.quiet, only_reads: self.is_shown, ..environment::surroundings() };
         let mut command = match &self.made {
             None => self.args.to_command(environment),
-            Some(plan) => self.args.to_command_of(plan.source(), environment),
+            Some(plan) => self.args.to_command_of(plan.clone(), environment),
         };
         amend(&mut command.flags).map_err(Failure::usage)?;
         match (&self.made, &self.args.h2loadrunner) {
-            (Some(plan), _) => command
-                .resolve(files)
-                .map_err(|refused| translated(refused.into(), |problem| plan.by_flag(problem))),
+            (Some(_), _) => Ok(command.resolve(files)?),
             (None, Some(file)) => {
                 let (text, folder) = (read(file)?, folder(file));
                 let imported = confined(&Confined::new(folder, &command.flags), |files| {
@@ -97,7 +94,7 @@ impl<'a> PlanRequest<'a> {
                 let name = format!("{} (as a plan)", file.display());
                 let text = imported.document.to_yaml();
                 command.plan = Some(PlanSource::Text(Source { name, text }));
-                command.resolve(files).map_err(|refused| translated(refused.into(), configuration::by_field))
+                command.resolve(files).map_err(|refused| in_fields(refused.into()))
             }
             (None, None) => command.resolve(files).map_err(|refused| {
                 let urls = self.args.urls().iter().map(String::as_str);
@@ -112,14 +109,25 @@ impl<'a> PlanRequest<'a> {
 /// # Errors
 /// All problems with it.
 pub(crate) fn resolve_text(name: &str, text: String, flags: PlanPatch) -> Result<Resolved, Failure> {
-    let plan = PlanSource::Text(Source { name: name.to_owned(), text });
+    resolve_source(PlanSource::Text(Source { name: name.to_owned(), text }), flags)
+}
+
+/// Resolves a plan that was made from flags, with these flags and without an environment.
+///
+/// # Errors
+/// All problems with it.
+pub(crate) fn resolve_made(made: MadeDocument, flags: PlanPatch) -> Result<Resolved, Failure> {
+    resolve_source(made.into(), flags)
+}
+
+fn resolve_source(plan: PlanSource, flags: PlanPatch) -> Result<Resolved, Failure> {
     let flags = PlanPatch { parts: plan_parts(), is_plan_of_flags: true, ..flags };
     Ok(Command { plan: Some(plan), environment: Vec::new(), flags }.resolve(&Disk)?)
 }
 
-/// The same problems of a plan whose text the user has not written, in words of what it was made from.
-fn translated(failure: Failure, by: impl Fn(&Problem) -> Problem) -> Failure {
+/// The problems of a plan that was made of a configuration of h2loadrunner, in words of that.
+fn in_fields(failure: Failure) -> Failure {
     let mut problems = Problems::default();
-    failure.problems.iter().for_each(|problem| problems.push(by(problem)));
+    failure.problems.iter().for_each(|problem| problems.push(configuration::by_field(problem)));
     Failure { problems, ..failure }
 }

@@ -1,7 +1,7 @@
 //! Requests beside the load: whether its target answers, and the result of the load.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_document::Problem;
+use plimsoll_document::{MadeDocument, Problem};
 use plimsoll_driver::{BackendOptions, KernelBackend};
 use plimsoll_engine::{Control, resolve, run_logged};
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions, RunRecord};
@@ -9,7 +9,7 @@ use plimsoll_plan::{Plan, PlanPatch};
 use serde_json::{Value, json};
 
 use crate::base::failure::Failure;
-use crate::session::request::resolve_text;
+use crate::session::request::{resolve_made, resolve_text};
 use crate::session::{backend, run};
 
 /// Time limit of a request before the load.
@@ -63,10 +63,10 @@ pub(crate) fn load_of(name: &str, text: String, flags: PlanPatch) -> Result<RunR
 
 /// Carries a plan out beside the load, and gives every request of it that may have changed something, whole.
 pub(crate) fn writes_of(
-    document: &Value,
+    made: MadeDocument,
     flags: PlanPatch,
 ) -> Result<(RunRecord, Vec<FailedExchange>), Failure> {
-    let mut plan = resolve_text(NAME, document.to_string(), flags)?.plan;
+    let mut plan = resolve_made(made, flags)?.plan;
     backend::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
     let options = LogOptions {
         share: 0.0,

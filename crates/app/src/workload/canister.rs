@@ -28,21 +28,18 @@ use plimsoll_workloads::canister::{
 };
 use serde_json::json;
 
-use crate::args::workload::canister::{CanisterArgs, ChartSize, SETTINGS, VerifySpec};
+use crate::args::workload::canister::{CanisterArgs, ChartSize, VerifySpec};
 use crate::args::workload::crud::problem;
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::files::EndFile;
-use crate::base::made_plan::MadePlan;
 use crate::base::{environment, messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::background::Background;
 use crate::workload::auxiliary_request::{answers_with, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
-/// Name of the plan in messages.
-const NAME: &str = "the plan of `plimsoll canister`";
 /// Pause between two checks of a replica that is not healthy yet.
 const LOOK: Nanos = Nanos::from_millis(500);
 /// Bytes of the answer to a question for the status, at most.
@@ -58,7 +55,7 @@ const EXAMPLES: usize = 5;
 /// All problems with them.
 pub(crate) fn printed(args: &CanisterArgs) -> Result<PrintedPlan, Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
-    let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
+    let made = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
     let beside = [
         ("--presign", args.presign() > 0),
         ("--verify", args.verify().map_err(Failure::usage)?.is_some()),
@@ -67,7 +64,7 @@ pub(crate) fn printed(args: &CanisterArgs) -> Result<PrintedPlan, Failure> {
         ("--periodic-output", args.summary.periodic_output),
         ("--chart-size", args.summary.chart_size != ChartSize::None),
     ];
-    PrintedPlan::new(&args.run, MadePlan::new(NAME, document.to_string(), &SETTINGS), |_| Ok(()), &beside)
+    PrintedPlan::new(&args.run, made, |_| Ok(()), &beside)
 }
 
 /// The command.
@@ -86,9 +83,8 @@ pub(crate) fn command(args: &CanisterArgs, look: Theme, style: &Style) -> Result
     args.notes().iter().for_each(|note| say(&format!("note: {note}")));
     let summary_file = args.summary.summary_file.as_deref();
     let summary_file = summary_file.map(|file| EndFile::fresh("--summary-file", file)).transpose()?;
-    let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
-    let text = document.to_string();
-    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text, &SETTINGS));
+    let made = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
+    let request = RunRequest::made(&args.run, made);
     // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
     args.run.live.exports.to_spec(&environment::otlp()).map_err(Failure::usage)?;

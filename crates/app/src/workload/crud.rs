@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::{ErrorClass, Nanos, figure};
-use plimsoll_document::Problem;
+use plimsoll_document::{MadeDocument, Problem};
 use plimsoll_metrics::FailedExchange;
 use plimsoll_plan::{Plan, PlanPatch};
 use plimsoll_report::reconciliation::Reconciliation;
@@ -19,7 +19,6 @@ use crate::args::workload::crud::{CrudLoadArgs, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::made_plan::MadePlan;
 use crate::base::{messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::background::Background;
@@ -27,18 +26,15 @@ use crate::workload::audit::{Listing, WriteTracker};
 use crate::workload::auxiliary_request::{once, reason, transport, writes_of};
 use crate::workload::printed_plan::PrintedPlan;
 
-/// Name of the plan in messages.
-const NAME: &str = "the plan of `plimsoll crud`";
-
 /// The load that the flags describe, and the plan that it comes to.
-fn made(args: &CrudLoadArgs) -> Result<(CrudLoad, String), Failure> {
+fn made(args: &CrudLoadArgs) -> Result<(CrudLoad, MadeDocument), Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
     if args.run.plan.has_urls() {
         let problem = Problem::new("`plimsoll crud` takes no URL and no plan file");
         return Err(Failure::usage(problem.with_hint("name the server with --leader")));
     }
-    let document = load.document().map_err(|error| Failure::usage(problem("the workload", &error)))?;
-    Ok((load, document.to_string()))
+    let made = load.document().map_err(|error| Failure::usage(problem("the workload", &error)))?;
+    Ok((load, made))
 }
 
 /// The plan made from the flags.
@@ -46,20 +42,20 @@ fn made(args: &CrudLoadArgs) -> Result<(CrudLoad, String), Failure> {
 /// # Errors
 /// All problems with them.
 pub(crate) fn printed(args: &CrudLoadArgs) -> Result<PrintedPlan, Failure> {
-    let (load, text) = made(args)?;
+    let (load, made) = made(args)?;
     args.notes(&load).iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
     let verify = args.verify_within().map_err(Failure::usage)?.is_some();
     let beside = [("--preseed", load.before().is_some()), ("--verify", verify)];
-    PrintedPlan::new(&args.run, MadePlan::new(NAME, text, &[]), |_| Ok(()), &beside)
+    PrintedPlan::new(&args.run, made, |_| Ok(()), &beside)
 }
 
 pub(crate) fn command(args: &CrudLoadArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     if args.print_plan {
         return printed(args)?.show(args.run.output.quiet);
     }
-    let (load, text) = made(args)?;
+    let (load, made) = made(args)?;
     args.notes(&load).iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
-    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text, &[]));
+    let request = RunRequest::made(&args.run, made);
     // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
     reach(&load, &beside(&resolved.layered.patch))?;
@@ -116,9 +112,9 @@ impl Workload for Crud<'_> {
 
     fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {
         let Some(before) = self.load.before() else { return Ok(()) };
-        let document = before.document().map_err(|error| Failure::usage(problem("--preseed", &error)))?;
+        let plan_before = before.document().map_err(|error| Failure::usage(problem("--preseed", &error)))?;
         let auth = PlanPatch { default_seed: plan.seed ^ 1, ..beside(&self.flags) };
-        let (record, writes) = writes_of(&document, auth)?;
+        let (record, writes) = writes_of(plan_before, auth)?;
         let (ok, all) = (record.accounting.ok, record.accounting.started);
         if ok < all {
             let why = reason(&record);

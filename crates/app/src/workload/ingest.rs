@@ -1,7 +1,7 @@
 //! `plimsoll ingest`: observability data for a store, as a plan made from a few flags.
 
 use plimsoll_core::{SequenceAllocator, Shard, figure};
-use plimsoll_document::{Problem, RawValue};
+use plimsoll_document::{MadeDocument, Problem, RawValue};
 use plimsoll_plan::{Plan, PlanPatch};
 use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_scenario::{Bodies, SuppliedBody};
@@ -9,11 +9,10 @@ use plimsoll_synth::Compression;
 use plimsoll_system::clock;
 use plimsoll_workloads::ingest::{IngestLoad, advice};
 
-use crate::args::workload::ingest::{IngestArgs, InsteadOfLoad, SETTINGS, problem};
+use crate::args::workload::ingest::{IngestArgs, InsteadOfLoad, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::made_plan::MadePlan;
 use crate::base::messages::{self, Notify};
 use crate::experiment::repeat;
 use crate::experiment::run::{self, RunRequest, Workload};
@@ -29,9 +28,6 @@ use crate::workload::printed_plan::PrintedPlan;
 use crate::workload::store::reach;
 use crate::workload::verification::Verification;
 
-/// Name of the plan in messages.
-const NAME: &str = "the plan of `plimsoll ingest`";
-
 /// The load that the flags describe.
 fn load_of(args: &IngestArgs) -> Result<IngestLoad, Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
@@ -42,18 +38,23 @@ fn load_of(args: &IngestArgs) -> Result<IngestLoad, Failure> {
     Ok(load)
 }
 
+/// The plan of a load.
+fn made(load: &IngestLoad) -> Result<MadeDocument, Failure> {
+    load.document().map_err(|error| Failure::usage(problem(&error)))
+}
+
 /// The plan made from the flags.
 ///
 /// # Errors
 /// All problems with them.
 pub(crate) fn printed(args: &IngestArgs) -> Result<PrintedPlan, Failure> {
-    let document = load_of(args)?.document().map_err(|error| Failure::usage(problem(&error)))?;
+    let made = made(&load_of(args)?)?;
     let amend = |flags: &mut PlanPatch| {
         authorize(args, flags);
         Ok(())
     };
     let beside = [("--pregenerate", args.pregenerated().is_some()), ("--verify", args.store.verify)];
-    PrintedPlan::new(&args.run, MadePlan::new(NAME, document.to_string(), &SETTINGS), amend, &beside)
+    PrintedPlan::new(&args.run, made, amend, &beside)
 }
 
 /// The command.
@@ -78,9 +79,7 @@ pub(crate) fn command(args: &IngestArgs, look: Theme, style: &Style) -> Result<E
             return Err(Failure::usage(problem.with_hint("leave out one of them")));
         }
     }
-    let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
-    let text = document.to_string();
-    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text, &SETTINGS));
+    let request = RunRequest::made(&args.run, made(&load)?);
     // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
     let say = messages::say(args.run.output.quiet);
@@ -140,11 +139,10 @@ fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> 
     for &size in sizes {
         let mut load = load.clone();
         load.streams.iter_mut().for_each(|stream| stream.spec.batch_size = size);
-        let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
-        let name = format!("{NAME}, {size} records a batch");
+        let made = made(&load)?;
+        let made = MadeDocument { name: format!("{}, {size} records a batch", made.name), ..made };
         let is_quiet = quiet || !plans.is_empty();
-        let request =
-            PlanRequest::made(&args.run.plan, MadePlan::new(name, document.to_string(), &SETTINGS), is_quiet);
+        let request = PlanRequest::made(&args.run.plan, made, is_quiet);
         let resolved = request.resolve_amended(|flags| {
             authorize(args, flags);
             Ok(())

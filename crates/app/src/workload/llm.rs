@@ -1,24 +1,20 @@
 //! `plimsoll llm`: completions of a language model, as a plan made from a few flags.
 
-use plimsoll_document::{Problem, RawValue};
+use plimsoll_document::{MadeDocument, Problem, RawValue};
 use plimsoll_metrics::FailedExchange;
 use plimsoll_plan::PlanPatch;
 use plimsoll_report::Style;
 use plimsoll_workloads::llm::Api;
 use serde_json::Value;
 
-use crate::args::workload::llm::{LlmArgs, SETTINGS, problem};
+use crate::args::workload::llm::{LlmArgs, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::made_plan::MadePlan;
 use crate::base::messages;
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::workload::auxiliary_request::{Answer, answers_before, transport};
 use crate::workload::printed_plan::PrintedPlan;
-
-/// Name of the plan in messages.
-const NAME: &str = "the plan of `plimsoll llm`";
 
 /// The flag with the API key.
 const KEY_FLAG: &str = "--api-key";
@@ -27,13 +23,12 @@ const KEY_FLAG: &str = "--api-key";
 /// tokens of their own to every prompt.
 const MEASURED: [usize; 2] = [1_024, 5_120];
 
-/// The text of the plan made from the flags; `measured` is the length of a token in bytes, if the server
-/// was asked for it.
-fn text(args: &LlmArgs, measured: Option<f64>) -> Result<String, Failure> {
+/// The plan made from the flags, without those of the run; `measured` is the length of a token in bytes, if
+/// the server was asked for it.
+fn made(args: &LlmArgs, measured: Option<f64>) -> Result<MadeDocument, Failure> {
     let mut load = args.to_load().map_err(Failure::usage)?;
     load.bytes_per_token = measured.or(load.bytes_per_token);
-    let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
-    Ok(document.to_string())
+    load.document().map_err(|error| Failure::usage(problem(&error)))
 }
 
 /// The plan made from the flags.
@@ -46,7 +41,7 @@ pub(crate) fn printed(args: &LlmArgs) -> Result<PrintedPlan, Failure> {
         let problem = Problem::new("--bytes-per-token auto asks the server, and --print-plan does nothing");
         return Err(Failure::usage(problem.with_hint("write the number of bytes, such as 4.2")));
     }
-    PrintedPlan::new(&args.run, MadePlan::new(NAME, text(args, None)?, &SETTINGS), amend, &[])
+    PrintedPlan::new(&args.run, made(args, None)?, amend, &[])
 }
 
 pub(crate) fn command(args: &LlmArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
@@ -54,7 +49,7 @@ pub(crate) fn command(args: &LlmArgs, look: Theme, style: &Style) -> Result<Exit
         return printed(args)?.show(args.run.output.quiet);
     }
     let measured = args.measures_tokens().then(|| measure(args)).transpose()?;
-    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text(args, measured)?, &SETTINGS));
+    let request = RunRequest::made(&args.run, made(args, measured)?);
     run::carry_out(&request, &mut Completions { args }, look, style)
 }
 
@@ -62,7 +57,7 @@ pub(crate) fn command(args: &LlmArgs, look: Theme, style: &Style) -> Result<Exit
 fn measure(args: &LlmArgs) -> Result<f64, Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
     // Problems of the plan are reported before the first request to the server.
-    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text(args, None)?, &SETTINGS));
+    let request = RunRequest::made(&args.run, made(args, None)?);
     let resolved = request.plan(true).resolve_amended(|flags| authorize(args, flags))?;
     let patch = &resolved.layered.patch;
     let flags =

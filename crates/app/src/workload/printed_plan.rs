@@ -7,24 +7,19 @@
 use plimsoll_core::redaction::HIDDEN;
 use plimsoll_core::redaction::is_secret_header;
 use plimsoll_document::{
-    Document, Field, Problem, Problems, RequestStep, SettingKind, SettingLayers, Source, StepSpec, Text,
+    Document, Field, Keyed, MadeDocument, Problem, RequestStep, ScenarioSpec, SettingLayers, Settings,
+    StepSpec, TargetSpec, Text, ThresholdSpec,
 };
 use plimsoll_plan::{PlanPatch, Resolved};
-use serde_json::{Value, json};
 
 use crate::args::find::FindArgs;
 use crate::args::run::RunArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::made_plan::MadePlan;
-use crate::base::plan_parts::plan_parts;
 use crate::base::{messages, stdout};
 use crate::experiment::run::RunRequest;
 use crate::session::describe;
 use crate::session::request::PlanRequest;
-
-/// Name of a printed plan in messages about it.
-const PRINTED: &str = "printed.yaml";
 
 /// A plan that is printed.
 #[derive(Debug)]
@@ -46,15 +41,14 @@ impl PrintedPlan {
     /// Everything that is wrong with the flags.
     pub(crate) fn new(
         args: &RunArgs,
-        made: MadePlan,
+        made: MadeDocument,
         amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
         beside: &[(&'static str, bool)],
     ) -> Result<Self, Failure> {
-        let plan: Value = serde_json::from_str(&made.text).unwrap_or_default();
-        let name = made.name.clone();
+        let document = made.document.clone();
         let resolved = RunRequest::made(args, made).plan(true).only_shown().resolve_amended(amend)?;
         let left_out = args.beside_plans().into_iter().chain(beside.iter().copied()).collect();
-        Self::of(resolved, (&name, plan), args.settings_beside(), left_out)
+        Ok(Self::of(resolved, document, args.settings_beside(), left_out))
     }
 
     /// Puts a plan and the settings together that it resolves to. The flags of live output and of control are
@@ -62,20 +56,17 @@ impl PrintedPlan {
     /// each is given.
     fn of(
         resolved: Resolved,
-        (name, mut plan): (&str, Value),
+        mut plan: Document,
         more: [&PlanPatch; 2],
         left_out: Vec<(&'static str, bool)>,
-    ) -> Result<Self, Failure> {
+    ) -> Self {
         let mut notes = Vec::new();
         let patches = [&resolved.layered.patch, more[0], more[1]];
-        plan["run"] = settings(patches, &plan["run"], &mut notes);
-        if let Some(plan) = plan.as_object_mut().filter(|plan| plan["run"] == json!({})) {
-            // In a plan, a mapping without anything in it is taken for a mistake.
-            plan.remove("run");
-        }
-        thresholds(&resolved.layered.patch, &mut plan);
-        let mut urls = Vec::new();
-        hide_users(&mut plan["targets"], &mut urls);
+        let run = settings(patches, &mut notes);
+        // In a plan, a mapping without anything in it is taken for a mistake.
+        plan.run = if run == Settings::default() { Field::Absent } else { Field::new(run) };
+        thresholds(&resolved.layered.patch, &mut plan.thresholds);
+        let urls = hide_users(&mut plan.targets);
         let speaks_http = |url: &String| url.starts_with("http");
         for (is_there, place) in [
             (urls.iter().any(speaks_http), "give them with --basic"),
@@ -92,12 +83,7 @@ impl PrintedPlan {
                 left_out.join(", ")
             ));
         }
-        let mut problems = Problems::default();
-        let source = Source { name: name.to_owned(), text: plan.to_string() };
-        let Some(document) = Document::read(&source, plan_parts().document(), &mut problems) else {
-            return Err(Failure::usage(problems));
-        };
-        Ok(Self { yaml: document.to_yaml(), notes, resolved })
+        Self { yaml: plan.to_yaml(), notes, resolved }
     }
 
     /// Prints it: the plan on stdout, the notes on stderr.
@@ -115,8 +101,8 @@ impl PrintedPlan {
 /// All problems with them.
 pub(crate) fn of_run(args: &RunArgs) -> Result<PrintedPlan, Failure> {
     let resolved = RunRequest::named(args).plan(args.output.quiet).only_shown().resolve()?;
-    let plan = as_value(&resolved)?;
-    PrintedPlan::of(resolved, (PRINTED, plan), args.settings_beside(), args.beside_plans())
+    let plan = document(&resolved)?;
+    Ok(PrintedPlan::of(resolved, plan, args.settings_beside(), args.beside_plans()))
 }
 
 /// The plan whose capacity `plimsoll find` looks for with these flags: without rate and length of a trial,
@@ -133,13 +119,13 @@ pub(crate) fn of_find(args: &FindArgs) -> Result<PrintedPlan, Failure> {
     if args.plan.settings.patch.duration.is_none() {
         resolved.layered.patch.duration = None;
     }
-    let plan = as_value(&resolved)?;
+    let plan = document(&resolved)?;
     let none = PlanPatch::default();
-    PrintedPlan::of(resolved, (PRINTED, plan), [&none, &none], args.beside_plans())
+    Ok(PrintedPlan::of(resolved, plan, [&none, &none], args.beside_plans()))
 }
 
 /// The plan file that was read, or one of the URLs that were given.
-fn as_value(resolved: &Resolved) -> Result<Value, Failure> {
+fn document(resolved: &Resolved) -> Result<Document, Failure> {
     let patch = &resolved.layered.patch;
     if let Some(setting) = patch.settings().into_iter().find_map(|(setting, values)| {
         let is_of_flags = setting.name.starts_with("script") || setting.name.starts_with("crud_");
@@ -151,47 +137,50 @@ fn as_value(resolved: &Resolved) -> Result<Value, Failure> {
         return Err(Failure::usage(problem.with_hint(hint)));
     }
     match &patch.document {
-        Some(loaded) => Ok(serde_json::to_value(&loaded.document).unwrap_or_default()),
+        Some(loaded) => Ok(loaded.document.clone()),
         None => Ok(of_urls(resolved)),
     }
 }
 
 /// The plan of URLs: a scenario of one step for each, by the name that it has in reports.
-fn of_urls(resolved: &Resolved) -> Value {
+fn of_urls(resolved: &Resolved) -> Document {
     let patch = &resolved.layered.patch;
     let method = match (&patch.method, &patch.body) {
         (Some(given), _) => given.text.as_str(),
         (None, Some(_)) => "POST",
         (None, None) => "GET",
     };
-    let mut targets = serde_json::Map::new();
+    let (mut document, mut origins) = (Document::default(), Vec::new());
     let mut scenarios = Vec::new();
     for (url, planned) in patch.urls.iter().zip(&resolved.plan.steps) {
         let (origin, path) = parts_of(&url.text);
-        let known = targets.iter().find(|(_, known)| **known == origin).map(|(name, _)| name.clone());
-        let target = known.unwrap_or_else(|| match targets.len() {
+        let number = origins.iter().position(|known| *known == origin).unwrap_or(origins.len());
+        let target = match number {
             0 => "target".to_owned(),
             others => format!("target{}", others + 1),
-        });
-        targets.insert(target.clone(), json!(origin));
+        };
+        if number == origins.len() {
+            document.targets.push(target.as_str(), TargetSpec::new(Field::text(&origin)));
+            origins.push(origin);
+        }
         // Both are templates.
-        let step = StepSpec::from(RequestStep::new(method, Field::new(Text(path))));
-        let mut step = serde_json::to_value(step).unwrap_or_default();
-        step["name"] = json!(planned.name);
+        let mut request = RequestStep::new(method, Field::text(path));
         match patch.body.as_ref().map(|body| (body.text.strip_prefix('@'), &body.text)) {
-            Some((Some(file), _)) => step["body_file"] = json!(file),
-            Some((None, text)) => step["body"] = json!(text),
+            Some((Some(file), _)) => request.body.body_file = Field::text(file),
+            Some((None, text)) => request.body.body = Field::text(text),
             None => {}
         }
-        scenarios.push(json!({"name": planned.name, "target": target, "steps": [step]}));
+        let step = StepSpec::from(request).named(&*planned.name);
+        let mut scenario = ScenarioSpec::new(&*planned.name, [step]);
+        scenario.target = Field::text(target);
+        scenarios.push(scenario);
     }
-    if targets.len() == 1 {
+    if origins.len() == 1 {
         // What there is one of need not be named.
-        scenarios.iter_mut().filter_map(Value::as_object_mut).for_each(|scenario| {
-            scenario.remove("target");
-        });
+        scenarios.iter_mut().for_each(|scenario| scenario.target = Field::Absent);
     }
-    json!({"targets": targets, "scenarios": scenarios})
+    document.scenarios = scenarios.into_iter().map(Field::new).collect();
+    document
 }
 
 /// The server of a URL, and its path with what follows, except for a fragment.
@@ -241,10 +230,9 @@ impl RunArgs {
     }
 }
 
-/// The settings of these patches, as `run` has them: a later patch replaces the values of those before. A
-/// value of the plan that was made is kept as it was written.
-fn settings(patches: [&PlanPatch; 3], made: &Value, notes: &mut Vec<String>) -> Value {
-    let mut run = serde_json::Map::new();
+/// The settings of these patches, as `run` has them: a later patch replaces the values of those before.
+fn settings(patches: [&PlanPatch; 3], notes: &mut Vec<String>) -> Settings {
+    let mut run = Settings::default();
     for (setting, values) in patches.into_iter().flat_map(PlanPatch::settings) {
         if setting.layers == SettingLayers::Flags {
             continue;
@@ -273,58 +261,41 @@ fn settings(patches: [&PlanPatch; 3], made: &Value, notes: &mut Vec<String>) -> 
                 _ => texts.push(&*given.text),
             }
         }
-        let as_made = |text: &str| match &made[name] {
-            Value::Number(number) if number.to_string() == text => json!(number),
-            _ if text.len() < 16 && text.parse::<u64>().is_ok_and(|number| number.to_string() == text) => {
-                json!(text.parse::<u64>().unwrap_or_default())
-            }
-            _ => json!(text),
-        };
-        let value = match (texts.as_slice(), setting.kind == SettingKind::List) {
-            ([], _) => continue,
-            (texts, true) => json!(texts),
-            (["true"], _) => json!(true),
-            (["false"], _) => json!(false),
-            ([.., last], false) => as_made(last),
-        };
-        run.insert(name.to_owned(), value);
+        if !texts.is_empty() {
+            run.set(name, &texts);
+        }
     }
     // Only flags have this other name of the setting.
     if let Some(limit) = patches.iter().find_map(|patch| patch.stream_timeout.as_ref()) {
-        run.insert("timeout".to_owned(), json!(limit.text));
+        run.timeout = Field::text(&limit.text);
     }
-    Value::Object(run)
+    run
 }
 
-/// The thresholds of flags, in front of those of the plan that was made: so they are judged.
-fn thresholds(patch: &PlanPatch, plan: &mut Value) {
-    let mut all: Vec<Value> = patch.thresholds.iter().map(|given| json!(given.text)).collect();
-    all.extend(plan["thresholds"].as_array().cloned().unwrap_or_default());
+/// Puts the thresholds of flags in front of those of the plan that was made: so they are judged.
+fn thresholds(patch: &PlanPatch, of_plan: &mut Vec<Field<ThresholdSpec>>) {
+    let of_flags = patch.thresholds.iter().map(|given| Field::new(ThresholdSpec::new(&given.text)));
+    of_plan.splice(..0, of_flags);
     if patch.abort_on_fail.is_on() {
-        for threshold in &mut all {
-            if threshold.is_string() {
-                *threshold = json!({ "that": threshold });
+        for threshold in of_plan {
+            if let Field::Given(threshold, _) = threshold {
+                threshold.abort_on_fail = Field::new(true);
             }
-            threshold["abort_on_fail"] = json!(true);
         }
     }
-    if !all.is_empty() {
-        plan["thresholds"] = Value::Array(all);
-    }
 }
 
-/// Takes user and password out of the URLs in a part of a plan, and adds those that had some to `urls`.
-fn hide_users(value: &mut Value, urls: &mut Vec<String>) {
-    match value {
-        Value::String(text) => {
+/// Takes user and password out of the URLs of targets, and returns those that had some.
+fn hide_users(targets: &mut Keyed<TargetSpec>) -> Vec<String> {
+    let mut urls = Vec::new();
+    for (_, _, target) in &mut targets.0 {
+        for url in std::iter::once(&mut target.url).chain(&mut target.share) {
+            let Field::Given(Text(text), _) = url else { continue };
             let shown = describe::without_user(text);
             if shown != *text {
-                *text = shown.replacen(&format!("{HIDDEN}@"), "", 1);
-                urls.push(text.clone());
+                urls.push(std::mem::replace(text, shown.replacen(&format!("{HIDDEN}@"), "", 1)));
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| hide_users(item, urls)),
-        Value::Object(members) => members.values_mut().for_each(|item| hide_users(item, urls)),
-        _ => {}
     }
+    urls
 }

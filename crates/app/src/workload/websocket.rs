@@ -1,22 +1,18 @@
 //! `plimsoll ws`: messages on WebSockets, as a plan that a few flags come to.
 
+use plimsoll_document::MadeDocument;
 use plimsoll_report::Style;
 
-use crate::args::workload::websocket::{SETTINGS, WebSocketArgs, problem};
+use crate::args::workload::websocket::{WebSocketArgs, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::made_plan::MadePlan;
 use crate::experiment::run::{self, RunRequest};
 use crate::workload::printed_plan::PrintedPlan;
 
-/// Name of the plan in messages.
-const NAME: &str = "the plan of `plimsoll ws`";
-
-/// The text of the plan that the flags come to.
-fn text(args: &WebSocketArgs) -> Result<String, Failure> {
-    let document = args.to_load()?.document();
-    Ok(document.map_err(|error| Failure::usage(problem(&error)))?.to_string())
+/// The plan that the flags come to, without those of the run.
+fn made(args: &WebSocketArgs) -> Result<MadeDocument, Failure> {
+    args.to_load()?.document().map_err(|error| Failure::usage(problem(&error)))
 }
 
 /// The plan that the flags come to.
@@ -24,7 +20,7 @@ fn text(args: &WebSocketArgs) -> Result<String, Failure> {
 /// # Errors
 /// Everything that is wrong with them.
 pub(crate) fn printed(args: &WebSocketArgs) -> Result<PrintedPlan, Failure> {
-    PrintedPlan::new(&args.run, MadePlan::new(NAME, text(args)?, &SETTINGS), |_| Ok(()), &[])
+    PrintedPlan::new(&args.run, made(args)?, |_| Ok(()), &[])
 }
 
 /// The command.
@@ -32,6 +28,6 @@ pub(crate) fn command(args: &WebSocketArgs, look: Theme, style: &Style) -> Resul
     if args.print_plan {
         return printed(args)?.show(args.run.output.quiet);
     }
-    let request = RunRequest::made(&args.run, MadePlan::new(NAME, text(args)?, &SETTINGS));
+    let request = RunRequest::made(&args.run, made(args)?);
     run::carry_out(&request, &mut (), look, style)
 }

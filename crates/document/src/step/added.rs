@@ -68,6 +68,11 @@ impl<V: ValueKind + ?Sized> Default for AddedKeys<V> {
 }
 
 impl<V: ValueKind + ?Sized> AddedKeys<V> {
+    /// The value of one key.
+    pub fn new(key: &'static AddedKey<V>, value: ValueField<V>) -> Self {
+        Self(vec![Added { key, value }])
+    }
+
     /// Returns the first one.
     pub fn first(&self) -> Option<&Added<V>> {
         self.0.first()

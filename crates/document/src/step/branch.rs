@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 
-use super::{StepSpec, part};
+use super::{StepSpec, list, part};
 use crate::{Field, Text};
 
 /// Steps that depend on a condition.
@@ -24,3 +24,14 @@ part!(BranchStep {
     "then": then,
     "else": otherwise,
 });
+
+impl BranchStep {
+    /// Steps that are carried out if a condition holds, and others if it does not.
+    pub fn new(
+        condition: impl Into<String>,
+        then: impl IntoIterator<Item = StepSpec>,
+        otherwise: impl IntoIterator<Item = StepSpec>,
+    ) -> Self {
+        Self { condition: Field::text(condition), then: list(then), otherwise: list(otherwise) }
+    }
+}

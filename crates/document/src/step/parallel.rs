@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 
-use super::{StepKind, StepSpec, part};
+use super::{StepSpec, list, part};
 use crate::Field;
 
 /// Requests that are sent at once.
@@ -20,12 +20,6 @@ part!(ParallelStep {
 impl ParallelStep {
     /// Sends these requests at once.
     pub fn new(requests: impl IntoIterator<Item = StepSpec>) -> Self {
-        Self { parallel: requests.into_iter().map(Field::new).collect() }
-    }
-}
-
-impl From<ParallelStep> for StepSpec {
-    fn from(parallel: ParallelStep) -> Self {
-        StepKind::Parallel(parallel).into()
+        Self { parallel: list(requests) }
     }
 }

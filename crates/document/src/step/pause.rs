@@ -24,3 +24,10 @@ pub struct PauseSpec {
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub pace: Field<Text>,
 }
+
+impl PauseSpec {
+    /// A pause that is always as long.
+    pub fn new(length: Field<Text>) -> Self {
+        Self { fixed: length, ..Self::default() }
+    }
+}

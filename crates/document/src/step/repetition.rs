@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 
-use super::{StepSpec, part};
+use super::{StepSpec, list, part};
 use crate::{Field, Text};
 
 /// Steps that are repeated: exactly one of repeat and while, and the steps.
@@ -23,3 +23,10 @@ part!(RepetitionStep {
     "while": while_condition,
     "steps": steps,
 });
+
+impl RepetitionStep {
+    /// Steps that are carried out a number of times.
+    pub fn new(times: Field<Text>, steps: impl IntoIterator<Item = StepSpec>) -> Self {
+        Self { repeat: times, steps: list(steps), ..Self::default() }
+    }
+}

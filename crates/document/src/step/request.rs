@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 
 use super::body::BodySpec;
-use super::{StepKind, StepSpec, part};
+use super::part;
 use crate::{Field, Keyed, PollSpec, Text};
 
 /// A request: its URL, its body, and the handling of its response.
@@ -145,11 +145,5 @@ impl RequestStep {
     /// A request with a method and a URL, which is a template.
     pub fn new(method: &str, url: Field<Text>) -> Self {
         Self { address: AddressSpec::new(method, url), ..Self::default() }
-    }
-}
-
-impl From<RequestStep> for StepSpec {
-    fn from(request: RequestStep) -> Self {
-        StepKind::Request(Box::new(request)).into()
     }
 }

@@ -22,3 +22,20 @@ part!(RowsStep {
     "pick": pick,
     "take": take,
 });
+
+impl RowsStep {
+    /// Keeps the values of variables as a row of a pool.
+    pub fn keep(pool: &str, variables: Row) -> Self {
+        Self { keep: Keyed::one(pool, Field::new(variables)), ..Self::default() }
+    }
+
+    /// Sets the variables of a pool to one of its rows.
+    pub fn pick(pool: &str) -> Self {
+        Self { pick: Field::text(pool), ..Self::default() }
+    }
+
+    /// Sets the variables of a pool to a row that leaves it.
+    pub fn take(pool: &str) -> Self {
+        Self { take: Field::text(pool), ..Self::default() }
+    }
+}

@@ -16,3 +16,10 @@ pub struct SetStep {
 part!(SetStep {
     "set": set,
 });
+
+impl SetStep {
+    /// Assignment of a template to one variable.
+    pub fn new(name: &str, value: impl Into<String>) -> Self {
+        Self { set: Keyed::one(name, Field::text(value)) }
+    }
+}

@@ -142,6 +142,12 @@ pub struct HeartbeatSpec {
     pub binary: Field<bool>,
 }
 
+impl From<WebSocketSpec> for WebSocketStep {
+    fn from(action: WebSocketSpec) -> Self {
+        Self { websocket: Field::new(action) }
+    }
+}
+
 impl WebSocketSpec {
     /// The action and the path as they are written.
     pub fn title(&self) -> Option<String> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_document::{BodyKey, Place, Problem, RequestStep};
-use plimsoll_plan::{BodyContent, BodyContext, BodyPart, body_key};
+use plimsoll_document::{BodyKey, BodyValue, Place, Problem, RequestStep};
+use plimsoll_plan::{BodyContent, BodyContext, BodyPart, body_key, body_value};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Judge, JudgeSpec};
 use plimsoll_synth::{Format, Spec, Synthesizer};
 use schemars::JsonSchema;
@@ -51,6 +51,11 @@ pub static BATCH: BodyKey = body_key::<BatchSpec>(
 #[serde(transparent)]
 #[schemars(inline)]
 struct BatchSpec(Value);
+
+/// Returns the value of [`BATCH`] for batches of these settings.
+pub(super) fn batch(spec: &Spec) -> Arc<dyn BodyValue> {
+    body_value(BatchSpec(serde_json::to_value(spec).unwrap_or_default()))
+}
 
 impl BodyPart for BatchSpec {
     fn compile(

@@ -15,17 +15,6 @@ use crate::args::run::RunArgs;
 use crate::args::share::parse_percent;
 use crate::base::files::typed_text;
 
-/// Settings of the plan made from the flags, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 8] = [
-    ("arg", "--payload"),
-    ("arg_size", "--payload-size"),
-    ("nonce_text", "--nonce"),
-    ("key", "--pem-file"),
-    ("expiry", "--expiry"),
-    ("signers", "--signers"),
-    ("every", "--poll-every"),
-    ("Host", "--host"),
-];
 /// Default length of a run.
 const SECONDS: f64 = 10.0;
 

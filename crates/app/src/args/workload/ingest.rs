@@ -13,8 +13,6 @@ use crate::args::run::RunArgs;
 use crate::args::share::parse_percent;
 use crate::args::workload::ingest_demo::IngestDemoArgs;
 
-/// Settings of the plan made from the flags, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 2] = [("store", "--url"), ("x-arc-database", "--database")];
 /// Default number of records of a batch.
 const BATCH_SIZE: u32 = 1_000;
 /// The names of presets: that of the scripts first.

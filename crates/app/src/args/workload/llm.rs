@@ -9,24 +9,6 @@ use serde_json::{Map, Value};
 use crate::args::named::named;
 use crate::args::run::RunArgs;
 
-/// Settings of the plan made from the flags, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 14] = [
-    ("server", "URL"),
-    ("post", "--endpoint"),
-    ("model", "--model"),
-    ("api", "--api"),
-    ("input", "--input-tokens"),
-    ("output", "--output-tokens"),
-    ("prefix", "--shared-prefix"),
-    ("bytes_per_token", "--bytes-per-token"),
-    ("prompts", "--prompts"),
-    ("stages", "--trace"),
-    ("turns", "--turns"),
-    ("think", "--think"),
-    ("headers", "--session-header"),
-    ("extra", "--extra"),
-];
-
 /// The value that asks the server for the length of its tokens.
 const AUTO: &str = "auto";
 

@@ -10,19 +10,6 @@ use crate::args::extension::SERVICE_GROUP;
 use crate::args::run::RunArgs;
 use crate::base::failure::Failure;
 
-/// Settings of the plan that the flags come to, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 9] = [
-    ("server", "URL"),
-    ("open", "URL"),
-    ("send", "--message"),
-    ("send_file", "--message-file"),
-    ("repeat", "--messages"),
-    ("subprotocols", "--subprotocol"),
-    ("compress", "--compress"),
-    ("receive", "--expect"),
-    ("think", "--think"),
-];
-
 #[derive(Debug, Args)]
 #[command(override_usage = "plimsoll ws [OPTIONS] <URL>")]
 pub(crate) struct WebSocketArgs {

@@ -1,6 +1,7 @@
 //! Slots that are written as other programs have them: `{{user}}`, `$user`, `/items/{item}`. They are sent as
 //! they are.
 
+use plimsoll_document::LoadedDocument;
 use plimsoll_plan::Resolved;
 
 /// Notes at most: a text with more of them may be meant so.
@@ -9,8 +10,8 @@ const MOST: usize = 20;
 /// A note for each slot of another program in the plan file and in the URLs, the first of each.
 pub(super) fn notes(resolved: &Resolved) -> Vec<String> {
     let patch = &resolved.layered.patch;
-    let source = patch.document.as_deref().map(|document| &document.source);
-    let lines = source.into_iter().flat_map(|source| {
+    let source = patch.document.as_deref().map(LoadedDocument::source);
+    let lines = source.iter().flat_map(|source| {
         let lines = source.text.lines().zip(1..).filter(|(line, _)| !line.trim_start().starts_with('#'));
         lines.map(|(line, number)| (format!("{}:{number}", source.name), line))
     });

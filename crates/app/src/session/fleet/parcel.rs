@@ -115,7 +115,8 @@ impl Parcel {
         let args = &mut parcel.prepare.args;
         let (mut folder, mut plan) = (PathBuf::new(), None);
         if let Some(document) = &patch.document {
-            let Source { name, text } = &document.source;
+            let source = document.source();
+            let Source { name, text } = &*source;
             folder = document.folder.clone();
             let ending = if name.to_ascii_lowercase().ends_with(".json") { "json" } else { "yaml" };
             let sent = format!("plan.{ending}");

@@ -7,7 +7,10 @@ use std::io;
 use std::path::Path;
 
 use plimsoll_core::{Nanos, figure};
-use plimsoll_document::{Files, KeyLogFile, Problem, Source};
+use plimsoll_document::{
+    Document, Field, Files, Flags, KeyLogFile, MadeDocument, Problem, RequestStep, ScenarioSpec, Settings,
+    TargetSpec,
+};
 use plimsoll_driver::Endpoint;
 use plimsoll_ic::{Call, Identity, Kind, Principal};
 use plimsoll_metrics::RunRecord;
@@ -41,8 +44,9 @@ oUQDQgAEF5At4daGm1AphK1QjkonFIrFx6aVWDfJ0fX6+b76njVscEDKCao11ZaT
 const PART: Nanos = Nanos::from_millis(200);
 /// Calls between two checks of the clock.
 const CALLS: u64 = 200;
-/// File names of the plan and of the key.
-const PLAN: &str = "calibration.yaml";
+/// Name of the plan in messages.
+const PLAN: &str = "the plan of `plimsoll calibrate`";
+/// File name of the key.
 const KEY: &str = "key.pem";
 
 /// Kind of request, and its signer.
@@ -84,13 +88,15 @@ impl Asking {
         Identity::from_pem(pem).map_err(|bad| Failure::environment(Problem::new(bad.problem)))
     }
 
-    fn document(self, url: &str) -> Value {
+    fn document(self, url: &str) -> Document {
         if self == Self::Plain {
             let length = envelope(&Identity::from_pem(ED25519).unwrap_or(Identity::anonymous()), 0).len();
-            return json!({
-                "targets": { "sink": url },
-                "scenarios": [{ "steps": [{ "post": "/", "body": "x".repeat(length) }] }],
-            });
+            let mut request = RequestStep::new("POST", Field::text("/"));
+            request.body.body = Field::text("x".repeat(length));
+            let mut document = Document::default();
+            document.targets.push("sink", TargetSpec::new(Field::text(url)));
+            document.scenarios.push(Field::new(ScenarioSpec::new(self.name(), [request.into()])));
+            return document;
         }
         let load = CanisterLoad {
             urls: vec![url.to_owned()],
@@ -110,18 +116,22 @@ impl Asking {
             poll_every: "1ms".to_owned(),
             host: None,
         };
-        load.document().unwrap_or_default()
+        load.document().map(|made| made.document).unwrap_or_default()
     }
 
     fn plan(self, url: &str, backend: BackendChoice) -> Result<Plan, Failure> {
         let mut document = self.document(url);
-        document["run"] =
-            json!({ "connections": CONNECTIONS, "no_preflight": true, "backend": backend_name(backend) });
+        let mut run = Settings::default();
+        run.connections = Field::text(CONNECTIONS.to_string());
+        run.no_preflight = Field::new(true);
+        run.backend = Field::text(backend_name(backend));
+        document.run = Field::new(run);
         let files = KeyFile { key: self.pem().unwrap_or_default() };
         let default_seed = environment::surroundings().seed;
         let flags =
             PlanPatch { default_seed, parts: plan_parts(), is_plan_of_flags: true, ..PlanPatch::default() };
-        let plan = PlanSource::Text(Source { name: PLAN.to_owned(), text: document.to_string() });
+        let made = MadeDocument { name: PLAN.to_owned(), document, flags: Flags::new(&[]) };
+        let plan = PlanSource::from(made);
         let command = Command { plan: Some(plan), environment: Vec::new(), flags };
         Ok(command.resolve(&files)?.plan)
     }
