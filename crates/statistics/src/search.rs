@@ -6,8 +6,8 @@
 //!
 //! 1. *Ramp*: rates grow fourfold in short trials until one breaks.
 //! 2. *Bisection* in short trials, until the capacity is known to a few percent. A rate that broke early is
-//!    tried again once a lower one holds, and once it was last tried long ago: a server that was only starting
-//!    has become faster by then.
+//!    tried again once a lower one holds, and once it was last tried long ago: a server that was only
+//!    starting has become faster by then.
 //! 3. *Estimation*: trials at the likeliest capacity and beside it, until the interval of where the share of
 //!    bad samples [crosses](crate::crossing()) its limit is as narrow as was asked for. Rates are not decided
 //!    one by one: all of them are evidence of the same capacity.

@@ -103,8 +103,8 @@ const FILES: &[(&str, &str)] =
 /// The examples of extensions.
 static ADDED: OnceLock<Vec<&'static Example>> = OnceLock::new();
 
-/// Adds the examples of extensions, each behind the others of its group. The first call counts; before it, and
-/// without one, there are those of the core.
+/// Adds the examples of extensions, each behind the others of its group. The first call counts; before it,
+/// and without one, there are those of the core.
 pub fn add_examples(examples: impl IntoIterator<Item = &'static Example>) {
     // Tests of one process add the same ones.
     let _ = ADDED.set(examples.into_iter().collect());

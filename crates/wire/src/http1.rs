@@ -8,7 +8,7 @@
 //!             └─ cut head: gathered per connection, httparse ─┘
 //! ```
 //!
-//! A target answers most requests with the same head, so a worker keeps the last one per target
+//! A target answers most requests with the same head, so a worker keeps the last one per step
 //! ([`HeadMemo`]) and recognises it again by comparing bytes (about 5 ns against about 100 ns for a parse).
 //! That changes no answer: `tests/http1/properties.rs` compares every result with and without it, and with
 //! the input cut at every byte.

@@ -2,11 +2,11 @@
 //! [`Server`].
 //!
 //! ```text
-//!   HeaderBook  the header blocks of a target or a server, encoded once and shared ──┐
-//!   Indexing    which of their fields this connection's peer has in its table ───────┴▶ HEADERS ──▶ the peer
+//!   HeaderBlockCache  the header blocks of a target or a server, encoded once and shared ──┐
+//!   Indexing          which of their fields this connection's peer has in its table ───────┴▶ HEADERS
 //!
-//!   the peer ──▶ HEADERS ──┬─ as the last block that changed no table: one comparison ──┬▶ fields checked
-//!                          └─ hpack::Decoder ───────────────────────────────────────────┘
+//!   HEADERS ──┬─ as one of the last blocks that changed no table: one comparison ──┬▶ fields checked
+//!             └─ hpack::Decoder ───────────────────────────────────────────────────┘
 //! ```
 //!
 //! As in HTTP/1.1 what repeats is neither encoded nor decoded again. A request without variables is written

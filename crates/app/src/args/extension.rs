@@ -67,6 +67,8 @@ pub fn install(extensions: &'static [Extension]) {
     // Tests of one process install the same ones.
     let _ = INSTALLED.set(extensions);
     advice::install(installed().iter().map(|extension| &extension.advice));
+    let importers = installed().iter().flat_map(|extension| extension.importers);
+    advice::install_formats(importers.map(|importer| importer.name));
     plan_parts::install(installed().iter().map(|extension| extension.plan));
     plimsoll_web::add_examples(installed().iter().flat_map(|extension| extension.examples));
 }

@@ -44,7 +44,8 @@ fn program(name: &str, typed: &[String]) -> Option<String> {
     if let Some(other) = workload::of_others().find(|other| other.names.contains(&&*plain)) {
         return Some(of_other(other, typed));
     }
-    if ["k6", "locust", "artillery", "jmeter", "gatling", "vegeta", "ghz"].contains(&name) {
+    let is_imported = ["k6", "locust", "artillery", "jmeter", "gatling", "vegeta"].contains(&name);
+    if is_imported || advice::formats().any(|known| known == name) {
         return Some(format!("its files are imported: `plimsoll import {name} FILE > plan.yaml`"));
     }
     let hint = match name {

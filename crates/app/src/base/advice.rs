@@ -56,6 +56,18 @@ impl OtherProgram {
 }
 
 static ALL: OnceLock<Vec<&'static Advice>> = OnceLock::new();
+static FORMATS: OnceLock<Vec<&'static str>> = OnceLock::new();
+
+/// Keeps the names of the formats that extensions import. The first call counts.
+pub(crate) fn install_formats(names: impl Iterator<Item = &'static str>) {
+    // Tests of one process install the same ones.
+    let _ = FORMATS.set(names.collect());
+}
+
+/// Names of the formats that extensions import.
+pub(crate) fn formats() -> impl Iterator<Item = &'static str> {
+    FORMATS.get().into_iter().flatten().copied()
+}
 
 /// Keeps the advice of extensions. The first call counts.
 pub(crate) fn install(advice: impl Iterator<Item = &'static Advice>) {

@@ -10,6 +10,7 @@ use plimsoll_core::suggest;
 use plimsoll_document::{Problem, Problems, Source};
 use serde_json::{Value, json};
 
+use crate::base::advice;
 use crate::base::diagnostics::{Excerpts, Position};
 use crate::base::failure::Failure;
 use crate::base::foreign_flags::foreign;
@@ -120,7 +121,7 @@ pub(crate) fn from_clap(
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             if is_import(error) =>
         {
-            Problem::new("no format is given").with_hint(FORMATS)
+            Problem::new("no format is given").with_hint(formats())
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Problem::new("no command is given").with_hint(format!("{EXAMPLE}, or `plimsoll --help`"))
@@ -136,7 +137,7 @@ pub(crate) fn from_clap(
                     let nearest = near.rsplit(", ").next().unwrap_or(&near);
                     problem.with_hint(format!("did you mean `{nearest}`?"))
                 }
-                None if is_import(error) => problem.with_hint(FORMATS),
+                None if is_import(error) => problem.with_hint(formats()),
                 None => problem,
             }
         }
@@ -251,8 +252,12 @@ fn output_hint(value: &str, known: &str, makes_run: bool) -> String {
     }
 }
 
-const FORMATS: &str = "formats: h2loadrunner, curl, har, openapi, vegeta, postman, artillery, jmeter, k6, gatling, locust, \
-     proto, ghz";
+/// The formats of `plimsoll import`, those of extensions behind the others.
+fn formats() -> String {
+    const OF_CORE: &str =
+        "formats: h2loadrunner, curl, har, openapi, vegeta, postman, artillery, jmeter, k6, gatling, locust";
+    advice::formats().fold(OF_CORE.to_owned(), |all, name| format!("{all}, {name}"))
+}
 
 /// Returns `true` if a mistake was made below `plimsoll import`.
 fn is_import(error: &clap::Error) -> bool {

@@ -366,8 +366,9 @@ impl Judge<'_> {
         Some(Claim::NotServed.by(evidence, hint))
     }
 
-    /// Returns `true` if most of the requests that lost their connection lost one that had carried others, and
-    /// the first request of a connection seldom did: a target that aborts requests does so with those as well.
+    /// Returns `true` if most of the requests that lost their connection lost one that had carried others,
+    /// and the first request of a connection seldom did: a target that aborts requests does so with those as
+    /// well.
     fn is_lost_between_requests(&self, lost: u64) -> bool {
         let connections = &self.record.connections;
         let on_kept = connections.lost_on_kept;

@@ -43,7 +43,7 @@ impl<H> Default for Memo<H> {
     }
 }
 
-/// Remembers the last response head of one target. One per worker and target, shared by all its connections.
+/// Remembers the last response head of one step. One per worker and step, shared by all connections.
 #[derive(Clone, Debug, Default)]
 pub struct HeadMemo(pub(super) Memo<ResponseHead>);
 

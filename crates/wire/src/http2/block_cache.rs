@@ -84,7 +84,7 @@ impl fmt::Debug for Field {
 /// Without the encoded forms: they hold secrets.
 impl fmt::Debug for HeaderBlockCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HeaderBook")
+        f.debug_struct("HeaderBlockCache")
             .field("fields", &self.fields)
             .field("table_bytes", &self.table_bytes)
             .finish_non_exhaustive()

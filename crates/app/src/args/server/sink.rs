@@ -127,8 +127,8 @@ struct FaultArgs {
     /// Share of requests that are refused: REFUSED_STREAM with HTTP/2, with HTTP/1.1 a reset
     #[arg(long, value_name = "SHARE")]
     refuse: Option<String>,
-    /// Share of requests that are answered with another status, such as 7%:503, with --grpc also
-    /// 7%:UNAVAILABLE; repeatable
+    /// Share of requests that are answered with another status, such as 7%:503, or the name of one that a
+    /// service has; repeatable
     #[arg(long = "fail", value_name = "SHARE:STATUS")]
     fails: Vec<String>,
     /// Close a connection after this many requests, without announcing it

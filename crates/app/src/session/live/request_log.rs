@@ -290,7 +290,7 @@ fn write_tabs(out: &mut impl Write, entry: &LogEntry) -> std::io::Result<()> {
     writeln!(out, "{}\t{status}\t{}", sent.0 / MICROSECOND, time.0 / MICROSECOND)
 }
 
-/// Writes the line of a request in this form; `is_traced` is `true` if requests of the plan name their traces.
+/// Writes the line of a request; `is_traced` is `true` if requests of the plan name their traces.
 fn write_entry(
     out: &mut impl Write,
     outline: &Outline,
