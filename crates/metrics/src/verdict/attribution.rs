@@ -216,10 +216,6 @@ impl Judge<'_> {
     /// machine are no evidence: other programs lose segments, too.
     fn loss(&self) -> Option<Limitation> {
         let machine = self.machine.as_ref()?;
-        if self.is_on_loopback() {
-            // There is no way to lose a segment on: the receiver was too slow to take it.
-            return None;
-        }
         let share_of = |part: &MachineInterval| {
             let own = part.own_segments?;
             Some((own, ratio(own.lost(), own.segments)?))
@@ -548,11 +544,6 @@ impl Judge<'_> {
         by_times.or_else(|| if open { Some(self.too_few_connections()) } else { self.too_few_users() })
     }
 
-    /// Returns `true` if all that is known of the target is on this machine.
-    fn is_on_loopback(&self) -> bool {
-        !self.record.peers.is_empty() && self.record.peers.iter().all(Peer::is_on_loopback)
-    }
-
     /// Responses that take long from their first byte to their last. Streams do so by their nature. Whether
     /// the way or the target's sending is slow does not show but on loopback, where there is no way.
     fn transfer(&self) -> Option<Limitation> {
@@ -574,7 +565,7 @@ impl Judge<'_> {
             figure::bytes(bytes),
             figure::bytes(rate),
         );
-        if self.is_on_loopback() {
+        if self.record.peers.iter().all(Peer::is_on_loopback) && !self.record.peers.is_empty() {
             let hint = "the target sends its responses slowly: look at what it does between its first and its last byte";
             return Some(Claim::SlowSending.by(evidence, hint));
         }

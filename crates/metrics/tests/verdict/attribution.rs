@@ -486,16 +486,6 @@ fn lost_segments_of_our_own_are_the_networks() {
             ),
             ("less than that", |r| own(r, 25, 14), LimitedBy::None, ""),
             (
-                // A receiver that was too slow: there is no way on which they could be lost.
-                "on loopback",
-                |r| {
-                    own(r, 250, 15);
-                    r.peers = vec![Peer { addresses: vec!["127.0.0.1:80".to_owned()], ..Peer::default() }];
-                },
-                LimitedBy::None,
-                "",
-            ),
-            (
                 "a cut",
                 |r| {
                     own(r, 0, 0);
