@@ -158,8 +158,7 @@ impl CanisterLoad {
         }
         let mut submit = StepSpec::from(request(path(call, "call"), message)).named(SUBMIT);
         submit.timeout = Field::text(&self.query_timeout);
-        let mut question = CanisterSpec::default();
-        question.state = Field::new(true);
+        let question = CanisterSpec { state: Field::new(true), ..CanisterSpec::default() };
         let mut wait = request(path(state, "read_state"), question);
         let mut poll = PollSpec::default();
         poll.every = FLAGS.value("every", &self.poll_every);

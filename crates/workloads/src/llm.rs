@@ -210,22 +210,21 @@ impl LlmLoad {
         if self.ignore_eos {
             extra.insert("ignore_eos".to_owned(), true.into());
         }
-        let mut spec = CompletionSpec::default();
-        spec.model = FLAGS.value("model", &self.model);
-        spec.api = text("api", (Api::of_path(path) != Some(api)).then(|| api.name().to_owned()));
-        spec.input = text("input", self.input.clone());
-        spec.output = text("output", self.output.clone());
-        spec.prefix = text("prefix", self.prefix.map(|tokens| tokens.to_string()));
-        spec.bytes_per_token = text("bytes_per_token", self.bytes_per_token.map(|bytes| bytes.to_string()));
-        spec.prompts = match &self.trace {
-            Some(trace) => FLAGS.value("stages", trace),
-            None => text("prompts", self.prompts.clone()),
-        };
-        spec.turns = text("turns", self.turns.map(|turns| turns.to_string()));
-        if !extra.is_empty() {
-            spec.extra = FLAGS.value("extra", extra);
+        CompletionSpec {
+            model: FLAGS.value("model", &self.model),
+            api: text("api", (Api::of_path(path) != Some(api)).then(|| api.name().to_owned())),
+            input: text("input", self.input.clone()),
+            output: text("output", self.output.clone()),
+            prefix: text("prefix", self.prefix.map(|tokens| tokens.to_string())),
+            bytes_per_token: text("bytes_per_token", self.bytes_per_token.map(|bytes| bytes.to_string())),
+            prompts: match &self.trace {
+                Some(trace) => FLAGS.value("stages", trace),
+                None => text("prompts", self.prompts.clone()),
+            },
+            turns: text("turns", self.turns.map(|turns| turns.to_string())),
+            extra: if extra.is_empty() { Field::Absent } else { FLAGS.value("extra", extra) },
+            ..CompletionSpec::default()
         }
-        spec
     }
 }
 

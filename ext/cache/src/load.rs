@@ -309,9 +309,7 @@ impl CacheLoad {
     fn put(&self, key: &str, value: Field<Text>) -> StepSpec {
         let step = match self.resource(key) {
             None => {
-                let mut put = CacheSpec::default();
-                put.put = Field::text(key);
-                put.value = value;
+                let put = CacheSpec { put: Field::text(key), value, ..CacheSpec::default() };
                 step(put)
             }
             Some(resource) => {
@@ -330,8 +328,7 @@ impl CacheLoad {
         let is_http = resource.is_some();
         let step = match resource {
             None => {
-                let mut get = CacheSpec::default();
-                get.get = Field::text(key);
+                let get = CacheSpec { get: Field::text(key), ..CacheSpec::default() };
                 step(get)
             }
             Some(resource) => RequestStep::new("GET", Field::text(resource)).into(),
@@ -354,8 +351,7 @@ impl CacheLoad {
     fn delete(&self, key: &str) -> StepSpec {
         let step = match self.resource(key) {
             None => {
-                let mut delete = CacheSpec::default();
-                delete.delete = Field::text(key);
+                let delete = CacheSpec { delete: Field::text(key), ..CacheSpec::default() };
                 step(delete)
             }
             Some(resource) => RequestStep::new("DELETE", Field::text(resource)).into(),

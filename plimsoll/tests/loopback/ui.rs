@@ -480,7 +480,10 @@ fn every_example_runs_by_its_button_in_an_empty_folder() {
     assert_eq!(names, examples::examples());
     for example in &all {
         let title = text_of(example, "title");
-        assert!((3..=6).contains(&title.split(' ').count()) && text_of(example, "server") != "", "{title}");
+        assert!(
+            (3..=6).contains(&title.split(' ').count()) && !text_of(example, "server").is_empty(),
+            "{title}"
+        );
     }
     let next = AtomicUsize::new(0);
     // As many as may be run at a time.

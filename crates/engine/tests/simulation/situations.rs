@@ -2,6 +2,7 @@
 //! prove it, and without what was not tested.
 
 mod queues;
+mod slowing;
 mod table;
 
 use plimsoll_metrics::{
@@ -10,6 +11,7 @@ use plimsoll_metrics::{
 };
 
 use self::queues::QUEUES;
+use self::slowing::SLOWING;
 use self::table::SITUATIONS;
 use super::*;
 
@@ -114,7 +116,7 @@ fn contradicts(claim: Claim) -> &'static [&'static str] {
 
 /// Every situation.
 fn all() -> impl Iterator<Item = &'static Situation> {
-    SITUATIONS.iter().chain(QUEUES)
+    SITUATIONS.iter().chain(QUEUES).chain(SLOWING)
 }
 
 /// Returns what is wrong with what is said of a run of the situation.

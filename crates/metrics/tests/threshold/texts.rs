@@ -72,7 +72,7 @@ fn what_is_wrong_is_named_with_its_place_and_a_hint() {
         ("p99<", "", "such as 10ms, 250us or 1.5s"),
         ("p99<10", "10", "such as 10ms, 250us or 1.5s"),
         ("errors<0%", "0%", "write errors<=0%, or a limit above it"),
-        ("status_503 < 0", "0", "write status_503<=0, or a limit above it"),
+        ("status_5xx < 0", "0", "write status_5xx<=0, or a limit above it"),
         ("p99{ok}<0ms", "0ms", "write p99{ok}<=0ms, or a limit above it"),
         ("prom(up)", "prom(up)", "write a comparison behind the query"),
         ("prom(up<1", "prom(up", "write prom(QUERY)"),
