@@ -1,9 +1,9 @@
 //! Turns of answers: each is made as it comes due, no faster than its client reads.
 //!
 //! While a client leaves [`AHEAD_BYTES`] unread, or its windows of HTTP/2 hold a part of an answer back, that
-//! answer stands still and takes no memory but what it has. The same holds for [`FREE_BYTES`] once all
-//! connections together have used up [their memory](super::super::BUDGET_BYTES). Laws and draws are those of
-//! an answer that never stood still.
+//! answer stands still and takes no memory but what it has. Once all connections together have used up
+//! [their memory](super::super::BUDGET_BYTES), [free bytes](crate::budget::FREE_BYTES) are the limit. Laws and
+//! draws are those of an answer that never stood still.
 
 use std::cmp::Reverse;
 
