@@ -22,7 +22,7 @@ pub enum StartError {
     },
     /// The log of the truth cannot be written.
     TruthLog {
-        /// Its file.
+        /// Path of the log.
         path: PathBuf,
         /// The reason.
         error: io::Error,

@@ -265,36 +265,10 @@ impl CapacitySearch {
         };
         let counts = level.portions().iter().map(|portions| SliceCount::sum(portions).count).collect();
         let trials = self.trials_at(level.rate).count();
-        let failures = self.failures_at(level.rate);
+        let failures = Failures::of(self.trials_at(level.rate).map(|trial| &trial.figures));
         let unit = self.settings.unit;
         let reason = Reasons { level: &known, doubt, counts, trials, failures, unit }.in_words();
         LevelResult { reason, ..known }
-    }
-
-    /// The failed requests of the trials at a rate, and what most of them ended with.
-    fn failures_at(&self, rate: f64) -> Option<Failures> {
-        let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
-        let mut ended = 0.0;
-        for TrialResult { figures, .. } in self.trials_at(rate) {
-            let failed = figures.errors.values().sum::<u64>() + figures.timed_out;
-            ended += match figures.error_rate > 0.0 {
-                true => failed as f64 / figures.error_rate,
-                false => figures.achieved_per_s * figures.measured_s,
-            };
-            let bad = figures.statuses.iter().filter(|(status, _)| status.as_str() >= "4");
-            for (status, count) in bad {
-                *kinds.entry(format!("status {status}")).or_default() += count;
-            }
-            let without = figures.errors.iter().filter(|(class, _)| !class.starts_with("status_"));
-            for (class, count) in without {
-                *kinds.entry(class.replace('_', " ")).or_default() += count;
-            }
-            *kinds.entry("no answer in time".to_owned()).or_default() += figures.timed_out;
-        }
-        let failed: u64 = kinds.values().sum();
-        let (mostly, _) =
-            kinds.into_iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0)?;
-        (ended > 0.0).then(|| Failures { share: (failed as f64 / ended).min(1.0), mostly })
     }
 
     /// The lowest rate above another one that the generator could not apply.

@@ -1,9 +1,12 @@
 //! Reasons for the findings of the rates of a search, in words.
 
+use std::collections::BTreeMap;
+
 use plimsoll_core::{Nanos, figure};
 use plimsoll_statistics::Doubt;
 
 use crate::capacity::{LevelResult, ShareResult};
+use crate::contract::trial::TrialFigures;
 
 /// Everything that the finding of a rate follows from.
 pub(crate) struct Reasons<'a> {
@@ -26,7 +29,7 @@ pub(crate) struct Reasons<'a> {
 pub(crate) struct Failures {
     /// Their share of the requests that ended.
     pub(crate) share: f64,
-    /// What most of them ended with: `status 429`, `timed out`.
+    /// Commonest end of these requests: `status 429`, `no answer in time`.
     pub(crate) mostly: String,
 }
 
@@ -34,9 +37,44 @@ impl Failures {
     /// Failures that make up this part of the requests that break an objective are why it breaks.
     const MOST: f64 = 0.5;
 
+    /// The failed requests of these trials, and their commonest end; `None` if none failed.
+    pub(crate) fn of<'f>(trials: impl Iterator<Item = &'f TrialFigures>) -> Option<Self> {
+        let (mut kinds, mut statuses) = (BTreeMap::<&str, u64>::new(), BTreeMap::<&str, u64>::new());
+        let mut ended = 0.0;
+        for figures in trials {
+            let failed = figures.errors.values().sum::<u64>() + figures.timed_out;
+            ended += match figures.error_rate > 0.0 {
+                true => failed as f64 / figures.error_rate,
+                false => figures.achieved_per_s * figures.measured_s,
+            };
+            let timed_out = Some(("no answer in time", figures.timed_out));
+            let classes = figures.errors.iter().map(|(class, count)| (class.as_str(), *count));
+            for (kind, count) in classes.chain(timed_out) {
+                *kinds.entry(kind).or_default() += count;
+            }
+            for (status, count) in &figures.statuses {
+                *statuses.entry(status).or_default() += count;
+            }
+        }
+        let failed: u64 = kinds.values().sum();
+        let (kind, count) =
+            kinds.into_iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0)?;
+        // Of a class of statuses the commonest is told, unless answers of that class were allowed as well.
+        let of_class = kind.strip_prefix("status_").and_then(|class| class.strip_suffix("xx"));
+        let status = of_class.and_then(|first| {
+            statuses.retain(|status, _| status.starts_with(first));
+            let is_all = statuses.values().sum::<u64>() <= count;
+            let commonest = statuses.iter().max_by_key(|(_, count)| **count).filter(|_| is_all);
+            commonest.map(|(status, _)| format!("status {status}"))
+        });
+        let mostly = status.unwrap_or_else(|| kind.replace('_', " "));
+        (ended > 0.0).then(|| Self { share: (failed as f64 / ended).min(1.0), mostly })
+    }
+
     /// The failures in words, if they are most of the requests that break an objective on other figures.
     fn behind(&self, share: &ShareResult) -> Option<String> {
-        let is_of_errors = share.slo.starts_with("errors") || share.slo.starts_with(self.mostly.as_str());
+        // Objectives on failures say so themselves.
+        let is_of_errors = ["error", "status_", "timed_out"].iter().any(|name| share.slo.starts_with(name));
         let is_most = self.share >= share.share.unwrap_or_default() * Self::MOST;
         (is_most && !is_of_errors)
             .then(|| format!("{} failed, mostly with {}", figure::share(self.share), self.mostly))
@@ -144,5 +182,28 @@ mod tests {
         assert!(words.ends_with("broke p99<50ms (11.0 % failed, mostly with status 429)"), "{words}");
         // Few of them failed, and an objective of failures says so itself.
         assert_eq!((said("p99<50ms", 0.02), said("errors<1%", 0.113)), (None, None));
+    }
+    /// Symptom: answers with 404 that a plan allows counted as failures.
+    #[test]
+    fn answers_that_are_allowed_are_no_failures() {
+        let trial = |errors: serde_json::Value, timed_out: u64, error_rate: f64| -> TrialFigures {
+            serde_json::from_value(serde_json::json!({
+                "measured_s": 2.0, "achieved_per_s": 500.0, "in_flight": 1.0, "p50": null, "p90": null,
+                "p99": null, "p99_9": null, "error_rate": error_rate,
+                "statuses": {"200": 500, "404": 400, "429": 60, "503": 5}, "errors": errors,
+                "timed_out": timed_out, "limited_by": "none", "findings": [],
+            }))
+            .unwrap()
+        };
+        let of = |trials: &[TrialFigures]| Failures::of(trials.iter());
+        let none = serde_json::json!({});
+        assert_eq!(of(&[trial(none.clone(), 0, 0.0)]), None);
+        let refused = serde_json::json!({"status_5xx": 5, "connection_reset": 3});
+        let found = of(&[trial(refused.clone(), 0, 0.008), trial(refused, 0, 0.008)]).expect("some failed");
+        assert_eq!((found.share, found.mostly.as_str()), (0.008, "status 503"));
+        let limited = of(&[trial(serde_json::json!({"status_4xx": 60}), 0, 0.06)]).expect("some failed");
+        assert_eq!(limited.mostly, "status 4xx", "404 is more frequent, and allowed");
+        let late = of(&[trial(none, 100, 0.1)]).expect("some were late");
+        assert_eq!((late.share, late.mostly.as_str()), (0.1, "no answer in time"));
     }
 }

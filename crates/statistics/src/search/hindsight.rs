@@ -19,6 +19,7 @@ impl Search {
         level.finding == Finding::Breaks && !(level.disputed && self.holds_above(level.rate))
     }
 
+    /// Returns `true` if a higher rate holds, or seems to.
     pub(super) fn holds_above(&self, rate: f64) -> bool {
         let holds = |level: &Level| level.finding == Finding::Holds || self.seems_to_hold(level);
         self.levels.iter().any(|level| level.rate > rate && holds(level))

@@ -82,7 +82,7 @@ struct Peer {
     behind_read: usize,
     /// The completions that it is owed, by their numbers; on HTTP/1.1 there is one at most.
     answers: HashMap<u64, Stream>,
-    /// Those of them that go on when the client has read what it was sent.
+    /// Numbers of the completions that go on when the client has read what it was sent.
     held: Vec<u64>,
     /// Set while the client leaves much unread.
     is_paused: bool,
@@ -173,7 +173,7 @@ pub(super) struct Connections {
     running: u64,
     /// Completions that wait for a slot, and others that were given up while they did.
     waiting: VecDeque<(ConnId, u64)>,
-    /// How many of them do wait.
+    /// Number of completions that wait, without those that were given up.
     queued: u64,
     /// End of the connection that is being read or written, if it comes to one.
     end: Option<Fate>,
