@@ -130,8 +130,9 @@ pub(crate) struct SendTimes {
     shortest: Nanos,
     until_forgotten: u32,
     /// The 10th percentile of service times recently, in ns. Each moves it by a part of itself, one below it
-    /// nine times as far, so that it settles there (stochastic approximation, Robbins & Monro 1951).
-    fast: f64,
+    /// nine times as far, so that it settles there (stochastic approximation, Robbins & Monro 1951). The first
+    /// sets it: from a guess, hundreds of requests would be needed to get near those of a slow target.
+    fast: Option<f64>,
     /// Flushes noted, up to [`LEARNING`].
     noted: u32,
     /// Preemptions of the thread at the last look.
@@ -167,7 +168,7 @@ impl SendTimes {
             deviation: FIRST_USUAL / 2.0,
             shortest: Nanos::MAX,
             until_forgotten: FORGET_AFTER,
-            fast: FIRST_SHORTEST.0 as f64,
+            fast: None,
             noted: 0,
             preemptions,
             limit: most,
@@ -302,8 +303,11 @@ impl SendTimes {
         if service < self.shortest && service > Nanos::ZERO {
             self.shortest = service;
         }
-        let step = if (service.0 as f64) < self.fast { -9.0 * FAST_STEP } else { FAST_STEP };
-        self.fast += self.fast * step;
+        if service > Nanos::ZERO {
+            let fast = self.fast.get_or_insert(service.0 as f64);
+            let step = if (service.0 as f64) < *fast { -9.0 * FAST_STEP } else { FAST_STEP };
+            *fast += *fast * step;
+        }
         SendTime { at: share, uncertain: service == Nanos::ZERO }
     }
 
@@ -337,12 +341,14 @@ impl SendTimes {
         let earliest = flush.earliest(place);
         let interrupted = flush.is_interrupted();
         let likely = if interrupted { earliest + flush.excess() } else { share };
-        let possible = likely + Nanos(self.fast as u64) <= answered;
+        // Without a service time to compare with, none is taken to be shorter than it may have been.
+        let possible = self.fast.is_some_and(|fast| likely + Nanos(fast as u64) <= answered);
         let at = if possible { likely } else { earliest };
         let bound = match (interrupted, possible) {
             (true, true) => flush.excess(),
             // The answer shows that the request was sent before the interruption.
-            (true, false) => Nanos::ZERO,
+            (true, false) if self.fast.is_some() => Nanos::ZERO,
+            (true, false) => flush.excess(),
             (false, _) => flush.drift(place),
         };
         let uncertain = bound.0.saturating_mul(SURE) > done.since(at).0 || at >= answered;
@@ -480,6 +486,30 @@ mod tests {
         let mut times = SendTimes::new(16, 7);
         times.note(&flush(AT, 4 * 30 * US, 4), 4, || 8);
         assert!(times.resolve(Nanos(AT + 60 * US), Nanos::MAX, Nanos(AT + 200 * US)).uncertain);
+    }
+
+    /// Symptom: a server that takes 10 ms answered "in 6.28 ms", when the CPU was taken away in one of the
+    /// first flushes of a run; the verdict took the others to have waited for one another.
+    #[test]
+    fn the_first_answers_tell_a_slow_target() {
+        let (service, interruption) = (10_100 * US, 4_000 * US);
+        for answered_before in [0, 1, 5] {
+            let mut times = SendTimes::new(16, 0);
+            for n in 1..=answered_before {
+                let share = Nanos(n * US);
+                times.resolve(share, Nanos::MAX, share + Nanos(service));
+            }
+            // All were sent before the interruption.
+            times.note(&flush(AT, interruption + 20 * US, 5), 5, || 1);
+            for place in 0..5 {
+                let sent = AT + place * 4 * US;
+                let share = AT + (interruption + 20 * US) * place / 5;
+                let resolved = times.resolve(Nanos(share), Nanos::MAX, Nanos(sent + service));
+                assert!(resolved.at.0.abs_diff(sent) < US, "{answered_before}, {place}: {resolved:?}");
+                // Before there is a service time to compare with, it is the earlier of two.
+                assert_eq!(resolved.uncertain, answered_before == 0, "{answered_before}, {place}");
+            }
+        }
     }
 
     /// An interruption makes the samples of its flush uncertain, not those of the next one: to halve the
