@@ -152,6 +152,13 @@ describe.skipIf(!hasBrowser())("what the page tells of a run", () => {
     await start(tab, served.sink, "{rate: 50/s, duration: 1s}", "ended");
     await saved(tab);
     expect(await tab.locator("#outcome .word").textContent()).not.toContain("early");
+    // The list says so, too.
+    await tab.getByRole("link", { name: "Runs", exact: true }).click();
+    for (const [name, expected] of [["stopped", 1], ["ended", 0]] as const) {
+      const row = tab.getByRole("row").filter({ has: tab.getByRole("link", { name, exact: true }) });
+      await row.waitFor();
+      expect([name, await row.getByText("stopped early").count()]).toEqual([name, expected]);
+    }
     await opened.end();
   });
 

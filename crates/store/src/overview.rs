@@ -298,6 +298,23 @@ mod tests {
         assert_eq!((found(&["verdict"]), found(&["of", "plan"])), (vec![odd], vec![]));
     }
 
+    /// Symptom: the list had DONE for a run whose page says that it was stopped early.
+    #[test]
+    fn a_run_that_ended_before_its_time_is_known_as_such() {
+        let store = store();
+        for (run, expected) in [
+            (r#"{"ended_by_threshold": "p99<1ms"}"#, true),
+            (r#"{"interrupted_by_signal": 2, "stopped_by": null}"#, true),
+            (r#"{"stopped_by": "http"}"#, true),
+            (r#"{"ended_by_threshold": null, "interrupted_by_signal": null, "stopped_by": null}"#, false),
+            ("{}", false),
+        ] {
+            let result = format!(r#"{{"run": {run}}}"#);
+            store.db.execute("UPDATE runs SET result = ?1 WHERE number = 10000", [result]).unwrap();
+            assert_eq!(store.page(&[], 0, 1).unwrap().rows[0].stopped_early, expected, "{run}");
+        }
+    }
+
     #[test]
     fn a_course_has_few_points_of_the_measured_part() {
         let store = store();

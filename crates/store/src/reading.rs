@@ -106,6 +106,8 @@ pub struct Row {
     pub thresholds: Option<String>,
     /// Its outcome: `pass`, `fail`, `done` or `no_verdict`; `None` for runs of earlier versions.
     pub outcome: Option<String>,
+    /// `true` if a threshold, a signal or somebody who steered it ended it before its time.
+    pub stopped_early: bool,
     /// The answer of a search or a sweep in a few words.
     pub answer: Option<String>,
 }
@@ -138,7 +140,9 @@ pub(crate) const COLUMNS: &str = "number, id, kind, name, state, started_at, sta
     iif(model = 'open', response_time_p99_ns, service_time_p99_ns) AS p99_ns, \
     iif(model = 'open', result -> '$.response_time.at_least', result -> '$.service_time.at_least') \
     AS at_least, valid, invalid_reasons, \
-    thresholds, coalesce(result ->> '$.verdict.outcome', outcome) AS outcome, answer";
+    thresholds, coalesce(result ->> '$.verdict.outcome', outcome) AS outcome, answer, \
+    coalesce(result ->> '$.run.ended_by_threshold', result ->> '$.run.interrupted_by_signal', \
+    result ->> '$.run.stopped_by') IS NOT NULL AS stopped_early";
 
 /// Which of several runs is the latest: two may have begun within one nanosecond.
 pub(crate) const LATEST_FIRST: &str = "ORDER BY started_unix_ns DESC, number DESC";
@@ -309,6 +313,7 @@ fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         invalid_reasons: reasons.unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
         thresholds: row.get("thresholds")?,
         outcome: row.get("outcome")?,
+        stopped_early: row.get("stopped_early")?,
         answer: row.get("answer")?,
     })
 }

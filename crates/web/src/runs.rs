@@ -64,6 +64,7 @@ fn object(row: &Row, course: Course) -> Value {
         "tags": row.tags.iter().map(Tag::to_string).collect::<Vec<_>>(),
         "started_unix_s": seconds(row.started_unix_ns),
         "outcome": row.outcome,
+        "stopped_early": row.stopped_early,
         "valid": row.valid,
         "rate_per_s": row.achieved_per_s,
         "p50_s": row.p50_ns.map(seconds),

@@ -247,6 +247,8 @@ export interface RunRow {
   tags: Record<string, string> | string[];
   started_unix_s: number;
   outcome: Outcome | null;
+  /** True if it ended before its time. */
+  stopped_early: boolean;
   valid: boolean | null;
   rate_per_s: number | null;
   p50_s: number | null;

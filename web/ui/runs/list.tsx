@@ -394,6 +394,7 @@ function Row(props: {
       <td class="text">
         {row.unfinished ? <Badge kind="doubtful">unfinished</Badge> : <OutcomeBadge outcome={row.outcome} />}
         {row.valid === false && row.outcome !== "no_verdict" && <small class="invalid"> invalid</small>}
+        {row.stopped_early && <small class="early"> stopped early</small>}
       </td>
       <td class={row.answer === null ? "rate" : "rate answer"}>{row.answer ?? rateText(row.rate_per_s)}</td>
       <td class="far">{time(row.p50_s, "50")}</td>
