@@ -149,14 +149,31 @@ pub(crate) async fn explain(
     Posted(draft): Posted<Draft>,
 ) -> Result<Json<Value>, Refusal> {
     let variables = ui.servers.known(&draft.text);
+    let path = draft.path.clone();
     let finished = ui.ask_about("explain", draft, variables).await?;
     let mut object = object(&finished)?;
     if object.contains_key("problems") && finished.code == Some(USAGE) {
         return Ok(Json(json!({"ok": false, "problems": problems_of(&object)})));
     }
     object.remove("ok");
-    let explanation = object.remove("explanation").unwrap_or(Value::Object(object));
+    let mut explanation = object.remove("explanation").unwrap_or(Value::Object(object));
+    name_places(&mut explanation, path.as_deref());
     Ok(Json(json!({"ok": true, "explanation": explanation})))
+}
+
+/// Names the plan at places in its text, which has come to the command by stdin: `shop.yaml:2`; of a text
+/// without a file `line 2`.
+fn name_places(value: &mut Value, path: Option<&str>) {
+    match value {
+        Value::String(text) => {
+            let place = path.map_or("line ".to_owned(), |path| format!("{path}:"));
+            let named = text.replace(&format!("{OF_STDIN}:"), &place);
+            *text = named.replace(OF_STDIN, path.unwrap_or("the plan"));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| name_places(value, path)),
+        Value::Object(members) => members.values_mut().for_each(|value| name_places(value, path)),
+        _ => {}
+    }
 }
 
 /// `POST /api/try`
@@ -260,6 +277,22 @@ mod tests {
         let mut url = json!("plan.yaml");
         with_schemes(&mut url);
         assert_eq!(url, "http://plan.yaml");
+    }
+
+    /// Symptom: settings of a plan that is open in the editor were from `<stdin>:2`.
+    #[test]
+    fn an_explanation_names_the_plan() {
+        for (path, expected) in [
+            (
+                Some("shop.yaml"),
+                json!({"name": "shop.yaml", "settings": [{"origin": "shop.yaml:2"}], "rate": 5}),
+            ),
+            (None, json!({"name": "the plan", "settings": [{"origin": "line 2"}], "rate": 5})),
+        ] {
+            let mut found = json!({"name": "<stdin>", "settings": [{"origin": "<stdin>:2"}], "rate": 5});
+            name_places(&mut found, path);
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]
