@@ -25,7 +25,18 @@ import { fieldError, inForm } from "../ui/editor/argument-words.tsx";
 import { hasMethod } from "../ui/editor/command.tsx";
 import { withoutTags } from "../ui/editor/flags.ts";
 import { fieldsOf, findFlags, LABELS, ownAddress, searchName } from "../ui/find/plan.ts";
-import { levelsOf, limitsOf, lineOf, nanosOf, peakOf, ratesOf, remarksOf, trialOf } from "../ui/live/capacity.ts";
+import {
+  latestTrying,
+  levelsOf,
+  limitsOf,
+  lineOf,
+  nanosOf,
+  peakOf,
+  ratesOf,
+  remarksOf,
+  trialOf,
+  tryingOf,
+} from "../ui/live/capacity.ts";
 import { flightText, paceUnit, rateOf, requestsText } from "../ui/live/pace.ts";
 import { levelAxis } from "../ui/live/sweep.tsx";
 import { heardAfter, MOST_MESSAGES, NOTHING_HEARD } from "../ui/live/stream.ts";
@@ -508,6 +519,15 @@ describe("a run that goes on", () => {
       "unclear",
     ]);
     expect(trialOf("error: no such host")).toBeNull();
+    const announced = "trying 1,200/s, from above, for 4.0 s, at 12.5 s of 120.0 s";
+    expect(latestTrying(["trying 1/s, ramp, for 1.0 s, at 0.0 s of 2.0 s", announced, line])).toEqual({
+      rate_per_s: 1200,
+      purpose: "from above",
+      length_s: 4,
+      at_s: 12.5,
+      most_s: 120,
+    });
+    expect([latestTrying([line]), tryingOf(line), trialOf(announced)]).toEqual([null, null, null]);
     expect([nanosOf("2m05s"), nanosOf("1h00m"), nanosOf("850 ns"), nanosOf("-"), nanosOf("")]).toEqual([
       125e9,
       3600e9,

@@ -761,6 +761,32 @@ scenarios: [{steps: [{get: /}]}]
     await close(opened);
   });
 
+  /** Symptom: the page of a search was blank until its first trial had ended, and never had its time. */
+  test("a search says what it tries, and how long it may take", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    const flags = ["--slo=p50<1s", "--from=50/s", "--to=200/s", "--duration=4s", "--max-time=90s"];
+    const id = await start(tab, { text: PLAN, flags, name: "tried", command: "find" });
+    await tab.evaluate((id) => void (location.hash = `#/live/${id}`), id);
+    const progress = tab.locator(".progress", { hasText: /^trying 50\.0\/s · \d+ s, at most \d+ s left$/ });
+    await progress.getByRole("progressbar").waitFor();
+    const tile = (label: string) => tab.locator("#capacity .tile", { hasText: label });
+    expect(await tile("being tried").textContent()).toContain("50.0/sfor 4.00 s, to find a rate that breaks");
+    for (const label of ["holds, so far", "breaks, so far"])
+      expect(await tile(label).locator(".value").textContent()).toBe("none yet");
+    await tab.getByText("The load line is drawn once the first trial has ended.").waitFor();
+    const before = await progress.textContent();
+    await expect.poll(() => progress.textContent(), { timeout: 5_000 }).not.toBe(before);
+    expect(await violations(tab)).toEqual([]);
+    await tab.getByRole("heading", { name: "Load line", exact: true }).waitFor({ timeout: 20_000 });
+    await tab.getByRole("button", { name: /^Stop/ }).click();
+    await tab.getByText(/^exit code/).waitFor({ timeout: 30_000 });
+    expect(await tile("being tried").count()).toBe(0);
+    const kept = (await saved(tab)).find(({ name }) => name === "tried");
+    if (kept !== undefined) await removeRun(tab, kept.id);
+    await close(opened);
+  });
+
   test("a search draws its load line", { timeout: 120_000 }, async () => {
     const opened = await open(browser, served, { place: "#/find" });
     const { tab } = opened;
@@ -1023,7 +1049,10 @@ scenarios: [{steps: [{get: /}]}]
 });
 
 /** Starts a run as the editor does. */
-async function start(tab: Tab, run: { text: string; flags: string[]; name: string }): Promise<string> {
+async function start(
+  tab: Tab,
+  run: { text: string; flags: string[]; name: string; command?: string },
+): Promise<string> {
   return tab.evaluate(async (run) => {
     const response = await fetch("/api/live", {
       method: "POST",

@@ -48,5 +48,5 @@ mod tls;
 pub use example_servers::EXAMPLE_VARIABLES;
 pub use examples::{Example, add_examples};
 pub use options::{CommandFlags, FlagValue, Identity, Listen, Options, PermittedFlag, Process, RefusedFlag};
-pub use program::{CONFINED, ENDS_WITH};
+pub use program::{CONFINED, ENDS_WITH, TELL_TRIALS};
 pub use server::{ServeError, serve};

@@ -45,7 +45,7 @@ use crate::forms::permitted;
 use crate::line_tail::LineTail;
 use crate::options::Process;
 use crate::plans::DraftKind;
-use crate::program::{USAGE, Variables, said};
+use crate::program::{TELL_TRIALS, USAGE, Variables, said};
 use crate::refusal::Refusal;
 use crate::router::{Named, Ui, blocking};
 use crate::secret::{SECRET_BYTES, random_hex};
@@ -466,7 +466,7 @@ async fn begin(
         process.stdout(output.try_clone()?).stderr(Stdio::from(messages.try_clone()?));
         // Signals of the terminal are for the server.
         process.process_group(0);
-        process.envs(variables);
+        process.envs(variables).env(TELL_TRIALS, "1");
         let child = ui.live.starter.start(process).await?;
         let started = clock::unix().as_secs_f64();
         let run = Arc::new(LiveRun::new(id, name, kind_of(command, flags), started, child.id()));

@@ -69,6 +69,10 @@ pub const CONFINED: &str = "PLIMSOLL_CONFINED";
 /// survived by those that it has started, however it ends.
 pub const ENDS_WITH: &str = "PLIMSOLL_ENDS_WITH";
 
+/// The variable by which a search tells each trial that it begins, for its page. A terminal has a line that
+/// is renewed instead.
+pub const TELL_TRIALS: &str = "PLIMSOLL_TELL_TRIALS";
+
 /// Outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Finished {

@@ -139,6 +139,52 @@ export function trialOf(message: string): Trial | null {
   };
 }
 
+/** A trial that goes on: times in seconds. */
+export interface Trying {
+  rate_per_s: number;
+  purpose: string;
+  /** Its length as it is planned. */
+  length_s: number;
+  /** When it began, since the begin of the search. */
+  at_s: number;
+  /** The longest time of the search. */
+  most_s: number;
+}
+
+/** `trying 400/s, ramp, for 2.0 s, at 12.0 s of 120.0 s` */
+const TRYING = /^trying ([\d,.]+)\/s, (.+?), for ([\d.]+) s, at ([\d.]+) s of ([\d.]+) s$/;
+
+/** The trial that a message of a search announces; null if it is about something else. */
+export function tryingOf(message: string): Trying | null {
+  const found = TRYING.exec(message);
+  if (found === null) return null;
+  const [, rate = "", purpose = "", length = "", at = "", most = ""] = found;
+  return {
+    rate_per_s: Number(rate.replaceAll(",", "")),
+    purpose,
+    length_s: Number(length),
+    at_s: Number(at),
+    most_s: Number(most),
+  };
+}
+
+/** The latest trial that was announced; null before the first one. */
+export function latestTrying(messages: readonly string[]): Trying | null {
+  const last = messages.findLast((message) => tryingOf(message) !== null);
+  return last === undefined ? null : tryingOf(last);
+}
+
+const PURPOSES: Record<string, string> = {
+  ramp: "to find a rate that breaks",
+  bisection: "to come near the limit",
+  estimation: "to estimate the limit",
+  confirmation: "to confirm the lower end",
+  "from above": "to see whether it holds after an overload",
+};
+
+/** The purpose of a trial in words; one of a later version is said by its own. */
+export const purposeWords = (purpose: string): string => PURPOSES[purpose] ?? purpose;
+
 const UNITS: Record<string, number> = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
 
 /** Nanoseconds of a duration as people are told it; null where there is none. */

@@ -1,6 +1,6 @@
 /** A run that goes on: the same page as that of a saved run, growing, with its controls on top. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { perSecond, seconds } from "../../src/figure.ts";
 import * as api from "../app/api.ts";
 import {
@@ -21,7 +21,7 @@ import { ResultParts } from "../runs/page.tsx";
 import { seriesOfArgs } from "../runs/series.tsx";
 import { titleOf } from "../runs/words.ts";
 import { flightText, paceUnit, requestsText } from "./pace.ts";
-import { isSweep, trialOf } from "./capacity.ts";
+import { isSweep, latestTrying, trialOf, tryingOf } from "./capacity.ts";
 import { SearchParts } from "./search.tsx";
 import { SeriesParts } from "./series.tsx";
 import { type End, type Heard, useStream } from "./stream.ts";
@@ -93,10 +93,12 @@ export function LivePage({ route }: { route: Route }) {
         )
       )}
       {/* The trials of a search are in its table. */}
-      <Messages messages={isSearch ? heard.messages.filter((one) => trialOf(one) === null) : heard.messages} />
+      <Messages messages={isSearch ? heard.messages.filter((one) => !isOfTrial(one)) : heard.messages} />
     </>
   );
 }
+
+const isOfTrial = (message: string) => trialOf(message) !== null || tryingOf(message) !== null;
 
 const STATES = { running: "live", paused: "doubtful", stopping: "doubtful", ended: "done" } as const;
 
@@ -186,7 +188,7 @@ function Steering(props: {
     <section aria-label="Steering" class="steering-card">
       <div class="steering">
         <Badge kind={STATES[state]}>{state}</Badge>
-        <Progress heard={heard} isSearch={isFixed} />
+        {isSearch ? <SearchProgress heard={heard} /> : <Progress heard={heard} isSearch={isFixed} />}
         {!isFixed && isOpen && (
           <form
             class="actions"
@@ -289,6 +291,32 @@ function Progress({ heard, isSearch }: { heard: Heard; isSearch: boolean }) {
       {end !== null && (
         <progress aria-label="Part of the run that is over" max={end} value={Math.min(elapsed, end)} />
       )}
+    </div>
+  );
+}
+
+/** A time that is renewed each second: without parts of one. */
+const wholeSeconds = (value: number) => (value < 99.5 ? `${Math.round(value)} s` : seconds(value));
+
+/** What a search tries, and the time that it has left at most. */
+function SearchProgress({ heard }: { heard: Heard }) {
+  const trying = latestTrying(heard.messages);
+  // The message has the time of the search, whose clock need not be that of the browser.
+  const began = useMemo(() => Date.now(), [trying?.at_s]);
+  const [now, setNow] = useState(began);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  if (trying === null) return <div class="progress">starting</div>;
+  const elapsed = Math.min(trying.most_s, trying.at_s + Math.max(0, now - began) / 1_000);
+  return (
+    <div class="progress">
+      <span>
+        trying {perSecond(trying.rate_per_s)} · {wholeSeconds(elapsed)}, at most{" "}
+        {wholeSeconds(trying.most_s - elapsed)} left
+      </span>
+      <progress aria-label="Part of the longest search that is over" max={trying.most_s} value={elapsed} />
     </div>
   );
 }

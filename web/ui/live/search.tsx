@@ -15,18 +15,21 @@ import {
   type Capacity,
   type Finding,
   isSweep,
+  latestTrying,
   type Level,
   levelsOf,
   type Limit,
   type Sweep,
   limitsOf,
   lineOf,
+  purposeWords,
   type Rate,
   ratesOf,
   remarksOf,
   type Trial,
   trialOf,
   trialsOf,
+  type Trying,
 } from "./capacity.ts";
 import type { Heard } from "./stream.ts";
 import { SweepParts } from "./sweep.tsx";
@@ -58,7 +61,9 @@ const look = (finding: Finding) =>
 
 export function SearchParts({ heard }: { heard: Heard }) {
   const found = heard.end?.capacity ?? null;
-  return found === null ? <CapacityParts messages={heard.messages} capacity={null} /> : <FoundParts found={found} />;
+  if (found !== null) return <FoundParts found={found} />;
+  const trying = heard.end === null ? latestTrying(heard.messages) : null;
+  return <CapacityParts messages={heard.messages} capacity={null} trying={trying} />;
 }
 
 /** What a search or a sweep that is over has found. */
@@ -66,7 +71,8 @@ export function FoundParts({ found }: { found: Capacity | Sweep }) {
   return isSweep(found) ? <SweepParts sweep={found} /> : <CapacityParts messages={[]} capacity={found} />;
 }
 
-function CapacityParts({ messages, capacity }: { messages: string[]; capacity: Capacity | null }) {
+function CapacityParts(props: { messages: string[]; capacity: Capacity | null; trying?: Trying | null }) {
+  const { messages, capacity, trying = null } = props;
   const trials = useMemo(
     () =>
       capacity !== null
@@ -82,20 +88,30 @@ function CapacityParts({ messages, capacity }: { messages: string[]; capacity: C
   const soFar = lineOf(levels);
   const low = capacity === null ? soFar.low : capacity.capacity.low_per_s;
   const high = capacity === null ? soFar.high : capacity.capacity.high_per_s;
+  const end = (rate: number | null) => (rate === null && capacity === null ? "none yet" : rateText(rate));
   return (
     <div class="parts">
       <Part id="capacity" title="Capacity">
         <div class="tiles">
+          {trying !== null && (
+            <div class="tile">
+              <span class="label">being tried</span>
+              <span class="value">{perSecond(trying.rate_per_s)}</span>
+              <span class="below">
+                for {seconds(trying.length_s)}, {purposeWords(trying.purpose)}
+              </span>
+            </div>
+          )}
           <div class="tile">
             <span class="label">{capacity === null ? "holds, so far" : "lower end"}</span>
-            <span class="value">{rateText(low)}</span>
+            <span class="value">{end(low)}</span>
             <span class="below">
               {capacity?.capacity.confirmed === true ? "confirmed by another trial" : ""}
             </span>
           </div>
           <div class="tile">
             <span class="label">{capacity === null ? "breaks, so far" : "upper end"}</span>
-            <span class="value">{rateText(high)}</span>
+            <span class="value">{end(high)}</span>
             <span class="below">iterations per second</span>
           </div>
           {capacity?.capacity.after_overload_per_s != null && (
@@ -120,7 +136,11 @@ function CapacityParts({ messages, capacity }: { messages: string[]; capacity: C
             </ul>
           </>
         )}
-        <LoadLine levels={levels} low={low} high={high} objectives={capacity?.search.slo ?? []} />
+        {levels.length === 0 && capacity === null ? (
+          <p class="empty">The load line is drawn once the first trial has ended.</p>
+        ) : (
+          <LoadLine levels={levels} low={low} high={high} objectives={capacity?.search.slo ?? []} />
+        )}
       </Part>
       {rates.length > 0 && (
         <Part id="rates" title="Rates">

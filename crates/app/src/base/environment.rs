@@ -164,6 +164,12 @@ pub(crate) fn ends_with() -> Option<u32> {
     std::env::var(plimsoll_web::ENDS_WITH).ok()?.parse().ok()
 }
 
+/// Returns `true` if a search tells each trial that it begins, by `PLIMSOLL_TELL_TRIALS`, which the web UI
+/// sets: its page shows what is being tried.
+pub(crate) fn tells_trials() -> bool {
+    given(plimsoll_web::TELL_TRIALS)
+}
+
 /// Returns the environment of a plan: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`, and
 /// the variables. Variables that begin with `PLIMSOLL_` are settings; plan files can refer to the others.
 pub(crate) fn surroundings() -> RunEnvironment {

@@ -116,6 +116,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("PLIMSOLL_NO_TUI", "if it is set: no live screen"),
     ("PLIMSOLL_SAVE", "`true`: every run is saved in the history"),
     ("PLIMSOLL_STORE", "the file of the history"),
+    ("PLIMSOLL_TELL_TRIALS", "if it is set: `find` tells each trial that it begins, as the web UI shows it"),
     ("SSLKEYLOGFILE", "a file that takes the keys of TLS, for Wireshark and the like"),
     ("TERM", "`dumb`: no colour, and no live display"),
     ("XDG_DATA_HOME", "the user's folder for data, in which `plimsoll` has its own"),

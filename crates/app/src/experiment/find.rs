@@ -6,7 +6,7 @@ use plimsoll_engine::Progress;
 use plimsoll_metrics::Objective;
 use plimsoll_plan::{Disk, Plan};
 use plimsoll_report::capacity::SearchResult;
-use plimsoll_report::capacity_search::CapacitySearch;
+use plimsoll_report::capacity_search::{CapacitySearch, purpose_name};
 use plimsoll_report::evidence::Course;
 use plimsoll_report::trial_run::{TrialCounts, TrialRun, finding_name};
 use plimsoll_report::{Searched, Style};
@@ -16,7 +16,7 @@ use crate::args::control::ControlSpec;
 use crate::args::find::{FindArgs, SearchSpec};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::messages;
+use crate::base::{environment, messages};
 use crate::experiment::campaign;
 use crate::experiment::search::{Begun, Found, KeptTrials};
 use crate::experiment::trials::{FleetTrials, Trials};
@@ -117,6 +117,7 @@ impl<'a, T: Trials> Finder<'a, T> {
         let asked = loop {
             let at = self.begun.passed();
             let Some(trial) = self.search.next(at) else { break at };
+            self.announce(&trial, at);
             let measured = self.carry_out(&trial);
             if self.carrier.interrupted().is_some() {
                 break at;
@@ -155,6 +156,22 @@ impl<'a, T: Trials> Finder<'a, T> {
         let argument = load.argument().map_err(|error| Failure::usage(Problem::new(error.to_string())))?;
         let run = self.carrier.carry_out(&plan, &[argument], &mut go_on)?;
         Ok((plan, run, counts))
+    }
+
+    /// A line on stderr for a trial that begins, for a page that shows the search.
+    fn announce(&self, trial: &Trial, at: Nanos) {
+        if !environment::tells_trials() {
+            return;
+        }
+        let line = format!(
+            "trying {}, {}, for {:.1} s, at {:.1} s of {:.1} s",
+            figure::per_second(trial.rate),
+            purpose_name(trial.purpose).replace('_', " "),
+            self.search.length(trial).as_secs_f64(),
+            at.as_secs_f64(),
+            self.search.settings().max_time.as_secs_f64(),
+        );
+        messages::say(self.quiet)(&line);
     }
 
     /// A line on stderr for the last trial.

@@ -495,7 +495,8 @@ impl SearchResult {
     }
 }
 
-const fn purpose_name(purpose: Purpose) -> &'static str {
+/// The name of a purpose in results.
+pub const fn purpose_name(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Ramp => "ramp",
         Purpose::Bisection => "bisection",
