@@ -54,6 +54,10 @@ scenarios: [{steps: [{get: /}]}]
     // The chip, the head and the list have the name of the plan's file.
     await tab.getByRole("heading", { level: 1, name: "silent" }).waitFor();
     await tab.getByText(/^\d+ sent, \d+ in flight$/).waitFor();
+    // The rate can be changed before there is any answer.
+    const rate = tab.getByRole("textbox", { name: "Rate (per second)" });
+    await rate.waitFor();
+    expect(await rate.getAttribute("placeholder")).toBe("20.0/s");
     await tab.getByText(/^waiting for the last 60 answers, at most \d+ s left$/).waitFor();
     await tab.getByRole("button", { name: "Give up" }).click();
     await tab.getByRole("status", { name: "End" }).waitFor({ timeout: 10_000 });

@@ -119,7 +119,8 @@ function Steering(props: {
   const [error, setError] = useState<string | null>(null);
   const [busy, setBusy] = useState<string | null>(null);
   const field = useRef<HTMLInputElement>(null);
-  const isOpen = result?.model.kind === "open";
+  // Before the first answer there is no result, and the rate that is asked for says it.
+  const isOpen = result === null ? stat?.target_per_s != null : result.model.kind === "open";
   const paused = stat?.paused === true;
 
   const tell = async (what: string, how: () => Promise<{ told: string }>) => {
@@ -198,7 +199,7 @@ function Steering(props: {
             }}
           >
             <TextField
-              label={`Rate (${unit.name}/s)`}
+              label={result === null ? "Rate (per second)" : `Rate (${unit.name}/s)`}
               value={rate}
               onInput={setRate}
               error={error}
