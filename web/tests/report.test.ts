@@ -11,6 +11,9 @@ interface Opened {
   trouble: string[];
 }
 
+/** Widths of windows, from a phone to a large screen. */
+const WIDTHS = [390, 1280, 1920];
+
 interface How {
   width?: number;
   dark?: boolean;
@@ -71,8 +74,8 @@ describe.skipIf(!hasBrowser())("reports", () => {
       }
     });
 
-    for (const width of [390, 1400]) {
-      for (const dark of [false, true]) {
+    for (const width of WIDTHS) {
+      for (const dark of width === 1920 ? [false] : [false, true]) {
         test(`${name}: fits ${width} px, ${dark ? "dark" : "light"}, and passes axe`, async () => {
           const { tab, trouble } = await open(pages[name], { width, dark });
           const wide = await tab.evaluate(() => document.documentElement.scrollWidth);
@@ -98,16 +101,18 @@ describe.skipIf(!hasBrowser())("reports", () => {
     await tab.context().close();
   });
 
-  test("two targets in turns: the page opens without an error, has its theme, and passes axe", async () => {
-    for (const width of [390, 1280, 1920]) {
-      const { tab, trouble } = await open(pages.paired, { width });
-      expect(await tab.locator(".theme button").count()).toBe(3);
-      expect(await tab.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-      expect(await violations(tab)).toEqual([]);
-      expect(trouble).toEqual([]);
-      await tab.context().close();
-    }
-  });
+  for (const name of ["paired", "search", "sweep"] as const) {
+    test(`${name}: opens without an error at every width, has its theme, and passes axe`, async () => {
+      for (const width of WIDTHS) {
+        const { tab, trouble } = await open(pages[name], { width });
+        expect(await tab.locator(".theme button").count()).toBe(3);
+        expect(await tab.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+        expect(await violations(tab)).toEqual([]);
+        expect(trouble).toEqual([]);
+        await tab.context().close();
+      }
+    });
+  }
 
   /** Symptom: the first chart began at y = 960 of 800, below the tiles and the warnings, and was no course. */
   test("rate and response time are in sight beside the outcome, and so is the load", async () => {

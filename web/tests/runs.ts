@@ -16,6 +16,10 @@ export interface Pages {
   silent: Page;
   /** Two targets in turns: it has drawings, and no charts that a script draws. */
   paired: Page;
+  /** A search for a capacity. */
+  search: Page;
+  /** A sweep over numbers of connections. */
+  sweep: Page;
   /** Of a hundred million requests; a test of the Rust side has left it. */
   merged: Page;
   end: () => void;
@@ -58,6 +62,14 @@ export async function makePages(): Promise<Pages> {
   await run("report", "silent.json", "--file", "silent.html");
   const sides = [await sink(), await sink("--delay", "1ms")];
   await run("ab", ...sides, "--rate", "300", "-d", "3s", "--quiet", "--report", "paired.html");
+  const url = await sink();
+  const trials = ["--slo", "p50<1s", "--from", "20", "--to", "40", "-d", "100ms", "--max-time", "10s"];
+  for (const [name, flags] of [
+    ["search", trials],
+    ["sweep", ["--sweep", "connections=1,2,4", "-d", "200ms"]],
+  ] as const) {
+    await carriedOut(folder, ["find", url, ...flags, "--quiet", "--report", `${name}.html`], [0, 3, 99]);
+  }
   await Promise.all(sinks.map(ended));
 
   return {
@@ -65,6 +77,8 @@ export async function makePages(): Promise<Pages> {
     comparison: page("comparison.html", "base.json", "new.json"),
     silent: page("silent.html", "silent.json"),
     paired: page("paired.html"),
+    search: page("search.html"),
+    sweep: page("sweep.html"),
     merged: { file: merged.html, results: [JSON.parse(readFileSync(merged.json, "utf8"))] },
     end: () => rmSync(folder, { recursive: true }),
   };
