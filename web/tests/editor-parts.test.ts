@@ -293,6 +293,7 @@ describe("forms of commands", () => {
     for (const [of, shown, example] of [
       [argument("timeout", { value: "TIME", help: "Limit [default: 30s]" }), "30s", null],
       [argument("seed", { value: "N", help: "Seed" }), "", "10"],
+      [argument("count", { value: "N", help: "Number" }), "", "10"],
       [argument("rate", { value: "RATE" }), "", "100/s"],
       [argument("thresholds", { value: "THRESHOLD" }), "", "p99<250ms"],
       [argument("users", { value: "N" }), "", "20"],
@@ -301,6 +302,11 @@ describe("forms of commands", () => {
       if (example === null) expect(hint(of)).not.toContain("For example");
       else expect(hint(of)).toContain(`For example ${example}.`);
     }
+  });
+
+  test("a hint has the usual value in words", () => {
+    const said = JSON.stringify(hintOf(argument("x", { value: "SIZE", help: "Largest frame [default: 16KiB]" })));
+    expect(said).toContain("Largest frame; usually 16KiB");
   });
 
   test("a flag that neither the form nor the plan has is told by what is run", () => {

@@ -177,6 +177,24 @@ describe.skipIf(!hasBrowser())("forms for every workload", () => {
     return { path, result };
   }
 
+  /** Symptom: the form for a URL was the help of the command line. */
+  test("the form of a load on a URL speaks of fields, and not of flags", async () => {
+    const opened = await open(browser, served, { place: "#/new?form=run" });
+    const { tab } = opened;
+    const hints = tab.locator("form.plan-command .hint");
+    await hints.first().waitFor();
+    // What is folded below a hint is for those who want more.
+    const said = await hints.evaluateAll((all) =>
+      all.map((hint) => {
+        const parts = [...hint.childNodes].filter(({ nodeName }) => nodeName !== "DETAILS");
+        return parts.map(({ textContent }) => textContent).join("");
+      }),
+    );
+    expect(said.length).toBeGreaterThan(50);
+    expect(said.filter((text) => /--|@file|\[default|repeatable|\bflags?\b|stdin|exit code/.test(text))).toEqual([]);
+    await opened.end();
+  });
+
   for (const { form: name, title, server, fields, words } of CASES) {
     test(`${name}: the page, the file and the flags are one load`, { timeout: 120_000 }, async () => {
       const command = [...server, "--listen", "127.0.0.1:0"];

@@ -53,6 +53,34 @@ const WORDS: Record<string, Words> = {
   },
 };
 
+/** Hints of further arguments, whose help speaks of flags, or to somebody who knows them. */
+const HINTS: Record<string, string> = {
+  stages: "Rates over time (open model): the first is held for its time, and each further one is ramped to.",
+  user_stages: "Users over time (closed model): the first number is held, and each further one is ramped to.",
+  rate_of: "What a rate counts: iterations, each of which may have several requests, or requests.",
+  arrival: "Times between requests of a rate: equal (uniform), or random, as of many people (poisson).",
+  overload: "While all connections are busy, requests queue, are dropped, or open more of them (grow).",
+  threads: "Threads that make the load. Usually one, which carries more than 100,000 requests per second.",
+  warmup: "Load before the measured part, which is in no figure.",
+  drain: "How long answers are waited for after the load. Usually the longest timeout of a step.",
+  seed: "Makes the random choices of another run again. Usually a random one, which the result names.",
+  basic: "User and password with a colon between, for basic authentication.",
+  bearer: "The token that every request carries.",
+  auth: "Kind of the credentials: basic, bearer, or jwt, a token that is signed here.",
+  redact: "Query parameters, header fields or fields of a body to hide in results. One name a line.",
+  abandon_pct: "Percentage of the requests whose answers are not waited for longer than the time below.",
+  rps: "Requests per second on every connection (open model).",
+  http2: "HTTP/2, with TLS and without.",
+  http2_prior_knowledge: "HTTP/2 without TLS, from the first byte on.",
+  http1: "HTTP/1.1, which is usual.",
+  insecure: "Accept any certificate.",
+  source_ip: "Local addresses from which connections are made, in turn. One a line.",
+  resolve: "Addresses of a host in the place of those that its name has. One a line.",
+  connect_to: "Another host than that of the URL to connect to; empty parts stand for any. One a line.",
+  precise: "Every request starts at its time, for which a whole processor waits busily.",
+  abort_on_fail: "End the run as soon as a threshold is shown not to hold.",
+};
+
 /** Examples of values, by the words for them on the command line. */
 const EXAMPLES: Record<string, string> = {
   N: "10",
@@ -103,11 +131,12 @@ export function shownWhenEmpty(argument: FormArgument): string {
 /** The purpose of a field, with a value as it may be written if the field shows none. */
 export function hintOf(argument: FormArgument): ComponentChildren {
   const words = wordsOf(argument);
+  const own = words === undefined ? HINTS[argument.id] : words.hint;
   const example = words === undefined ? EXAMPLES[argument.value ?? ""] : words.example;
   const isShown = example === undefined || example === "" || shownWhenEmpty(argument) !== "";
   return (
     <>
-      {words?.hint ?? inWords(argument.help)}
+      {own ?? inWords(argument.help)}
       {!isShown && ` For example ${example}.`}
     </>
   );
@@ -116,13 +145,17 @@ export function hintOf(argument: FormArgument): ComponentChildren {
 /** More about a field, if its words leave something out. */
 export function moreOf(argument: FormArgument): ComponentChildren {
   const { help, long_help } = argument;
-  const isMore = long_help !== null && long_help !== help && wordsOf(argument) === undefined;
+  const hasOwn = wordsOf(argument) !== undefined || HINTS[argument.id] !== undefined;
+  const isMore = long_help !== null && long_help !== help && !hasOwn;
   return isMore ? inWords(long_help.replace(help ?? "", "").trim()) : null;
 }
 
 /** Words of the command line for a page: flags are fields there, and nothing comes from another process. */
 export function inWords(text: string | null): ComponentChildren {
-  const here = (text ?? "").replace(/ \(@- reads stdin\)/g, "").replace(/ \(exit code \d+\)/g, "");
+  const here = (text ?? "")
+    .replace(/ \(@- reads stdin\)/g, "")
+    .replace(/ \(exit code \d+\)/g, "")
+    .replace(/ \[default: ([^\]]+)\]/g, "; usually $1");
   return here.split(/(`[^`]*`|--[a-z][\w.-]*\w)/).map((part) => {
     if (part.startsWith("`")) return <code>{part.slice(1, -1)}</code>;
     if (part.startsWith("--")) return <em>{part.slice(2).replaceAll("-", " ")}</em>;
