@@ -192,6 +192,18 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     );
     expect(places[1]).toBeGreaterThan((places[0] ?? 0) + 800);
     expect(await overflow(tab)).toBeLessThanOrEqual(0);
+    // The columns begin at the same height.
+    const heights = await tab.locator(":is(#course, #times)").evaluateAll((parts) =>
+      parts.map((part) => part.getBoundingClientRect().top),
+    );
+    expect(new Set(heights).size).toBe(1);
+    // A less wide one has tables beside each other, and a laptop below each other.
+    const tables = tab.locator("#times .tables > div");
+    const lefts = () => tables.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().left));
+    for (const [width, columns] of [[1600, 2], [1280, 1]] as const) {
+      await tab.setViewportSize({ width, height: 800 });
+      expect([width, new Set(await lefts()).size, await overflow(tab)]).toEqual([width, columns, 0]);
+    }
     await tab.setViewportSize({ width: 1280, height: 800 });
     // Tables fit.
     const wide = await tab.locator(".table").evaluateAll((all) =>
@@ -858,6 +870,12 @@ scenarios: [{steps: [{get: /}]}]
     expect(await tab.locator("#trials tbody tr").count()).toBeGreaterThan(0);
     expect(await violations(tab)).toEqual([]);
     expect(await overflow(tab)).toBeLessThanOrEqual(0);
+    // A wide screen has the tables beside the load line.
+    await tab.setViewportSize({ width: 1920, height: 1080 });
+    const left = async (part: string) => (await tab.locator(part).boundingBox())?.x ?? 0;
+    expect(await left("#trials")).toBeGreaterThan((await left("#capacity")) + 800);
+    await tab.setViewportSize({ width: 1440, height: 900 });
+    expect(await left("#trials")).toBe(await left("#capacity"));
     const menu = tab.locator("details", { hasText: "Download" });
     expect(await menu.locator("a").count()).toBe(6);
     expect(await menu.locator("a", { hasText: "hgrm" }).count()).toBe(0);

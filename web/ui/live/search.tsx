@@ -90,7 +90,7 @@ function CapacityParts(props: { messages: string[]; capacity: Capacity | null; t
   const high = capacity === null ? soFar.high : capacity.capacity.high_per_s;
   const end = (rate: number | null) => (rate === null && capacity === null ? "none yet" : rateText(rate));
   return (
-    <div class="parts">
+    <div class={capacity === null ? "parts" : "parts still"}>
       <Part id="capacity" title="Capacity">
         <div class="tiles">
           {trying !== null && (

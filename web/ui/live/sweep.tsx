@@ -37,7 +37,7 @@ export function SweepParts({ sweep }: { sweep: Sweep }) {
   ];
   const [peak, wherePeak] = peakOf(sweep);
   return (
-    <div class="parts">
+    <div class="parts still">
       <Part id="sweep" title={`Sweep of ${setting}`}>
         {usl !== null && (
           <div class="tiles">

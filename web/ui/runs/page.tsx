@@ -242,8 +242,14 @@ export function ResultParts(props: {
             <HistogramChart runs={runs} />
           </div>
         </div>
-        <TimesTables result={result} />
-        <SlowestTable result={result} />
+        <div class="tables">
+          <div>
+            <TimesTables result={result} />
+          </div>
+          <div>
+            <SlowestTable result={result} />
+          </div>
+        </div>
       </Part>
       <Part id="by-step" title="Steps">
         <Steps result={result} />
