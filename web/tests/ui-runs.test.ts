@@ -649,6 +649,15 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
       const chart = tab.locator("figure", { has: tab.getByRole("heading", { name: title, exact: true }) });
       expect(await chart.locator(".legend button").count()).toBe(2);
     }
+    // The choice stays until it is let go: another run may be added to it, or one taken out.
+    for (const leave of [() => tab.goBack(), () => tab.getByRole("link", { name: "Choose others" }).click()]) {
+      await leave();
+      await tab.getByRole("button", { name: "Deselect 2" }).waitFor();
+      const checked = tab.getByRole("checkbox", { checked: true });
+      await expect.poll(() => checked.count(), { timeout: 10_000 }).toBe(2);
+      await tab.getByRole("button", { name: "Compare 2" }).click();
+      await word.waitFor();
+    }
     await tab.getByRole("button", { name: "Swap A and B" }).click();
     await expect.poll(() => tab.url()).toContain(`a=${ids[1]}&b=${ids[0]}`);
     await tab.getByRole("button", { name: "Move new to B" }).click();
