@@ -75,7 +75,7 @@ scenarios: [{steps: [{get: /}]}]
     const note = tab.locator(".plan-run .notice");
     await note.getByText(/p99<50ms will not be shown to hold.*would do/).waitFor();
     await tab.getByRole("textbox", { name: "Duration" }).fill("20s");
-    await expect.poll(() => note.count()).toBe(0);
+    await expect.poll(() => note.count(), { timeout: 10_000 }).toBe(0);
     await tab.getByRole("textbox", { name: "Duration" }).fill("1s");
     await tab.getByLabel("Name of the run").fill("evening");
     await tab.getByLabel("Other flags").fill("--tag branch=main --timeout 9s");
