@@ -4,5 +4,9 @@
 use plimsoll_app::Extension;
 
 /// The extensions, in the order of their commands in help.
-pub const EXTENSIONS: &[Extension] =
-    &[plimsoll_cache::EXTENSION, plimsoll_grpc::EXTENSION, plimsoll_redis::EXTENSION];
+pub const EXTENSIONS: &[Extension] = &[
+    plimsoll_cache::EXTENSION,
+    plimsoll_grpc::EXTENSION,
+    plimsoll_llm::EXTENSION,
+    plimsoll_redis::EXTENSION,
+];

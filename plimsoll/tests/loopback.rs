@@ -32,7 +32,6 @@ pub(crate) mod ingest_target;
 mod ingest_verify;
 mod interruption;
 mod live;
-mod llm;
 mod making;
 mod names;
 mod outcome;

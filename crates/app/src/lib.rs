@@ -30,13 +30,19 @@ pub use crate::args::imported_file::NamingFileArgs;
 pub use crate::args::named::named;
 pub use crate::args::run::RunArgs;
 pub use crate::args::server::host::{Host, HostArgs, running};
-pub use crate::args::server::sink_values::{Reader, parse_endpoint, parse_positive};
+pub use crate::args::server::sink::{Place, PlaceArgs, parse_seed};
+pub use crate::args::server::sink_values::{
+    Reader, parse_delay, parse_endpoint, parse_positive, parse_share, whole,
+};
 pub use crate::args::workload::key_value::{KeyArgs, hits_note, of_flag};
 pub use crate::base::advice::{Advice, OtherProgram};
+pub use crate::base::certificate::self_signed;
 pub use crate::base::failure::Failure;
+pub use crate::base::messages::{Notify, say};
 pub use crate::base::plan_parts::plan_parts;
 pub use crate::base::wording::{percent, url};
 pub use crate::command::inspect;
+pub use crate::session::built_in_sink::ANOTHER_PORT;
 pub use crate::workload::auxiliary_request::{Answer, answers_before, once, reason, transport};
 
 use crate::args::cli::{Cli, Command};
@@ -149,7 +155,6 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             TargetSpec::Sink(spec) => serve::command(spec),
             TargetSpec::Added(name, spec) => serve::added(name, spec),
             TargetSpec::Ingest(spec) => serve::ingest::command(spec),
-            TargetSpec::Llm(spec) => serve::llm::command(spec),
             TargetSpec::CrudNode(spec) => serve::node::command(spec),
             TargetSpec::CrudCluster(spec) => serve::cluster::command(spec),
         },

@@ -6,7 +6,6 @@ pub(crate) mod canister;
 pub(crate) mod crud;
 pub(crate) mod ingest;
 pub(crate) mod ingest_demo;
-pub(crate) mod llm;
 pub(crate) mod printed_plan;
 pub(crate) mod sql_answer;
 pub(crate) mod store;
@@ -41,7 +40,6 @@ pub(crate) fn command(command: &WorkloadCommand, look: Theme, style: &Style) -> 
         WorkloadCommand::Crud(args) => crud::command(args, look, style),
         WorkloadCommand::Canister(args) => canister::command(args, look, style),
         WorkloadCommand::Ingest(args) => ingest::command(args, look, style),
-        WorkloadCommand::Llm(args) => llm::command(args, look, style),
         WorkloadCommand::Ws(args) => websocket::command(args, look, style),
     }
 }
@@ -56,6 +54,11 @@ pub(crate) fn added(load: &AddedLoad, look: Theme, style: &Style) -> Result<Exit
         return printed_of(load)?.show(args.run().output.quiet);
     }
     let request = RunRequest::made(args.run(), args.plan()?);
+    let mut look_at = || request.plan(true).resolve_amended(|flags| args.amend(flags));
+    let request = match args.asked(&mut look_at)? {
+        Some(plan) => RunRequest::made(args.run(), plan),
+        None => request,
+    };
     let pairing = args.alternative()?.map(|other| paired(args, &request, other)).transpose()?;
     let mut resolve = || request.plan(true).resolve_amended(|flags| args.amend(flags));
     let notes = args.before(&mut resolve, pairing.as_ref().map(|pairing| &pairing.sides[1].1))?;
@@ -142,7 +145,6 @@ pub(crate) fn printed(command: &WorkloadCommand) -> Result<Option<PrintedPlan>, 
         WorkloadCommand::Canister(args) => canister::printed(args).map(Some),
         WorkloadCommand::Ingest(args) if args.instead.is_some() => Ok(None),
         WorkloadCommand::Ingest(args) => ingest::printed(args).map(Some),
-        WorkloadCommand::Llm(args) => llm::printed(args).map(Some),
         WorkloadCommand::Ws(args) => websocket::printed(args).map(Some),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A connection that keeps no more bytes than this has no part in the budget: the usual one costs nothing.
-pub(crate) const FREE_BYTES: usize = 16 << 10;
+pub const FREE_BYTES: usize = 16 << 10;
 
 /// Bytes that unfinished requests of all connections may take together.
 #[derive(Debug)]

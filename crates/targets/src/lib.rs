@@ -29,9 +29,9 @@
 
 pub mod http_reply;
 pub mod ingest;
-pub mod llm;
 pub mod server;
 pub mod sink;
+pub mod truth_log;
 
 mod budget;
 mod counts;
@@ -42,7 +42,6 @@ mod table;
 
 pub use ingest::{IngestOptions, IngestReport, IngestServer};
 pub use lies::Lies;
-pub use llm::{LlmOptions, LlmReport, LlmServer};
 pub use server_threads::Stopper;
 pub use sink::{
     Action, Body, Crud, Delay, FaultModel, Faults, Freeze, Intent, Location, Reply, RequestFate, RequestId,

@@ -16,6 +16,7 @@
 
 pub(crate) mod draining;
 pub(crate) mod event_loop;
+pub mod http;
 pub(crate) mod output;
 pub(crate) mod worker;
 
@@ -28,6 +29,7 @@ use plimsoll_driver::{ConnId, Endpoint, KernelBackend};
 use plimsoll_wire::tls::ServerConfig;
 
 use crate::budget::Budget;
+pub use crate::budget::FREE_BYTES;
 use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 use crate::start_error::StartError;
 pub use crate::table::Table;

@@ -28,12 +28,12 @@ pub use service::{Body, Crud, Faults, Location, Reply, Service, SlowData};
 pub use truth::{Action, RequestId, TruthRow};
 
 use setup::{Setup, Tally};
-use truth::{FinishedSheet, Sheet};
 use worker::Worker;
 
 use crate::server::worker::Sockets;
 use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 use crate::start_error::StartError;
+use crate::truth_log::{FinishedSheet, Sheet};
 
 /// The result of a thread, returned at its end.
 type Ended = (Tally, FinishedSheet<TruthRow>);

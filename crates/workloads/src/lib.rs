@@ -11,12 +11,10 @@ pub mod crud;
 mod error;
 pub mod ingest;
 pub mod key_value;
-pub mod llm;
 pub mod websocket;
 
 pub use error::WorkloadError;
 use plimsoll_plan::PlanParts;
 
 /// Keys of plan files whose values these workloads read.
-pub const PARTS: PlanParts =
-    PlanParts { bodies: &[&ingest::BATCH, &canister::MESSAGE, &llm::PROMPT], ..PlanParts::NONE };
+pub const PARTS: PlanParts = PlanParts { bodies: &[&ingest::BATCH, &canister::MESSAGE], ..PlanParts::NONE };

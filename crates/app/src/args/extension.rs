@@ -127,6 +127,20 @@ pub trait LoadArgs: fmt::Debug {
     /// answer.
     fn plan(&self) -> Result<MadeDocument, Failure>;
 
+    /// Makes the plan anew with what the server said, if the flags leave something to it that a plan without
+    /// its word is right about. Called before a load alone. `resolve` puts the [plan](Self::plan) and the
+    /// flags of the run together, with all problems of either.
+    ///
+    /// # Errors
+    /// A plan that is wrong, or a server that does not answer.
+    fn asked(
+        &self,
+        resolve: &mut dyn FnMut() -> Result<Resolved, Failure>,
+    ) -> Result<Option<MadeDocument>, Failure> {
+        let _ = resolve;
+        Ok(None)
+    }
+
     /// Changes the flags of the run that have another meaning in this command.
     ///
     /// # Errors

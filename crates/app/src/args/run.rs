@@ -129,6 +129,21 @@ impl RunArgs {
         missing
     }
 
+    /// Returns `true` if the flags give a rate of arrivals.
+    pub fn has_rate(&self) -> bool {
+        self.plan.has_rate()
+    }
+
+    /// Returns `true` if the flags give a number of users.
+    pub fn has_users(&self) -> bool {
+        self.plan.has_users()
+    }
+
+    /// Returns `true` if nothing but results and problems is to be told.
+    pub const fn is_quiet(&self) -> bool {
+        self.output.quiet
+    }
+
     /// Returns the flags that are settings of the plan.
     pub fn settings(&self) -> &PlanPatch {
         &self.plan.settings.patch

@@ -2,7 +2,6 @@
 
 pub(crate) mod host;
 pub(crate) mod ingest;
-pub(crate) mod llm;
 pub(crate) mod replica;
 pub(crate) mod sink;
 pub(crate) mod sink_values;

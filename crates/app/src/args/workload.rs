@@ -7,7 +7,6 @@ pub(crate) mod crud;
 pub(crate) mod ingest;
 pub(crate) mod ingest_demo;
 pub(crate) mod key_value;
-pub(crate) mod llm;
 pub(crate) mod websocket;
 
 use clap::{Args, Subcommand};
@@ -19,7 +18,6 @@ use crate::args::workload::canister::CanisterArgs;
 use crate::args::workload::canister::service::CanisterServiceArgs;
 use crate::args::workload::crud::CrudLoadArgs;
 use crate::args::workload::ingest::IngestArgs;
-use crate::args::workload::llm::LlmArgs;
 use crate::args::workload::websocket::{WebSocketArgs, WebSocketServiceArgs};
 use crate::base::advice::{self, OtherProgram};
 
@@ -103,13 +101,6 @@ pub(crate) enum WorkloadCommand {
     /// Every batch has new times and values and is made before it is due. The flags make a plan, which
     /// --print-plan shows; all flags of `run` apply. `plimsoll target ingest` is a store to try it on.
     Ingest(Box<IngestArgs>),
-    /// Load a language model over OpenAI's API: time to first token, time per token, goodput
-    ///
-    /// By default one request at a time for 10 seconds, with prompts of 128 tokens and answers of at most 64,
-    /// as a stream. Times are those of the kernel's receive stamps; with --rate, time to first token counts
-    /// from when a request was due. The flags make a plan, which --print-plan shows; all flags of `run`
-    /// apply. `plimsoll target llm` is a server to try it on.
-    Llm(Box<LlmArgs>),
     /// Open WebSockets, send messages on them, and await the answers
     ///
     /// By default for 10 seconds, as fast as messages are answered, on 64 connections of 100 messages each. A
@@ -120,12 +111,12 @@ pub(crate) enum WorkloadCommand {
 }
 
 /// Names of the commands for other protocols, in the order of help; those of extensions come before.
-pub(crate) const PROTOCOLS: [&str; 2] = ["ws", "llm"];
+pub(crate) const PROTOCOLS: [&str; 1] = ["ws"];
 /// Names of those for the requests of other load generators, in the order of help; those of extensions come
 /// before.
 pub(crate) const READY_MADE: [&str; 3] = ["crud", "ingest", "canister"];
 /// Names of the commands of this crate.
-const NAMES: [&str; 5] = ["crud", "canister", "ingest", "llm", "ws"];
+const NAMES: [&str; 4] = ["crud", "canister", "ingest", "ws"];
 
 /// Names of the commands for the requests of other load generators.
 pub(crate) fn ready_made() -> impl Iterator<Item = &'static str> {

@@ -5,12 +5,12 @@ use plimsoll_wire::tls::{ServerConfig, TlsConfigError};
 /// The protocols of HTTP, as ALPN calls them, the preferred one first.
 const HTTP: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// A server's TLS with a self-signed certificate for loopback names, made for this process, with
-/// ALPN for HTTP/2 and HTTP/1.1.
+/// Makes a server's TLS with a self-signed certificate for loopback names, of this process alone, with ALPN
+/// for HTTP/2 and HTTP/1.1.
 ///
 /// # Errors
 /// In words: the system gives no random numbers, or TLS cannot use what was made.
-pub(crate) fn self_signed() -> Result<ServerConfig, String> {
+pub fn self_signed() -> Result<ServerConfig, String> {
     let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let made = rcgen::generate_simple_self_signed(names).map_err(|error| error.to_string())?;
     let (cert, key) = (made.cert.pem(), made.signing_key.serialize_pem());

@@ -18,7 +18,7 @@ pub(crate) trait MessageScreen: Send + Sync {
 static SHOWN: Mutex<Option<Arc<dyn MessageScreen>>> = Mutex::new(None);
 
 /// Writes a message to stderr.
-pub(crate) type Notify = Arc<dyn Fn(&str) + Send + Sync>;
+pub type Notify = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Lets a screen take messages from now on.
 pub(crate) fn show_on(screen: Arc<dyn MessageScreen>) {
@@ -47,7 +47,7 @@ pub(crate) fn keep(text: &str) -> bool {
 }
 
 /// Returns a function that writes messages to stderr, or drops them if `quiet`: see [`tell`].
-pub(crate) fn say(quiet: bool) -> Notify {
+pub fn say(quiet: bool) -> Notify {
     Arc::new(move |text| {
         if !quiet {
             tell(text);

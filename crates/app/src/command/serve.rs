@@ -2,7 +2,6 @@
 
 pub(crate) mod cluster;
 pub(crate) mod ingest;
-pub(crate) mod llm;
 pub(crate) mod node;
 
 use std::thread::JoinHandle;

@@ -6,7 +6,7 @@ use plimsoll_targets::{Sink, SinkOptions};
 use crate::base::failure::Failure;
 
 /// Hint where there is one address.
-pub(crate) const ANOTHER_PORT: &str = "take another address: --listen; port 0 takes a free one";
+pub const ANOTHER_PORT: &str = "take another address: --listen; port 0 takes a free one";
 
 /// Starts a sink.
 pub(crate) fn start(options: SinkOptions, backend: KernelBackend) -> Result<Sink, Failure> {

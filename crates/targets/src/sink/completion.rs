@@ -51,7 +51,7 @@ impl<B: Backend> Worker<B> {
             self.log(due, Action::Abandoned);
             return false;
         }
-        if matches!(connection.protocol, Protocol::WebSocket(_)) {
+        if matches!(connection.protocol, Protocol::Upgraded(_)) {
             self.conclude_websocket(due);
             return false;
         }
@@ -130,7 +130,7 @@ impl<B: Backend> Worker<B> {
                         false => Sent::Nothing,
                     }
                 }
-                Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => {
+                Protocol::Open(_) | Protocol::Http1(_) | Protocol::Upgraded(_) => {
                     apart = answer.write(due.arrival.to.head_only, due.arrival.to.persistence, out);
                     Sent::Whole
                 }
@@ -213,7 +213,7 @@ pub(super) fn send_piece(
                 },
             }
         }
-        Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => {
+        Protocol::Open(_) | Protocol::Http1(_) | Protocol::Upgraded(_) => {
             if begin == 0 {
                 answer.write_head(to.persistence, out);
             }

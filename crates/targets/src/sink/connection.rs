@@ -2,19 +2,16 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::ConnId;
-use plimsoll_wire::http1::RequestServer;
-use plimsoll_wire::http2::{PREFACE, Server, ServerOptions};
 use plimsoll_wire::tls::Session;
 
 use super::backlog::Backlog;
 use super::queue::SingleServer;
 use super::service::WebSocketServer;
+use crate::server::http::HttpProtocol;
 use crate::server::output::Channel;
 
-/// Number of bytes of the HTTP/2 preface that identify it: `PRI * HTTP/2.0` and the end of the line, which
-/// no request of HTTP/1.1 has at its front (RFC 9113 section 3.4). The HTTP/2 server judges the bytes after
-/// it.
-const TELLING: usize = 16;
+/// The protocol of a connection: HTTP, or WebSocket over either version of it, where the service is that.
+pub(crate) type Protocol = HttpProtocol<WebSocketServer>;
 
 /// One accepted connection.
 #[derive(Debug)]
@@ -23,86 +20,6 @@ pub(crate) struct Connection {
     pub(crate) protocol: Protocol,
     pub(crate) backlog: Backlog,
     pub(crate) state: State,
-}
-
-/// The protocol of a connection.
-#[derive(Debug)]
-pub(crate) enum Protocol {
-    /// Not known yet. This many bytes have come, and match the HTTP/2 preface.
-    Open(usize),
-    Http1(RequestServer),
-    Http2(Box<Server>),
-    /// Over either version of HTTP, where the service is that.
-    WebSocket(Box<WebSocketServer>),
-}
-
-impl Protocol {
-    /// Begins to speak the protocol that was detected. A server of HTTP/2 writes its settings first, to
-    /// `out`.
-    pub(crate) fn begin(detected: DetectedProtocol, http2: &ServerOptions, out: &mut Vec<u8>) -> Self {
-        match detected {
-            DetectedProtocol::Nothing(matched) => Self::Open(matched),
-            DetectedProtocol::Http1 => Self::Http1(RequestServer::new()),
-            DetectedProtocol::Http2 => {
-                let mut server = Box::new(Server::new(http2));
-                server.start(out);
-                Self::Http2(server)
-            }
-        }
-    }
-
-    /// Learns the protocol from the first bytes, unless it is known: `begin` makes it. Returns the bytes that
-    /// were held back until then, and come before these.
-    pub(crate) fn learn(
-        &mut self,
-        bytes: &[u8],
-        begin: impl FnOnce(DetectedProtocol) -> Self,
-    ) -> &'static [u8] {
-        let Self::Open(matched) = *self else { return &[] };
-        *self = begin(Self::told_by(matched, bytes));
-        &PREFACE[..matched]
-    }
-
-    /// Detects the protocol from the first bytes, after `matched` bytes that are those of the HTTP/2 preface.
-    pub(crate) fn told_by(matched: usize, bytes: &[u8]) -> DetectedProtocol {
-        let expected = &PREFACE[matched..TELLING];
-        let count = expected.len().min(bytes.len());
-        if bytes[..count] != expected[..count] {
-            DetectedProtocol::Http1
-        } else if count == expected.len() {
-            DetectedProtocol::Http2
-        } else {
-            DetectedProtocol::Nothing(matched + count)
-        }
-    }
-
-    /// Streams of HTTP/2 that the client has reset.
-    pub(crate) fn cancelled(&mut self) -> u64 {
-        match self {
-            Self::Http2(server) => server.cancelled(),
-            Self::Open(_) | Self::Http1(_) | Self::WebSocket(_) => 0,
-        }
-    }
-}
-
-/// Which protocol the first bytes of a connection belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DetectedProtocol {
-    /// Either, so far: this many bytes match the HTTP/2 preface.
-    Nothing(usize),
-    Http1,
-    Http2,
-}
-
-impl DetectedProtocol {
-    /// The protocol that a TLS handshake has chosen. Without ALPN the first bytes decide.
-    pub(crate) fn by_alpn(alpn: Option<&[u8]>) -> Self {
-        match alpn {
-            Some(b"h2") => Self::Http2,
-            Some(b"http/1.1") => Self::Http1,
-            _ => Self::Nothing(0),
-        }
-    }
 }
 
 /// The state of a connection beside its protocol.
@@ -153,7 +70,7 @@ impl Connection {
     pub(crate) fn is_held(&self, stream: u32) -> bool {
         match &self.protocol {
             Protocol::Http2(server) => server.waiting(stream) > 0,
-            Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => false,
+            Protocol::Open(_) | Protocol::Http1(_) | Protocol::Upgraded(_) => false,
         }
     }
 
@@ -161,7 +78,7 @@ impl Connection {
     pub(crate) fn is_owed(&self, stream: u32) -> bool {
         match &self.protocol {
             Protocol::Http2(server) => server.is_open(stream),
-            Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => true,
+            Protocol::Open(_) | Protocol::Http1(_) | Protocol::Upgraded(_) => true,
         }
     }
 
@@ -172,41 +89,7 @@ impl Connection {
             && match &self.protocol {
                 // A client that sends nothing more does not open windows either.
                 Protocol::Http2(server) => self.state.deaf || server.active() == 0,
-                Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => true,
+                Protocol::Open(_) | Protocol::Http1(_) | Protocol::Upgraded(_) => true,
             }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_bytes_tell_the_protocol_however_they_are_cut() {
-        let told = |pieces: &[&[u8]]| {
-            let mut told = DetectedProtocol::Nothing(0);
-            for piece in pieces {
-                let DetectedProtocol::Nothing(matched) = told else { break };
-                told = Protocol::told_by(matched, piece);
-            }
-            told
-        };
-        let settings = [PREFACE, &[0; 9]].concat();
-        for (bytes, expected) in [
-            (settings.as_slice(), DetectedProtocol::Http2),
-            (b"PRI * HTTP/2.0\r\nanything", DetectedProtocol::Http2),
-            (b"PRI * HTTP/1.1\r\n\r\n", DetectedProtocol::Http1),
-            (b"PRINT / HTTP/1.1\r\n\r\n", DetectedProtocol::Http1),
-            (b"POST / HTTP/1.1\r\n\r\n", DetectedProtocol::Http1),
-            (b"\x16\x03\x01", DetectedProtocol::Http1),
-            (b"PRI", DetectedProtocol::Nothing(3)),
-            (b"", DetectedProtocol::Nothing(0)),
-        ] {
-            assert_eq!(told(&[bytes]), expected, "{bytes:?}");
-            assert_eq!(told(&bytes.chunks(1).collect::<Vec<_>>()), expected, "{bytes:?}");
-            for at in 0..bytes.len() {
-                assert_eq!(told(&[&bytes[..at], &bytes[at..]]), expected, "{bytes:?} at {at}");
-            }
-        }
     }
 }

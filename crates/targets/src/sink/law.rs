@@ -89,7 +89,7 @@ impl FaultModel {
 
 impl Delay {
     /// Draws a time.
-    pub(crate) fn draw(self, random: &mut Random) -> Nanos {
+    pub fn draw(self, random: &mut Random) -> Nanos {
         match self {
             Self::None => Nanos::ZERO,
             Self::Constant(time) => time,

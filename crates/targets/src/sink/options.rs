@@ -149,7 +149,8 @@ pub enum Delay {
 }
 
 impl Delay {
-    pub(crate) fn problems(&self, require: &mut impl FnMut(bool, &str)) {
+    /// Names what makes no sense, one call each: `false` with the rule that is broken.
+    pub fn problems(&self, require: &mut impl FnMut(bool, &str)) {
         match *self {
             Self::None | Self::Constant(_) => {}
             Self::Exponential { mean } => {

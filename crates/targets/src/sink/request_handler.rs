@@ -7,13 +7,14 @@ use plimsoll_driver::ConnId;
 use plimsoll_wire::http1::{self, Limits, RequestMemo, RequestServer};
 use plimsoll_wire::http2::{self, ErrorCode, Payload, Server, ServerOptions};
 
-use super::connection::{CloseMode, Connection, DetectedProtocol, Protocol, State};
+use super::connection::{CloseMode, Connection, Protocol, State};
 use super::encoded_reply::{Address, Persistence};
 use super::event_queue::Arrival;
 use super::options::Delay;
 use super::service::{AddedPart, Ask, WebSocketServer};
 use super::setup::{Setup, Tally};
 use super::truth::{Action, RequestId, TruthRow};
+use crate::server::http::DetectedProtocol;
 use crate::server::output::Channel;
 
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -127,17 +128,17 @@ impl RequestHandler {
     fn begin(&mut self, told: DetectedProtocol, tally: &mut Tally) -> Protocol {
         if told == DetectedProtocol::Http2 && self.setup.forms.table.is_websocket() {
             tally.http2 += 1;
-            return Protocol::WebSocket(WebSocketServer::over_http2(&mut self.out));
+            return Protocol::Upgraded(WebSocketServer::over_http2(&mut self.out));
         }
         let protocol = Protocol::begin(told, &self.http2, &mut self.out);
         match protocol {
             Protocol::Open(_) => {}
-            Protocol::Http1(_) | Protocol::WebSocket(_) => tally.http1 += 1,
+            Protocol::Http1(_) | Protocol::Upgraded(_) => tally.http1 += 1,
             Protocol::Http2(_) => tally.http2 += 1,
         }
         match protocol {
             Protocol::Http1(_) if self.setup.forms.table.is_websocket() => {
-                Protocol::WebSocket(WebSocketServer::new())
+                Protocol::Upgraded(WebSocketServer::new())
             }
             other => other,
         }
@@ -156,7 +157,7 @@ impl RequestHandler {
             Protocol::Open(_) => {}
             Protocol::Http1(server) => self.read_http1(server, conn, state, at, bytes, tally),
             Protocol::Http2(server) => self.read_http2(server, conn, state, at, bytes, tally),
-            Protocol::WebSocket(server) => self.read_websocket(server, conn, state, at, bytes, tally),
+            Protocol::Upgraded(server) => self.read_websocket(server, conn, state, at, bytes, tally),
         }
     }
 

@@ -1,15 +1,8 @@
 //! The log of the truth: the real course of every request, on the clock of the driver.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::ops::AddAssign;
-use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
-
-use super::options::Truth;
-use crate::start_error::StartError;
 
 /// The end of a request that the sink had counted. Every counted request has exactly one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,7 +53,7 @@ pub enum RequestId {
 
 impl RequestId {
     /// The name of request `number` whose header `x-plimsoll-id` was `header`.
-    pub(crate) fn new(header: Option<&[u8]>, number: u64) -> Self {
+    pub fn new(header: Option<&[u8]>, number: u64) -> Self {
         match header {
             None => Self::Number(number),
             Some(value) => Self::from_header(value),
@@ -127,125 +120,6 @@ impl fmt::Display for TruthRow {
     }
 }
 
-/// One thread's part of the log.
-#[derive(Debug, Default)]
-pub(crate) enum Sheet<R> {
-    #[default]
-    Off,
-    Memory(Vec<R>),
-    File {
-        path: PathBuf,
-        writer: BufWriter<File>,
-        failure: Option<io::Error>,
-    },
-}
-
-/// Sheets that are complete.
-#[derive(Debug)]
-pub(crate) struct FinishedSheet<R> {
-    rows: Vec<R>,
-    /// The parts of the log and how writing them ended.
-    parts: Vec<(PathBuf, io::Result<()>)>,
-}
-
-impl<R> Default for FinishedSheet<R> {
-    fn default() -> Self {
-        Self { rows: Vec::new(), parts: Vec::new() }
-    }
-}
-
-impl<R> AddAssign for FinishedSheet<R> {
-    fn add_assign(&mut self, other: Self) {
-        self.rows.extend(other.rows);
-        self.parts.extend(other.parts);
-    }
-}
-
-impl<R> FinishedSheet<R> {
-    /// Returns the rows, and makes one file of the parts of the log.
-    pub(crate) fn join(self) -> (Vec<R>, io::Result<()>) {
-        (self.rows, join(self.parts))
-    }
-}
-
-impl<R: fmt::Display> Sheet<R> {
-    /// The part of thread `thread`, of a log that begins with this line. The first one writes the log
-    /// itself, the others write parts beside it.
-    pub(crate) fn open(truth: &Truth, thread: u32, header: &str) -> Result<Self, StartError> {
-        Ok(match truth {
-            Truth::Off => Self::Off,
-            Truth::Memory => Self::Memory(Vec::new()),
-            Truth::File(log) => {
-                let path = part(log, thread);
-                let open = || -> io::Result<_> {
-                    let mut writer = BufWriter::with_capacity(1 << 16, File::create(&path)?);
-                    if thread == 0 {
-                        writer.write_all(header.as_bytes())?;
-                    }
-                    Ok(writer)
-                };
-                match open() {
-                    Ok(writer) => Self::File { path, writer, failure: None },
-                    Err(error) => return Err(StartError::TruthLog { path, error }),
-                }
-            }
-        })
-    }
-
-    pub(crate) const fn is_on(&self) -> bool {
-        !matches!(self, Self::Off)
-    }
-
-    pub(crate) fn push(&mut self, row: R) {
-        match self {
-            Self::Off => {}
-            Self::Memory(rows) => rows.push(row),
-            // After a failure nothing more is written: a log with a hole in its middle would look whole.
-            Self::File { writer, failure, .. } => {
-                if failure.is_none() {
-                    *failure = writeln!(writer, "{row}").err();
-                }
-            }
-        }
-    }
-
-    pub(crate) fn finish(self) -> FinishedSheet<R> {
-        match self {
-            Self::Off => FinishedSheet::default(),
-            Self::Memory(rows) => FinishedSheet { rows, parts: Vec::new() },
-            Self::File { path, mut writer, failure } => {
-                let written = failure.map_or_else(|| writer.flush(), Err);
-                FinishedSheet { rows: Vec::new(), parts: vec![(path, written)] }
-            }
-        }
-    }
-}
-
-/// Appends the parts of a log to its first one, in order, and removes them.
-fn join(mut parts: Vec<(PathBuf, io::Result<()>)>) -> io::Result<()> {
-    // The log itself has the shortest name.
-    parts.sort_by_key(|(path, _)| (path.as_os_str().len(), path.clone()));
-    let mut parts = parts.into_iter();
-    let Some((log, written)) = parts.next() else { return Ok(()) };
-    written?;
-    let mut log = File::options().append(true).open(log)?;
-    for (path, written) in parts {
-        written?;
-        io::copy(&mut File::open(&path)?, &mut log)?;
-        std::fs::remove_file(&path)?;
-    }
-    Ok(())
-}
-
-fn part(log: &Path, thread: u32) -> PathBuf {
-    if thread == 0 {
-        return log.to_owned();
-    }
-    let mut name = log.as_os_str().to_owned();
-    name.push(format!(".part{thread}"));
-    name.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,12 +144,5 @@ mod tests {
         let dropped = TruthRow { reply: None, status: None, action: Action::Dropped, ..row(1, None) };
         assert_eq!(dropped.to_string(), "1,10,,dropped,,1");
         assert_eq!(HEADER.matches(',').count(), dropped.to_string().matches(',').count());
-    }
-
-    #[test]
-    fn a_log_that_cannot_be_made_names_its_path() {
-        let truth = Truth::File("/nonexistent/truth.csv".into());
-        let refused = Sheet::<TruthRow>::open(&truth, 0, HEADER).unwrap_err().to_string();
-        assert!(refused.contains("/nonexistent/truth.csv"), "{refused}");
     }
 }

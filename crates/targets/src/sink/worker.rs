@@ -14,11 +14,12 @@ use super::reply::write_refusal;
 use super::request_handler::{CONTINUE, RequestHandler};
 use super::service::ThreadState;
 use super::setup::{Setup, Tally};
-use super::truth::{Action, FinishedSheet, Sheet, TruthRow};
+use super::truth::{Action, TruthRow};
 use crate::server::draining::Draining;
 use crate::server::event_loop::{EventLoop, FLUSH_REPLIES, LoopBounds, STOP_POLL};
 use crate::server::output::Output;
 use crate::table::Table;
+use crate::truth_log::{FinishedSheet, Sheet};
 
 /// Events of one pass: bounds how long due replies wait behind reading.
 const PASS_EVENTS: u32 = 256;
@@ -360,7 +361,7 @@ impl<B: Backend> EventLoop for Worker<B> {
 /// except for messages of WebSockets.
 pub(super) fn unread<B: Backend>(backend: &B, connection: &Connection) -> usize {
     let held = match &connection.protocol {
-        Protocol::WebSocket(server) => server.held_bytes(),
+        Protocol::Upgraded(server) => server.held_bytes(),
         Protocol::Open(_) | Protocol::Http1(_) | Protocol::Http2(_) => 0,
     };
     backend.unsent(connection.channel.id) + held
@@ -370,7 +371,7 @@ pub(super) fn unread<B: Backend>(backend: &B, connection: &Connection) -> usize 
 pub(super) fn unread_limit(setup: &Setup, connection: &Connection) -> usize {
     match connection.protocol {
         Protocol::Http2(_) => UNREAD_BYTES,
-        Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => {
+        Protocol::Open(_) | Protocol::Http1(_) | Protocol::Upgraded(_) => {
             UNREAD_BYTES.saturating_add(UNREAD_REPLIES.saturating_mul(setup.forms.table.largest().len()))
         }
     }

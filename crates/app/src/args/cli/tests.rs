@@ -102,8 +102,8 @@ fn habits_of_other_programs_are_told() {
         ("run http://a --crud-create-method=POST --http1.1 -c 2", None),
         ("run http://a -c 2 -D 1", Some("--http2")),
         ("run https://a --crud-create-method=POST -c 2", None),
-        ("llm --rps 100", Some("each connection")),
-        ("llm --rate 100", None),
+        ("ws --rps 100", Some("each connection")),
+        ("ws --rate 100", None),
         ("ingest metrics --rps 100", Some("--preset arc")),
         ("ingest metrics --rps 100 --preset arc", None),
         ("ingest logs --token T", Some("--preset arc")),
@@ -138,7 +138,7 @@ fn a_mistyped_command_does_not_become_a_host() {
         problem.hint.as_deref(),
         Some(
             "commands: run, check, explain, try, find, ab, calibrate, import, record, ui, runs, show, report, compare, \
-             history, export, verify, merge, rm, sink, target, cluster, demo, fleet, agent, ws, llm, \
+             history, export, verify, merge, rm, sink, target, cluster, demo, fleet, agent, ws, \
              crud, ingest, canister, schema, completions, man; \
              for a host write http://webserver/"
         )

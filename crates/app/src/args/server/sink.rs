@@ -33,7 +33,7 @@ pub(crate) struct SinkArgs {
 
 /// Address and lifetime of a built-in server.
 #[derive(Debug, Args)]
-pub(crate) struct PlaceArgs {
+pub struct PlaceArgs {
     /// Address to listen on: IP:PORT, or unix:PATH; port 0 takes a free one
     #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: String,
@@ -194,18 +194,18 @@ impl SinkArgs {
 
 /// Address and lifetime of a built-in server, parsed.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     /// Address to listen on.
-    pub(crate) listen: Endpoint,
+    pub listen: Endpoint,
     /// Threads, which share it.
-    pub(crate) threads: u32,
+    pub threads: u32,
     /// Time after which it stops.
-    pub(crate) duration: Option<Nanos>,
+    pub duration: Option<Nanos>,
 }
 
 impl PlaceArgs {
     /// Parses the flags. Problems go to the reader.
-    pub(crate) fn read(&self, reader: &mut Reader) -> Place {
+    pub fn read(&self, reader: &mut Reader) -> Place {
         let listen = reader.read("--listen", &self.listen, parse_endpoint);
         let threads = reader.read("--threads", &self.threads, |text| whole(text, 1..=1024));
         Place {
@@ -347,7 +347,7 @@ fn code_of(names: &[&str], name: &str) -> Option<u16> {
 ///
 /// # Errors
 /// The text is no number of 64 bits.
-pub(crate) fn parse_seed(text: &str) -> Result<u64, String> {
+pub fn parse_seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a whole number of 64 bits"))
 }
 

@@ -64,7 +64,11 @@ impl Reader {
     }
 }
 
-pub(crate) fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, String> {
+/// Reads a whole number of this range.
+///
+/// # Errors
+/// The text is none, or outside.
+pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, String> {
     let number = parse_count(text).map_err(|error| error.to_string())?;
     if range.contains(&number) {
         return Ok(number);
@@ -138,8 +142,11 @@ pub(crate) fn parse_status(text: &str) -> Result<u16, String> {
     }
 }
 
-/// A share in percent; `0` needs no sign.
-pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
+/// Reads a share in percent; `0` needs no sign.
+///
+/// # Errors
+/// The text is no share from 0 to 100 %.
+pub fn parse_share(text: &str) -> Result<f64, String> {
     if text == "0" {
         return Ok(0.0);
     }
@@ -173,8 +180,11 @@ pub(crate) fn parse_freeze(text: &str) -> Result<Freeze, String> {
     Ok(Freeze { at, length: parse_positive(length)? })
 }
 
-/// A law by its name, or a bare time, which is constant.
-pub(crate) fn parse_delay(text: &str) -> Result<Delay, String> {
+/// Reads a law by its name, or a bare time, which is constant.
+///
+/// # Errors
+/// The text is no law, with the forms of all laws in the message.
+pub fn parse_delay(text: &str) -> Result<Delay, String> {
     if let Ok(time) = parse_duration(text) {
         return Ok(Delay::Constant(time));
     }

@@ -6,7 +6,6 @@ use plimsoll_targets::{Crud, Location, Service};
 
 use crate::args::extension::{self, ServerSpec, TargetServerArgs, subcommands};
 use crate::args::server::ingest::{IngestArgs, IngestSpec};
-use crate::args::server::llm::{LlmTargetArgs, LlmTargetSpec};
 use crate::args::server::replica::{CrudClusterArgs, CrudClusterSpec, CrudNodeArgs, CrudNodeSpec};
 use crate::args::server::sink::{ConductArgs, PlaceArgs, SinkSpec};
 use crate::args::server::sink_values::{Reader, whole};
@@ -46,14 +45,6 @@ enum Target {
     /// POST /api/v1/query runs SQL over what is visible, on SQLite; GET /plimsoll/acknowledged reports what
     /// was acknowledged. Everything is kept in memory, within bounds; counts stay exact beyond them.
     Ingest(Box<IngestArgs>),
-    /// A server of language models with the APIs of OpenAI, Anthropic and Ollama, whose answers come token by
-    /// token by a law of time
-    ///
-    /// POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages, /api/chat and /api/generate,
-    /// streaming or not, with max_tokens or as the API names it, and stream_options.include_usage; GET
-    /// /v1/models and /api/tags. There is no model behind it: the text is numbered words,
-    /// one token each, and a prompt has a token for every four bytes.
-    Llm(Box<LlmTargetArgs>),
     /// One node of a cluster with Lithair's CRUD API, over a log that openraft replicates
     ///
     /// POST, GET, PUT, PATCH and DELETE on /api/MODEL, /api/MODEL/_bulk, /count, /random-id and lists;
@@ -80,8 +71,6 @@ pub(crate) enum TargetSpec {
     Added(&'static str, ServerSpec),
     /// A store to ingest into.
     Ingest(IngestSpec),
-    /// A server of completions.
-    Llm(LlmTargetSpec),
     /// A node of a cluster.
     CrudNode(CrudNodeSpec),
     /// A cluster.
@@ -124,13 +113,12 @@ impl TargetArgs {
                 args.server().map(|spec| TargetSpec::Added(name, spec))
             }
             Some(Target::Ingest(args)) => args.to_spec().map(TargetSpec::Ingest),
-            Some(Target::Llm(args)) => args.to_spec().map(TargetSpec::Llm),
             Some(Target::CrudNode(args)) => args.to_spec().map(TargetSpec::CrudNode),
             Some(Target::CrudCluster(args)) => args.to_spec().map(TargetSpec::CrudCluster),
             None => {
                 let added: String =
                     extension::servers().map(|server| format!("`{}`, ", server.name)).collect();
-                let others = "`ingest`, `llm`, `crud-node` or `crud-cluster`";
+                let others = "`ingest`, `crud-node` or `crud-cluster`";
                 let hint = format!("write `plimsoll target crud`, {added}{others}");
                 Err(Problem::new("no target is given").with_hint(hint).into())
             }

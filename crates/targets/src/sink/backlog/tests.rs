@@ -15,7 +15,8 @@ use crate::server::draining::RECALL_AFTER;
 use crate::sink::options::{Delay, SinkOptions, Truth};
 use crate::sink::service::{Body, Reply, Service};
 use crate::sink::setup::Setup;
-use crate::sink::truth::{Sheet, TruthRow};
+use crate::sink::truth::TruthRow;
+use crate::truth_log::Sheet;
 
 const CONN: ConnId = ConnId::new(0, 1);
 const BODY: usize = 4 << 20;
@@ -98,7 +99,8 @@ fn worker(change: impl FnOnce(&mut SinkOptions)) -> Worker<Kernel> {
     let setup = Arc::new(Setup::new(options));
     let mut kernel = Kernel::default();
     kernel.events.push_back(Event::Accepted { listener: ListenerId(0), conn: CONN, at: Nanos::ZERO });
-    Worker::new(setup, kernel, ListenerId(0), Sheet::Memory(Vec::new()), Nanos::ZERO, 0)
+    let sheet = Sheet::open(&Truth::Memory, 0, "").expect("memory is there");
+    Worker::new(setup, kernel, ListenerId(0), sheet, Nanos::ZERO, 0)
 }
 
 impl Worker<Kernel> {
@@ -120,7 +122,7 @@ impl Worker<Kernel> {
     }
 
     fn rows(&self) -> &[TruthRow] {
-        let Sheet::Memory(rows) = &self.sheet else { panic!("the log is in memory") };
+        let rows = self.sheet.rows();
         rows
     }
 }

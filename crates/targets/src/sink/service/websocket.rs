@@ -378,7 +378,7 @@ impl<B: Backend> Worker<B> {
             while self.writer.backend.now() < done {}
         }
         let Some(connection) = self.table.get(due.arrival.conn) else { return };
-        let Protocol::WebSocket(server) = &mut connection.protocol else { return };
+        let Protocol::Upgraded(server) = &mut connection.protocol else { return };
         let Ask::WebSocket(ask) = &due.arrival.ask else { return };
         let is_upgrade = matches!(ask, WebSocketAsk::Upgrade { .. });
         let state = &mut connection.state;
@@ -437,7 +437,7 @@ impl<B: Backend> Worker<B> {
             let mut full = Vec::new();
             for id in self.table.ids().into_iter().filter(|id| *id != sender) {
                 if let Some(other) = self.table.get(id)
-                    && let Protocol::WebSocket(server) = &mut other.protocol
+                    && let Protocol::Upgraded(server) = &mut other.protocol
                 {
                     bytes.clear();
                     server.write_message(*binary, payload, &mut bytes);

@@ -1,11 +1,11 @@
 //! The API: reads requests, and writes replies that are not completions.
 
+use plimsoll_targets::http_reply::HttpReply;
 use serde_json::json;
 
 use super::dialect::Dialect;
 use super::options::LlmOptions;
 use super::request::CompletionRequest;
-use crate::http_reply::HttpReply;
 
 /// Bytes of a prompt that make a token.
 const BYTES_PER_TOKEN: u64 = 4;

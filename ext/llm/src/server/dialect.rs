@@ -1,9 +1,9 @@
 //! The words of each API: what an answer's events, its document and its errors look like.
 
+use plimsoll_targets::http_reply::HttpReply;
 use serde_json::{Value, json};
 
 use super::chunk::{Answer, AnswerWriter, Document, words};
-use crate::http_reply::HttpReply;
 
 /// Words that an event at the end of a response of OpenAI repeats at most; a longer answer is not repeated.
 const REPEATED_WORDS: u64 = 256;

@@ -6,11 +6,11 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::thread::JoinHandle;
 
+use plimsoll_testkit::program::{Finished, Folder, Process, Server};
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-use crate::loopback::process::{Finished, Folder, Process, plimsoll, run};
-use crate::loopback::sink::Sink;
+use crate::program::{plimsoll, run};
 
 /// A running server of completions, with its truth log.
 struct LlmTarget {
@@ -360,9 +360,11 @@ fn events_are_expected_and_taken_by_their_json() {
 #[test]
 fn streams_on_http2_are_read_as_those_on_http1_are() {
     // Bodies in four pieces, which are one line without an end.
-    let sink = Sink::start("--body-size 64 --slow-data 16B/5ms --content-type application/x-ndjson");
+    let sink = "sink --listen 127.0.0.1:0 --delay constant:2ms --body-size 64 --slow-data 16B/5ms \
+                --content-type application/x-ndjson";
+    let sink = Server::start(plimsoll(sink));
     let folder = Folder::new();
-    let plan = format!("scenarios: [{{steps: [{{get: {}, stream: ndjson}}]}}]\n", sink.url());
+    let plan = format!("scenarios: [{{steps: [{{get: 'http://{}/', stream: ndjson}}]}}]\n", sink.address);
     let plan = folder.write("plan.yaml", plan);
     for protocol in ["--http2 --streams 8", "--http1.1"] {
         let result = json(&run(&format!("run {plan} {protocol} -n 40 -c 2 --quiet -o json")));

@@ -7,7 +7,7 @@ const LONGEST: u64 = 1_000_000;
 
 /// A length in tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Length {
+pub(crate) enum Length {
     /// Always the same.
     Fixed(u64),
     /// Normal, cut off below one token.
@@ -31,7 +31,7 @@ impl Length {
     ///
     /// # Errors
     /// A sentence that names the mistake and the accepted forms.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is not a length: write 512, normal:512,100 or uniform:100,900");
         let whole = |text: &str| {
             let number = text.trim().parse::<u64>().ok();

@@ -1,13 +1,25 @@
 //! The flags of `plimsoll llm`.
 
 use clap::Args;
-use plimsoll_document::Problem;
+use plimsoll_app::{Failure, LoadArgs, RunArgs, named};
+use plimsoll_document::{MadeDocument, Problem};
+use plimsoll_plan::{PlanPatch, Resolved};
 use plimsoll_workloads::WorkloadError;
-use plimsoll_workloads::llm::{Api, LlmLoad};
 use serde_json::{Map, Value};
 
-use crate::args::named::named;
-use crate::args::run::RunArgs;
+use crate::before;
+use crate::load::{Api, LlmLoad};
+
+/// Line of the command in the list of commands.
+pub(crate) const SUMMARY: &str =
+    "Load a language model over OpenAI's API: time to first token, time per token, goodput";
+
+/// Description of the command.
+pub(crate) const DETAILS: &str = "\
+By default one request at a time for 10 seconds, with prompts of 128 tokens and answers of at most 64, as a \
+stream. Times are those of the kernel's receive stamps; with --rate, time to first token counts from when a \
+request was due. The flags make a plan, which --print-plan shows; all flags of `run` apply. `plimsoll target \
+llm` is a server to try it on.";
 
 /// The value that asks the server for the length of its tokens.
 const AUTO: &str = "auto";
@@ -23,7 +35,7 @@ pub(crate) struct LlmArgs {
     prompt: PromptArgs,
     /// Print the plan that the flags make, and exit
     #[arg(long, help_heading = "Prompts")]
-    pub(crate) print_plan: bool,
+    print_plan: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }
@@ -99,14 +111,57 @@ struct PromptArgs {
     api_key: Option<String>,
 }
 
+impl LoadArgs for LlmArgs {
+    fn run(&self) -> &RunArgs {
+        &self.run
+    }
+
+    fn print_plan(&self) -> bool {
+        self.print_plan
+    }
+
+    fn plan(&self) -> Result<MadeDocument, Failure> {
+        if self.print_plan && self.measures_tokens() {
+            let problem =
+                Problem::new("--bytes-per-token auto asks the server, and --print-plan does nothing");
+            return Err(Failure::usage(problem.with_hint("write the number of bytes, such as 4.2")));
+        }
+        self.made(None)
+    }
+
+    fn asked(
+        &self,
+        resolve: &mut dyn FnMut() -> Result<Resolved, Failure>,
+    ) -> Result<Option<MadeDocument>, Failure> {
+        if !self.measures_tokens() {
+            return Ok(None);
+        }
+        // Problems of the plan are reported before the first request to the server.
+        let resolved = resolve()?;
+        let load = self.to_load().map_err(Failure::usage)?;
+        let bytes = before::measure(&load, &resolved.layered.patch, self.run.is_quiet())?;
+        self.made(Some(bytes)).map(Some)
+    }
+
+    fn amend(&self, flags: &mut PlanPatch) -> Result<(), Problem> {
+        let Some(key) = &self.prompt.api_key else { return Ok(()) };
+        // That there is no API is said when the plan is made.
+        let is_of_header = self.to_load()?.api().is_ok_and(Api::has_key_header);
+        before::authorize(key, is_of_header, flags)
+    }
+}
+
 impl LlmArgs {
-    /// The API key, if there is one.
-    pub(crate) fn api_key(&self) -> Option<&str> {
-        self.prompt.api_key.as_deref()
+    /// The plan made from the flags, without those of the run; `measured` is the length of a token in bytes,
+    /// if the server was asked for it.
+    fn made(&self, measured: Option<f64>) -> Result<MadeDocument, Failure> {
+        let mut load = self.to_load().map_err(Failure::usage)?;
+        load.bytes_per_token = measured.or(load.bytes_per_token);
+        load.document().map_err(|error| Failure::usage(problem(&error)))
     }
 
     /// Returns `true` if the server is to be asked how long its tokens are.
-    pub(crate) fn measures_tokens(&self) -> bool {
+    fn measures_tokens(&self) -> bool {
         self.prompt.bytes_per_token.as_deref() == Some(AUTO)
     }
 
@@ -114,9 +169,9 @@ impl LlmArgs {
     ///
     /// # Errors
     /// A value that no load can have, or a combination of flags that is refused.
-    pub(crate) fn to_load(&self) -> Result<LlmLoad, Problem> {
+    fn to_load(&self) -> Result<LlmLoad, Problem> {
         let prompt = &self.prompt;
-        let [url] = self.run.plan.urls() else {
+        let [url] = self.run.arguments() else {
             let problem = Problem::new("`plimsoll llm` asks one server");
             return Err(problem.with_hint("name it, as in `plimsoll llm http://127.0.0.1:8000 --model NAME`"));
         };
@@ -151,7 +206,7 @@ impl LlmArgs {
             session_header: prompt.session_header.clone(),
             ignore_eos: prompt.ignore_eos,
             extra,
-            connections: (prompt.trace.is_none() && !self.run.plan.has_rate() && !self.run.plan.has_users())
+            connections: (prompt.trace.is_none() && !self.run.has_rate() && !self.run.has_users())
                 .then_some(1),
         })
     }

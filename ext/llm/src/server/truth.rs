@@ -3,8 +3,7 @@
 use std::fmt;
 
 use plimsoll_core::Nanos;
-
-use crate::sink::RequestId;
+use plimsoll_targets::RequestId;
 
 /// First line of the log.
 pub(crate) const HEADER: &str = "id,number,recv_ns,start_ns,end,prompt_tokens,tokens,content_ns\n";

@@ -311,7 +311,7 @@ impl Maker {
 }
 
 /// Key of bodies that ask for a completion, with the type that they have.
-pub static PROMPT: BodyKey = body_key::<CompletionSpec>(
+pub(crate) static PROMPT: BodyKey = body_key::<CompletionSpec>(
     "completion",
     "Body as a request for a completion of a language model, another prompt each time: what `plimsoll llm \
      --print-plan` shows. Its answers are streams: write `stream: llm` beside it.",

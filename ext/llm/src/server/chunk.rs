@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::api::Completion;
-use super::dialect::Dialect;
-use crate::http_reply::HttpReply;
-use crate::sink::connection::Protocol;
+use plimsoll_targets::http_reply::HttpReply;
+use plimsoll_targets::server::http::HttpProtocol;
 use plimsoll_wire::http1::write_response_head;
 use plimsoll_wire::http2::hpack::put_literal;
 use plimsoll_wire::http2::{ErrorCode, Payload};
+
+use super::api::Completion;
+use super::dialect::Dialect;
 
 /// The request that an answer belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +26,7 @@ pub(super) struct To {
 /// coding. On HTTP/2 a part is not written that the client does not want any more, and one that its windows
 /// hold back follows when they open.
 pub(super) struct AnswerWriter<'a> {
-    pub(super) protocol: &'a mut Protocol,
+    pub(super) protocol: &'a mut HttpProtocol,
     pub(super) to: To,
     /// Set if a stream is lines of JSON.
     pub(super) in_lines: bool,
@@ -37,7 +38,7 @@ impl AnswerWriter<'_> {
     /// answer for a window.
     pub(super) fn is_read(&self, most: usize) -> bool {
         let is_held =
-            matches!(&*self.protocol, Protocol::Http2(server) if server.waiting(self.to.stream) > 0);
+            matches!(&*self.protocol, HttpProtocol::Http2(server) if server.waiting(self.to.stream) > 0);
         !is_held && self.out.len() < most
     }
 
@@ -45,7 +46,7 @@ impl AnswerWriter<'_> {
     pub(super) fn head(&mut self) {
         let Self { protocol, to, in_lines, out } = self;
         let kind = if *in_lines { LINES } else { EVENTS };
-        if let Protocol::Http2(server) = protocol {
+        if let HttpProtocol::Http2(server) = protocol {
             let fields = [(":status", "200"), ("content-type", kind), ("cache-control", "no-cache")];
             let write = |out: &mut Vec<u8>| put_fields(&fields, out);
             server.reply_head(to.stream, |_, out| write(out), out);
@@ -66,7 +67,7 @@ impl AnswerWriter<'_> {
             (false, "") => ["", "", "data: ", data, "\n\n"],
             (false, name) => ["event: ", name, "\ndata: ", data, "\n\n"],
         };
-        if let Protocol::Http2(server) = protocol {
+        if let HttpProtocol::Http2(server) = protocol {
             server.data(to.stream, Payload::Bytes(parts.concat().as_bytes()), false, out);
             return;
         }
@@ -82,7 +83,7 @@ impl AnswerWriter<'_> {
     pub(super) fn end(&mut self) {
         let Self { protocol, to, out, .. } = self;
         match protocol {
-            Protocol::Http2(server) => {
+            HttpProtocol::Http2(server) => {
                 server.data(to.stream, Payload::None, true, out);
             }
             _ => out.extend_from_slice(b"0\r\n\r\n"),
@@ -93,7 +94,7 @@ impl AnswerWriter<'_> {
     /// written.
     pub(super) fn cut(&mut self) {
         let Self { protocol, to, out, .. } = self;
-        if let Protocol::Http2(server) = protocol {
+        if let HttpProtocol::Http2(server) = protocol {
             server.reset(to.stream, ErrorCode::InternalError, out);
         }
     }
@@ -101,7 +102,7 @@ impl AnswerWriter<'_> {
     /// The head of an answer that is one document of JSON, of this length.
     pub(super) fn document_head(&mut self, length: u64) {
         let Self { protocol, to, out, .. } = self;
-        let Protocol::Http2(server) = protocol else {
+        let HttpProtocol::Http2(server) = protocol else {
             return write_response_head(out, 200, Some(JSON), length, !to.stays, &[]);
         };
         let length = length.to_string();
@@ -113,7 +114,7 @@ impl AnswerWriter<'_> {
     pub(super) fn part(&mut self, text: &str, is_last: bool) {
         let Self { protocol, to, out, .. } = self;
         match protocol {
-            Protocol::Http2(server) => {
+            HttpProtocol::Http2(server) => {
                 server.data(to.stream, Payload::Bytes(text.as_bytes()), is_last, out);
             }
             _ => out.extend_from_slice(text.as_bytes()),
@@ -123,7 +124,7 @@ impl AnswerWriter<'_> {
     /// An answer that is there as a whole.
     pub(super) fn reply(&mut self, reply: &HttpReply) {
         let Self { protocol, to, out, .. } = self;
-        let Protocol::Http2(server) = protocol else {
+        let HttpProtocol::Http2(server) = protocol else {
             return reply.write(out, to.head_request, to.stays);
         };
         let (status, length) = (reply.status.to_string(), reply.body.len().to_string());
@@ -229,7 +230,7 @@ mod tests {
 
     /// The events of a whole stream, with their names.
     fn streamed(answer: &Answer<'_>) -> Vec<(String, String)> {
-        let (mut protocol, mut out) = (Protocol::Http1(RequestServer::new()), Vec::new());
+        let (mut protocol, mut out) = (HttpProtocol::Http1(RequestServer::new()), Vec::new());
         let to = To { stream: 0, head_request: false, stays: true };
         let in_lines = answer.completion.dialect.is_in_lines();
         let mut writer = AnswerWriter { protocol: &mut protocol, to, in_lines, out: &mut out };
@@ -328,7 +329,7 @@ mod tests {
         };
         let events = streamed(&Answer { completion: &completion, model: "m", number: 5 });
         assert!(events[2].1.contains(r#""completion_tokens":3,"total_tokens":5"#), "{events:?}");
-        let (mut protocol, mut out) = (Protocol::Http1(RequestServer::new()), Vec::new());
+        let (mut protocol, mut out) = (HttpProtocol::Http1(RequestServer::new()), Vec::new());
         let to = To { stream: 0, head_request: false, stays: true };
         let mut writer = AnswerWriter { protocol: &mut protocol, to, in_lines: false, out: &mut out };
         writer.event("", "[DONE]");

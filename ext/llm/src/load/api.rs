@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// The API of a language model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Api {
+pub(crate) enum Api {
     /// OpenAI's messages of a chat.
     Chat,
     /// A plain prompt, as OpenAI's older API takes it.
@@ -35,7 +35,7 @@ struct Traits {
 
 impl Api {
     /// All of them.
-    pub const ALL: [Self; 6] =
+    pub(crate) const ALL: [Self; 6] =
         [Self::Chat, Self::Completions, Self::Responses, Self::Anthropic, Self::Ollama, Self::OllamaGenerate];
 
     const fn traits(self) -> Traits {
@@ -92,32 +92,32 @@ impl Api {
     }
 
     /// The name in plans and flags.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         self.traits().name
     }
 
     /// The path that servers usually have it at.
-    pub const fn path(self) -> &'static str {
+    pub(crate) const fn path(self) -> &'static str {
         self.traits().path
     }
 
     /// Headers that requests need, unless they have them already.
-    pub const fn headers(self) -> &'static [(&'static str, &'static str)] {
+    pub(crate) const fn headers(self) -> &'static [(&'static str, &'static str)] {
         self.traits().headers
     }
 
     /// Returns `true` if a key is sent as the header `x-api-key`, and not as `authorization`.
-    pub const fn has_key_header(self) -> bool {
+    pub(crate) const fn has_key_header(self) -> bool {
         matches!(self, Self::Anthropic)
     }
 
     /// Returns `true` if what was said before is a list of messages, and not one text.
-    pub const fn takes_messages(self) -> bool {
+    pub(crate) const fn takes_messages(self) -> bool {
         !matches!(self, Self::Completions | Self::OllamaGenerate)
     }
 
     /// Returns the API that a path, or a URL, is of, if its end tells that.
-    pub fn of_path(path: &str) -> Option<Self> {
+    pub(crate) fn of_path(path: &str) -> Option<Self> {
         let path =
             path.split_once("://").map_or(path, |(_, rest)| rest.find('/').map_or("", |at| &rest[at..]));
         let path = path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
@@ -126,7 +126,7 @@ impl Api {
     }
 
     /// The names of all, in words.
-    pub fn names() -> String {
+    pub(crate) fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }
 

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Endpoint, KernelBackend};
+use plimsoll_llm::server::{LlmOptions, LlmReport, LlmServer};
 use plimsoll_targets::Delay;
-use plimsoll_targets::llm::{LlmOptions, LlmReport, LlmServer};
 use plimsoll_wire::http2::hpack::put_literal;
 use plimsoll_wire::http2::{Client, ClientOptions, Payload, Submit};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};

@@ -2,12 +2,12 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
+use plimsoll_targets::server::ServerOptions;
+use plimsoll_targets::{Delay, Truth};
 use plimsoll_wire::tls::ServerConfig;
 
 use super::api::MOST_ANSWER_TOKENS;
 use super::{AHEAD_BYTES, BUDGET_BYTES, UNREAD_BYTES};
-use crate::server::ServerOptions;
-use crate::sink::{Delay, Truth};
 
 /// Options of a server of completions.
 #[derive(Clone, Debug)]

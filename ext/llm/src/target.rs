@@ -1,16 +1,32 @@
-//! The flags of `plimsoll target llm`.
+//! `plimsoll target llm`: its flags, and what it says.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use plimsoll_app::{
+    ANOTHER_PORT, Failure, PlaceArgs, Reader, RunningServer, ServerSpec, TargetServer, TargetServerArgs,
+    parse_delay, parse_seed, parse_share, percent, self_signed, url, whole,
+};
+use plimsoll_core::{Nanos, figure};
 use plimsoll_document::Problems;
+use plimsoll_driver::KernelBackend;
+use plimsoll_histogram::Histogram;
 use plimsoll_plan::{BackendChoice, parse_backend};
-use plimsoll_targets::llm::{LlmOptions, StreamFaults};
-use plimsoll_targets::{Delay, Truth};
+use plimsoll_targets::{Delay, Stopper, Truth};
 
-use crate::args::server::sink::{PlaceArgs, parse_seed};
-use crate::args::server::sink_values::{Reader, parse_delay, parse_share, whole};
-use crate::base::certificate;
+use crate::server::{LlmCounts, LlmOptions, LlmServer, StreamFaults};
+
+/// The server as a subcommand of `plimsoll target`.
+pub(crate) const SERVER: TargetServer = TargetServer::of::<LlmTargetArgs>("llm", SUMMARY, DETAILS);
+
+const SUMMARY: &str = "A server of language models with the APIs of OpenAI, Anthropic and Ollama, whose answers \
+     come token by token by a law of time";
+
+const DETAILS: &str = "\
+POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages, /api/chat and /api/generate, streaming \
+or not, with max_tokens or as the API names it, and stream_options.include_usage; GET /v1/models and /api/tags. \
+There is no model behind it: the text is numbered words, one token each, and a prompt has a token for every \
+four bytes.";
 
 #[derive(Debug, Args)]
 #[command(mut_arg("listen", |listen| listen.default_value("127.0.0.1:8000")))]
@@ -94,17 +110,20 @@ struct FaultArgs {
     seed: String,
 }
 
-/// Settings of a server of completions.
-#[derive(Debug)]
-pub(crate) struct LlmTargetSpec {
-    pub(crate) options: LlmOptions,
-    pub(crate) backend: BackendChoice,
-    pub(crate) quiet: bool,
+impl TargetServerArgs for LlmTargetArgs {
+    fn server(&self) -> Result<ServerSpec, Problems> {
+        let (options, backend) = self.options()?;
+        let start = Box::new(move |backend| start(options, backend));
+        Ok(ServerSpec { backend, quiet: self.quiet, start })
+    }
 }
 
 impl LlmTargetArgs {
-    /// The same with everything parsed and checked; all problems at once.
-    pub(crate) fn to_spec(&self) -> Result<LlmTargetSpec, Problems> {
+    /// Returns the options of the server and its system interface.
+    ///
+    /// # Errors
+    /// All problems with the flags.
+    fn options(&self) -> Result<(LlmOptions, BackendChoice), Problems> {
         let mut reader = Reader::default();
         let place = self.place.read(&mut reader);
         let mut options = LlmOptions::new(place.listen);
@@ -114,13 +133,13 @@ impl LlmTargetArgs {
             options.truth = Truth::File(file.clone());
         }
         if self.self_signed {
-            options.tls = reader.read("--self-signed", "", |_| certificate::self_signed());
+            options.tls = reader.read("--self-signed", "", |_| self_signed());
         }
         self.answer.read(&mut reader, &mut options);
         self.fault.read(&mut reader, &mut options);
         let backend = reader.read("--backend", &self.backend, parse_backend);
         let backend = reader.conclude(backend, || options.problems())?;
-        Ok(LlmTargetSpec { options, backend, quiet: self.quiet })
+        Ok((options, backend))
     }
 }
 
@@ -160,31 +179,93 @@ impl FaultArgs {
     }
 }
 
+/// A server that listens, and what it says.
+struct Listening {
+    server: LlmServer,
+    opening: Vec<String>,
+}
+
+/// Starts the server.
+fn start(options: LlmOptions, backend: KernelBackend) -> Result<Box<dyn RunningServer>, Failure> {
+    let (model, faults, secure) = (options.model.clone(), faults(&options), options.tls.is_some());
+    let server = LlmServer::start(options, backend).map_err(|error| Failure::start(&error, ANOTHER_PORT))?;
+    let url = url(server.endpoint());
+    let url = if secure { url.replacen("http:", "https:", 1) } else { url };
+    let mut opening = vec![
+        format!("listening on {url}"),
+        format!(
+            "model {model}, at /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages, \
+             /api/chat and /api/generate"
+        ),
+    ];
+    // What spoils a run is not to be a surprise.
+    opening.extend((!faults.is_empty()).then(|| format!("faults: {faults}")));
+    Ok(Box::new(Listening { server, opening }))
+}
+
+impl RunningServer for Listening {
+    fn stopper(&self) -> Stopper {
+        self.server.stopper()
+    }
+
+    fn opening(&self) -> Vec<String> {
+        self.opening.clone()
+    }
+
+    fn wait(self: Box<Self>) -> Vec<String> {
+        let report = self.server.wait();
+        let failure = report.truth_failure.map(|failure| format!("the truth log is not complete: {failure}"));
+        let counts = summary(&report.counts);
+        failure.into_iter().chain([counts]).chain(lateness(&report.lateness)).collect()
+    }
+}
+
+/// The faults in force, in words; empty if there are none.
+fn faults(options: &LlmOptions) -> String {
+    let StreamFaults { error, cut, stall } = options.faults;
+    let all = [(error, "end with an error"), (cut, "are cut off"), (stall, "stand still")];
+    let found = all.iter().filter(|(share, _)| *share > 0.0);
+    let found: Vec<String> =
+        found.map(|(share, what)| format!("{} of the streams {what}", percent(*share))).collect();
+    found.join(", ")
+}
+
+fn summary(counts: &LlmCounts) -> String {
+    let LlmCounts { completions, whole, faults, refused, abandoned, tokens, others, connections, .. } =
+        *counts;
+    let [completions, whole, faults, refused, abandoned, tokens, others, connections] =
+        [completions, whole, faults, refused, abandoned, tokens, others, connections].map(figure::count);
+    format!(
+        "{completions} completions = {whole} whole + {faults} wrong on purpose + {refused} refused + \
+         {abandoned} abandoned; {tokens} tokens; {others} other requests; {connections} connections"
+    )
+}
+
+/// The time by which chunks left late, in words: what a server that cannot keep its own laws adds to the gaps
+/// that its clients see. `None` without chunks.
+fn lateness(lateness: &Histogram) -> Option<String> {
+    let at = |p: f64| lateness.percentile(p).map(|late| figure::nanos(Nanos(late)));
+    let (p50, p99, most) = (at(50.0)?, at(99.0)?, figure::nanos(Nanos(lateness.max()?)));
+    Some(format!("chunks left {p50} (p50), {p99} (p99), {most} (max) after they were due"))
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-    use plimsoll_core::Nanos;
+    use clap::{Command, FromArgMatches as _};
     use plimsoll_driver::Endpoint;
-    use plimsoll_plan::Disk;
 
     use super::*;
-    use crate::args::cli::{Cli, Command};
-    use crate::args::server::target::TargetSpec;
 
-    fn spec(args: &[&str]) -> Result<LlmTargetSpec, Problems> {
-        let args = ["plimsoll", "target", "llm"].iter().chain(args);
-        let Command::Target(target) = Cli::try_parse_from(args).unwrap().command else {
-            panic!("not a target")
-        };
-        target.to_spec(&Disk).map(|spec| match spec {
-            TargetSpec::Llm(spec) => spec,
-            other => panic!("not a server of completions: {other:?}"),
-        })
+    fn spec(args: &[&str]) -> Result<LlmOptions, Problems> {
+        let command = LlmTargetArgs::augment_args(Command::new("llm"));
+        let matches = command.try_get_matches_from(["llm"].iter().chain(args)).unwrap();
+        let args = LlmTargetArgs::from_arg_matches(&matches).unwrap();
+        args.options().map(|(options, _)| options)
     }
 
     #[test]
     fn what_is_given_is_taken() {
-        let plain = spec(&[]).unwrap().options;
+        let plain = spec(&[]).unwrap();
         assert_eq!(plain.listen, Endpoint::Tcp(([127, 0, 0, 1], 8000).into()));
         assert_eq!((plain.tokens, plain.tokens_per_chunk, plain.burst, plain.slots), (16, 1, 1, None));
         assert!(plain.role_chunk && plain.ttft == Delay::None && plain.truth == Truth::Off);
@@ -205,8 +286,7 @@ mod tests {
             "--seed=5",
             "--truth-log=t.csv",
         ])
-        .unwrap()
-        .options;
+        .unwrap();
         assert_eq!(options.ttft, Delay::Constant(Nanos::from_millis(200)));
         assert_eq!(options.gap, Delay::Constant(Nanos::from_millis(20)));
         assert_eq!((options.tokens, options.tokens_per_chunk, options.burst), (64, 2, 3));
@@ -238,5 +318,21 @@ mod tests {
         for bad in ["--tokens=0", "--slots=0", "--queue=1", "--model="] {
             assert_eq!(spec(&[bad]).unwrap_err().iter().count(), 1, "{bad}");
         }
+    }
+
+    #[test]
+    fn faults_and_counts_are_told() {
+        let mut options = LlmOptions::new(Endpoint::Unix("s".into()));
+        assert_eq!(faults(&options), "");
+        options.faults = StreamFaults { error: 0.01, cut: 0.0, stall: 0.5 };
+        assert_eq!(faults(&options), "1% of the streams end with an error, 50% of the streams stand still");
+        let counts =
+            LlmCounts { completions: 3, whole: 2, abandoned: 1, tokens: 1_234, ..Default::default() };
+        assert_eq!(lateness(&Histogram::default()), None);
+        let mut late = Histogram::default();
+        (0..100).for_each(|_| late.record(1_000));
+        let told = lateness(&late).expect("there are chunks");
+        assert!(told.starts_with("chunks left 1") && told.ends_with("after they were due"), "{told}");
+        assert!(summary(&counts).starts_with("3 completions = 2 whole + 0 wrong on purpose"));
     }
 }

@@ -12,16 +12,16 @@ use plimsoll_document::{
     Settings, StepSpec, TargetSpec, Text,
 };
 use plimsoll_plan::body_value;
+use plimsoll_workloads::WorkloadError;
 use serde_json::{Map, Value, json};
 
-use crate::WorkloadError;
-pub use api::Api;
-pub use length::Length;
-pub use prompts::PROMPT;
-pub use spec::CompletionSpec;
+pub(crate) use api::Api;
+pub(crate) use length::Length;
+pub(crate) use prompts::PROMPT;
+pub(crate) use spec::CompletionSpec;
 
 /// The name of the step.
-pub const COMPLETION: &str = "completion";
+pub(crate) const COMPLETION: &str = "completion";
 
 /// The variable with the name of a conversation.
 const SESSION: &str = "session";
@@ -53,39 +53,39 @@ const FLAGS: Flags = Flags::new(&[
 
 /// Load on a server of language models.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LlmLoad {
+pub(crate) struct LlmLoad {
     /// The address of the server; a path `/v1` at its end is understood, and so is the one of an API.
-    pub url: String,
+    pub(crate) url: String,
     /// The path of the requests, if it is not the one of the URL or the usual one of the API.
-    pub endpoint: Option<String>,
+    pub(crate) endpoint: Option<String>,
     /// Name of the model.
-    pub model: String,
+    pub(crate) model: String,
     /// Which API is asked, if its path does not tell that.
-    pub api: Option<Api>,
+    pub(crate) api: Option<Api>,
     /// Length of prompts, unless they are those of a file.
-    pub input: Option<String>,
+    pub(crate) input: Option<String>,
     /// Length of answers.
-    pub output: Option<String>,
+    pub(crate) output: Option<String>,
     /// Tokens that all prompts have in common.
-    pub prefix: Option<u64>,
+    pub(crate) prefix: Option<u64>,
     /// Bytes that are taken as a token.
-    pub bytes_per_token: Option<f64>,
+    pub(crate) bytes_per_token: Option<f64>,
     /// The file with the prompts.
-    pub prompts: Option<String>,
+    pub(crate) prompts: Option<String>,
     /// The trace that says when requests come and how long they are, in place of prompts.
-    pub trace: Option<String>,
+    pub(crate) trace: Option<String>,
     /// Turns of each conversation.
-    pub turns: Option<u32>,
+    pub(crate) turns: Option<u32>,
     /// Pause after each turn.
-    pub think: Option<String>,
+    pub(crate) think: Option<String>,
     /// The header that has a value of its own in each conversation.
-    pub session_header: Option<String>,
+    pub(crate) session_header: Option<String>,
     /// `true` for answers that are not cut short by the model: members that vLLM and others know.
-    pub ignore_eos: bool,
+    pub(crate) ignore_eos: bool,
     /// Further members of the requests.
-    pub extra: Map<String, Value>,
+    pub(crate) extra: Map<String, Value>,
     /// Connections at a time, if nothing else says how many.
-    pub connections: Option<u32>,
+    pub(crate) connections: Option<u32>,
 }
 
 impl LlmLoad {
@@ -93,7 +93,7 @@ impl LlmLoad {
     ///
     /// # Errors
     /// There is no URL. Whether the plan itself is right shows when it is resolved.
-    pub fn document(&self) -> Result<MadeDocument, WorkloadError> {
+    pub(crate) fn document(&self) -> Result<MadeDocument, WorkloadError> {
         let Place { base, path, api } = self.place()?;
         if base.is_empty() {
             let hint = "name it, as in `plimsoll llm http://127.0.0.1:8000 --model NAME`";
@@ -146,7 +146,7 @@ impl LlmLoad {
     ///
     /// # Errors
     /// As [`document`](Self::document).
-    pub fn measuring_step(&self, bytes: usize) -> Result<Value, WorkloadError> {
+    pub(crate) fn measuring_step(&self, bytes: usize) -> Result<Value, WorkloadError> {
         let Place { path, api, .. } = self.place()?;
         let text = prompts::sample(bytes);
         let said = match api.takes_messages() {
@@ -167,7 +167,7 @@ impl LlmLoad {
     ///
     /// # Errors
     /// As [`document`](Self::document).
-    pub fn base(&self) -> Result<String, WorkloadError> {
+    pub(crate) fn base(&self) -> Result<String, WorkloadError> {
         self.place().map(|place| place.base)
     }
 
@@ -175,7 +175,7 @@ impl LlmLoad {
     ///
     /// # Errors
     /// As [`document`](Self::document).
-    pub fn api(&self) -> Result<Api, WorkloadError> {
+    pub(crate) fn api(&self) -> Result<Api, WorkloadError> {
         self.place().map(|place| place.api)
     }
 

@@ -2,19 +2,19 @@
 //!
 //! While a client leaves [`AHEAD_BYTES`] unread, or its windows of HTTP/2 hold a part of an answer back, that
 //! answer stands still and takes no memory but what it has. Once all connections together have used up
-//! [their memory](super::super::BUDGET_BYTES), [free bytes](crate::budget::FREE_BYTES) are the limit. Laws
+//! [their memory](super::super::BUDGET_BYTES), [free bytes](plimsoll_targets::server::FREE_BYTES) are the limit. Laws
 //! and draws are those of an answer that never stood still.
 
 use std::cmp::Reverse;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::ConnId;
+use plimsoll_targets::server::http::HttpProtocol;
 
 use super::{Connections, Outgoing, Peer, Stream, WrittenChunk};
-use crate::llm::AHEAD_BYTES;
-use crate::llm::chunk::{Answer, AnswerWriter, words};
-use crate::llm::truth::StreamEnd;
-use crate::sink::connection::Protocol;
+use crate::server::AHEAD_BYTES;
+use crate::server::chunk::{Answer, AnswerWriter, words};
+use crate::server::truth::StreamEnd;
 
 /// Chunks of one pass: bounds how long reading, and a stop, wait behind them. At 2 µs each it is 2 ms.
 const PASS_CHUNKS: u64 = 1024;
@@ -209,7 +209,7 @@ impl Connections {
         let mut moved = Vec::new();
         held.retain(|number| {
             let Some(stream) = answers.get_mut(number) else { return false };
-            if matches!(protocol, Protocol::Http2(server) if server.waiting(stream.to.stream) > 0) {
+            if matches!(protocol, HttpProtocol::Http2(server) if server.waiting(stream.to.stream) > 0) {
                 // A WINDOW_UPDATE of the client continues it.
                 return true;
             }

@@ -10,6 +10,11 @@ use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::ConnId;
 use plimsoll_histogram::Histogram;
 use plimsoll_system::clock;
+use plimsoll_targets::RequestId;
+use plimsoll_targets::http_reply::HttpReply;
+use plimsoll_targets::server::http::{DetectedProtocol, HttpProtocol};
+use plimsoll_targets::server::{FREE_BYTES, Fate, Flushed, Handler, LoopCounts, Outgoing, Table};
+use plimsoll_targets::truth_log::Sheet;
 use plimsoll_wire::http1::{Limits, RequestMemo};
 use plimsoll_wire::http2::ServerOptions;
 
@@ -19,13 +24,6 @@ use super::dialect::Dialect;
 use super::options::StreamFaults;
 use super::truth::{LlmTruthRow, StreamEnd};
 use super::{Ended, Setup, UNREAD_BYTES};
-use crate::budget::FREE_BYTES;
-use crate::http_reply::HttpReply;
-use crate::server::{Fate, Flushed, Handler, LoopCounts, Outgoing};
-use crate::sink::RequestId;
-use crate::sink::connection::{DetectedProtocol, Protocol};
-use crate::sink::truth::Sheet;
-use crate::table::Table;
 
 /// Bytes of a request, and of what comes behind one that is being answered, on HTTP/1.1.
 const LONGEST_PROMPT: usize = 16 << 20;
@@ -57,7 +55,7 @@ pub struct LlmCounts {
     pub over_memory: u64,
 }
 
-crate::add_fields!(LlmCounts {
+plimsoll_targets::add_fields!(LlmCounts {
     connections,
     completions,
     others,
@@ -73,7 +71,7 @@ crate::add_fields!(LlmCounts {
 /// One connection.
 #[derive(Debug)]
 struct Peer {
-    protocol: Protocol,
+    protocol: HttpProtocol,
     /// Body of the present request on HTTP/1.1, as far as it has come.
     body: Vec<u8>,
     /// Bytes that came behind a request of HTTP/1.1 that is being answered...
@@ -91,7 +89,7 @@ struct Peer {
 impl Peer {
     fn new() -> Self {
         Self {
-            protocol: Protocol::Open(0),
+            protocol: HttpProtocol::Open(0),
             body: Vec::new(),
             behind: Vec::new(),
             behind_read: 0,
@@ -105,7 +103,7 @@ impl Peer {
     /// its client's windows hold back.
     fn held_bytes(&self) -> usize {
         let of_streams = match &self.protocol {
-            Protocol::Http2(server) => server.held_bytes(),
+            HttpProtocol::Http2(server) => server.held_bytes(),
             _ => 0,
         };
         self.body.capacity() + self.behind.capacity() + of_streams
@@ -210,7 +208,7 @@ impl Handler for Connections {
     fn over_memory(&mut self, conn: ConnId, most: u64, out: &mut Outgoing) {
         let Some(peer) = self.table.get(conn) else { return };
         // In the middle of an answer nothing can be said.
-        if matches!(peer.protocol, Protocol::Http1(_)) && peer.answers.is_empty() {
+        if matches!(peer.protocol, HttpProtocol::Http1(_)) && peer.answers.is_empty() {
             let message = format!(
                 "unread answers and unfinished requests of all connections have {most} bytes, which are \
                  used up"
@@ -324,11 +322,11 @@ impl Connections {
         let held_back = peer.protocol.learn(input, |told| begin(told, &mut out.bytes));
         for bytes in [held_back, input] {
             match self.table.get(conn).map(|peer| &peer.protocol) {
-                Some(Protocol::Http1(_)) => {
+                Some(HttpProtocol::Http1(_)) => {
                     let left = self.take_in_http1(conn, at, bytes, out);
                     self.put_behind(conn, &bytes[bytes.len() - left..]);
                 }
-                Some(Protocol::Http2(_)) => self.take_in_http2(conn, at, bytes, out),
+                Some(HttpProtocol::Http2(_)) => self.take_in_http2(conn, at, bytes, out),
                 _ => {}
             }
         }
@@ -360,7 +358,8 @@ impl Connections {
 
     /// Reads the requests in what came on a connection of HTTP/2.
     fn take_in_http2(&mut self, conn: ConnId, at: Nanos, input: &[u8], out: &mut Outgoing) {
-        let Some(Peer { protocol: Protocol::Http2(server), answers, held, .. }) = self.table.get(conn) else {
+        let Some(Peer { protocol: HttpProtocol::Http2(server), answers, held, .. }) = self.table.get(conn)
+        else {
             return;
         };
         let (mut requests, cancelled) = (Vec::new(), server.cancelled());
@@ -400,7 +399,7 @@ impl Connections {
     fn take_in_http1(&mut self, conn: ConnId, at: Nanos, mut input: &[u8], out: &mut Outgoing) -> usize {
         while self.end.is_none() {
             let Some(peer) = self.table.get(conn) else { return 0 };
-            let Protocol::Http1(reader) = &mut peer.protocol else { return 0 };
+            let HttpProtocol::Http1(reader) = &mut peer.protocol else { return 0 };
             if !peer.answers.is_empty() {
                 return input.len();
             }
@@ -546,7 +545,7 @@ impl Connections {
     fn end_answer(&mut self, conn: ConnId, number: u64, end: StreamEnd, now: Nanos, out: &mut Outgoing) {
         let Some(peer) = self.table.get(conn) else { return };
         let Some(stream) = peer.answers.remove(&number) else { return };
-        let (stays, is_alone) = (stream.to.stays, matches!(peer.protocol, Protocol::Http1(_)));
+        let (stays, is_alone) = (stream.to.stays, matches!(peer.protocol, HttpProtocol::Http1(_)));
         if is_alone && matches!(end, StreamEnd::Stalled | StreamEnd::Abandoned) {
             // The client waits for what never comes; only it ends the connection.
             (peer.behind, peer.behind_read) = (Vec::new(), 0);
@@ -600,8 +599,8 @@ impl Due {
 }
 
 /// Begins the protocol of a connection, whose requests have bodies.
-fn begin(detected: DetectedProtocol, out: &mut Vec<u8>) -> Protocol {
-    Protocol::begin(detected, &ServerOptions { keeps_content: true, ..ServerOptions::default() }, out)
+fn begin(detected: DetectedProtocol, out: &mut Vec<u8>) -> HttpProtocol {
+    HttpProtocol::begin(detected, &ServerOptions { keeps_content: true, ..ServerOptions::default() }, out)
 }
 
 /// Returns `true` if this completion waits for a slot.

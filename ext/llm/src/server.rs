@@ -25,15 +25,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_driver::{Endpoint, KernelBackend};
 use plimsoll_histogram::Histogram;
+use plimsoll_targets::server::{LoopCounts, Protocol, Server};
+use plimsoll_targets::truth_log::{FinishedSheet, Sheet};
+use plimsoll_targets::{StartError, Stopper};
 
 pub use connections::LlmCounts;
 pub use options::{LlmOptions, StreamFaults};
 pub use truth::{LlmTruthRow, StreamEnd};
 
-use crate::server::{LoopCounts, Protocol, Server};
-use crate::server_threads::Stopper;
-use crate::sink::truth::{FinishedSheet, Sheet};
-use crate::start_error::StartError;
 use connections::Connections;
 
 /// Bytes that all connections may have together of unfinished requests and of unread answers: sixteen of the
