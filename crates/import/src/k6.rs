@@ -19,6 +19,7 @@ mod provided;
 pub(crate) mod statement;
 pub(crate) mod syntax;
 mod threshold;
+pub(crate) mod typed;
 pub(crate) mod value;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -563,6 +564,7 @@ pub(crate) fn wish(place: &Place) -> String {
             .unwrap_or("value")
             .to_owned(),
     }
+        Place::Json(path) if path.starts_with('$') => typed::name(path).to_owned(),
 }
 
 /// A title without slots.

@@ -2,6 +2,7 @@
 
 mod artillery;
 mod checked;
+mod conditions;
 mod curl;
 mod gatling;
 mod h2loadrunner;

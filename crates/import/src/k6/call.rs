@@ -8,6 +8,7 @@ use super::kept::changes;
 use super::lost::{Lost, Methods};
 use super::statement::LEFT_OUT;
 use super::syntax::{Element, Expression, Kind, Span};
+use super::typed;
 use super::value::{Closure, Part, Statuses, Test, Text, Tree, Value, Writing};
 use super::{Importer, Item, LONGEST_TEXT, Language, MOST_ITEMS, title};
 use crate::amount::nanos;
@@ -429,6 +430,9 @@ impl Importer<'_> {
                         statuses = statuses.or(&Statuses::range(status, status));
                     }
                     Value::Test(Test::Status(*request, statuses))
+                }
+                Value::Body(request, path) => {
+                    Value::Test(typed::one_of(self.language, *request, path, &items)?)
                 }
                 value => {
                     let wanted = value.constant()?;

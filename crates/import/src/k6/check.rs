@@ -2,15 +2,19 @@
 
 use std::rc::Rc;
 
-use super::Importer;
 use super::evaluate::not;
 use super::syntax::Span;
+use super::typed;
 use super::value::{Statuses, Test, Value};
+use super::{Importer, Language};
 use crate::flow::check::{self as checks, Place};
 use crate::flow::in_quotes;
 
+/// A body of JSON without elements.
+const EMPTY: &str = r#"^\s*(?:""|\[\s*\]|\{\s*\})\s*$"#;
+
 /// A body of JSON that is as good as false, in Python also one without elements.
-const NOTHING: &str = r#"^\s*(?:null|false|0|""|\[\s*\]|\{\s*\})\s*$"#;
+const NOTHING: &str = r#"^\s*(?:null|false|-?0(?:\.0+)?|""|\[\s*\]|\{\s*\})\s*$"#;
 
 impl Importer<'_> {
     /// `left operator right`.
@@ -45,6 +49,17 @@ impl Importer<'_> {
     }
 
     fn compared(&mut self, operator: &str, left: &Value, right: &Value, span: Span) -> Option<Test> {
+        let language = self.language;
+        if let Value::Body(request, path) = left
+            && let Some(test) = typed::compared(language, operator, (*request, path), right)
+        {
+            return Some(test);
+        }
+        let operator = match operator {
+            "is" => "===",
+            "is not" => "!==",
+            operator => operator,
+        };
         let is_equal = matches!(operator, "===" | "==");
         let is_other = matches!(operator, "!==" | "!=");
         match left {
@@ -64,6 +79,11 @@ impl Importer<'_> {
                 return Some(if is_in { test.clone() } else { not(test.clone()) });
             }
             Value::Length(of) => {
+                if let (Value::Body(request, path), Some(number)) = (of.as_ref(), right.number())
+                    && let Some(test) = typed::length(*request, path, operator, number)
+                {
+                    return Some(test);
+                }
                 let is_filled = match (operator, right.number()?) {
                     (">", 0.0) | (">=", 1.0) | ("!==" | "!=", 0.0) => true,
                     ("===" | "==", 0.0) | ("<", 1.0) => false,
@@ -72,6 +92,10 @@ impl Importer<'_> {
                 let test = match of.as_ref() {
                     Value::Taken(request, Place::Body) => {
                         Test::Value(*request, Place::Body, checks::matches("(?s).".to_owned()))
+                    }
+                    Value::Body(request, _) if language == Language::Python => {
+                        let spec = checks::turned(checks::matches(EMPTY.to_owned()));
+                        Test::Value(*request, Place::Body, spec)
                     }
                     Value::Body(request, path) => {
                         let mut path = path.clone();
@@ -164,9 +188,7 @@ impl Importer<'_> {
             }
             Value::Taken(_, Place::Status) => Some(Test::All(Vec::new())),
             Value::Taken(request, place) => Some(Test::Value(*request, place.clone(), checks::exists())),
-            Value::Body(request, path) if !path.is_empty() => {
-                Some(Test::Value(*request, Place::Json(checks::json_pointer(path)), checks::exists()))
-            }
+            Value::Body(request, path) if !path.is_empty() => typed::truth(self.language, *request, path),
             Value::Body(request, _) => {
                 let spec = checks::turned(checks::matches(NOTHING.to_owned()));
                 Some(Test::Value(*request, Place::Body, spec))
@@ -393,8 +415,8 @@ fn known(operator: &str, left: &Value, one: &str, right: &Value, other: &str) ->
         return operator.starts_with('!');
     }
     match operator {
-        "===" => alike && one == other,
-        "!==" => !(alike && one == other),
+        "===" | "is" => alike && one == other,
+        "!==" | "is not" => !(alike && one == other),
         "==" => one == other || is_nothing(left) && is_nothing(right),
         "!=" => !(one == other || is_nothing(left) && is_nothing(right)),
         _ => {

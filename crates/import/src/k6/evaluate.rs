@@ -454,7 +454,7 @@ impl Importer<'_> {
                 }
                 known => known,
             },
-            "===" | "!==" | "==" | "!=" | "<" | "<=" | ">" | ">=" => {
+            "===" | "!==" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "is" | "is not" => {
                 let second = self.evaluate(right, scope);
                 self.compare(operator, &first, &second, span)
             }

@@ -130,6 +130,11 @@ impl Importer<'_> {
                 Some(text) => Value::String(text),
                 None => Value::Text(Text { is_number: false, ..self.text_of(&first, span) }),
             },
+            "Boolean" => match (self.truth(&first), self.test(&first, span)) {
+                (Some(flag), _) => Value::Boolean(flag),
+                (None, Some(test)) => Value::Test(test),
+                (None, None) => return None,
+            },
             "Number" | "parseFloat" => self.number_of(first, values.get(1), span),
             "parseInt" => match self.number_of(first, values.get(1), span) {
                 Value::Number(number) => Value::Number(number.trunc()),

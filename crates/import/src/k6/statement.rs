@@ -657,7 +657,7 @@ pub(crate) fn each_expression(statements: &[Statement], look: &mut dyn FnMut(&Ex
     }
 }
 
-fn within(expression: &Expression, look: &mut dyn FnMut(&Expression)) {
+pub(crate) fn within(expression: &Expression, look: &mut dyn FnMut(&Expression)) {
     look(expression);
     let elements = |elements: &[Element], look: &mut dyn FnMut(&Expression)| {
         elements.iter().for_each(|element| within(&element.value, look));

@@ -6,6 +6,7 @@ use crate::flow::MOST_WRITTEN_OUT;
 use crate::flow::check::{self as checks, Place};
 use crate::k6::evaluate::environment;
 use crate::k6::syntax::Span;
+use crate::k6::typed;
 use crate::k6::value::{self, Counter, Part, Statuses, Test, Text, Uniform, Value, Writing};
 use crate::k6::{Importer, MOST_ITEMS};
 
@@ -148,6 +149,7 @@ impl Importer<'_> {
                 first => self.builtin("parseInt", one(first), span),
             },
             "float" => self.builtin("parseFloat", one(first), span),
+            "bool" => self.builtin("Boolean", one(first), span),
             "len" => match &first {
                 Value::Object(members) => Value::Number(members.len() as f64),
                 first => self.member(first, "length"),
@@ -499,6 +501,9 @@ impl Importer<'_> {
                     self.note(span, "a response without the value has failed here: the default is left out");
                 }
                 self.member(owner, &key)
+            }
+            (Value::Body(request, path), "__contains__") if !path.is_empty() => {
+                Value::Test(typed::contains(*request, path, &first)?)
             }
             (Value::Body(request, path), "__contains__") => {
                 let mut path = path.clone();

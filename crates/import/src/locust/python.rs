@@ -7,6 +7,7 @@ use plimsoll_document::Problems;
 use tree_sitter::Node;
 
 use crate::findings::Findings;
+use crate::k6::statement::within;
 use crate::k6::syntax::{
     Class, ClassMember, Element, Expression, Function, Imported, Kind, Pattern, Property, Span, Statement,
     StatementKind, Target,
@@ -680,6 +681,10 @@ impl<'t> Reader<'t> {
                 return self.make(node, Kind::Other);
             };
             words.drain(..=operator.len());
+            let is_middle = all.is_some();
+            if is_middle && calls_once(&pair[0]) {
+                return self.make(node, Kind::Other);
+            }
             let compared = self.compared(node, operator, pair[0].clone(), pair[1].clone());
             all = Some(match all {
                 Some(all) => self.make(node, Kind::Binary("&&", Box::new(all), Box::new(compared))),
@@ -699,8 +704,10 @@ impl<'t> Reader<'t> {
                     _ => self.make(node, Kind::Unary("!", Box::new(call))),
                 };
             }
-            "is" | "==" => "===",
-            "is not" | "!=" => "!==",
+            "is" => "is",
+            "is not" => "is not",
+            "==" => "===",
+            "!=" => "!==",
             "<=" => "<=",
             ">=" => ">=",
             "<" => "<",
@@ -771,6 +778,25 @@ impl<'t> Reader<'t> {
         };
         self.make(node, kind)
     }
+}
+
+/// Returns `true` if it matters how often the expression is evaluated: it may send a request, or draw a
+/// value.
+fn calls_once(expression: &Expression) -> bool {
+    const PURE: [&str; 7] = ["json", "get", "total_seconds", "len", "int", "float", "str"];
+    let mut is_pure = true;
+    within(expression, &mut |one| {
+        let Kind::Call(callee, _) = &one.kind else { return };
+        is_pure &= match &callee.kind {
+            Kind::Member(object, name) => {
+                let is_client = matches!(&object.kind, Kind::Member(_, name) if name == "client");
+                PURE.contains(&name.as_str()) && !is_client
+            }
+            Kind::Name(name) => PURE.contains(&name.as_str()),
+            _ => false,
+        };
+    });
+    !is_pure
 }
 
 fn plain(value: Expression) -> Element {

@@ -10,7 +10,7 @@ use crate::import::{Named, checked, checked_alone, shown};
 
 /// The plan or the refusal that a file has to become.
 #[derive(Debug)]
-enum Outcome<'o> {
+pub(crate) enum Outcome<'o> {
     /// These requests in this order, with these lines in the plan, and no note.
     Right(&'o [&'o str], &'o [&'o str]),
     /// These requests, and a note with these words.
@@ -38,7 +38,7 @@ fn requests(lines: &[String]) -> Vec<String> {
 }
 
 /// A description of what is wrong, unless this became of the file.
-fn wrong(
+pub(crate) fn wrong(
     name: &str,
     text: &str,
     imported: &Result<Imported, Problems>,
@@ -66,12 +66,12 @@ fn wrong(
     (!is_right).then(|| format!("{outcome:?}\n{text}\n{}", shown(imported)))
 }
 
-fn assert_none_wrong(wrong: Vec<String>) {
+pub(crate) fn assert_none_wrong(wrong: Vec<String>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n----\n"));
 }
 
 /// A script whose function has these statements, from line 5 on.
-fn script(statements: &str) -> String {
+pub(crate) fn script(statements: &str) -> String {
     format!(
         "import http from 'k6/http';\nimport {{ check, sleep }} from 'k6';\nconst B = 'http://h';\n\
          export default function () {{\n{statements}\n}}\n"
