@@ -37,6 +37,11 @@ impl Ratio {
         Self::new(whole.checked_add(fraction)?, scale)
     }
 
+    /// Returns `true` for 1 and less.
+    pub(crate) fn is_at_most_one(&self) -> bool {
+        self.over <= self.under
+    }
+
     /// Returns `true` for nothing.
     pub fn is_zero(&self) -> bool {
         self.over == 0

@@ -62,6 +62,26 @@ impl Course {
         matches!(self.level, Level::Iterations { .. })
     }
 
+    /// Returns `true` if it never has a second user.
+    pub(crate) fn is_one_user(&self) -> bool {
+        !self.is_rate
+            && match &self.level {
+                Level::Constant(level, _) => level.is_at_most_one(),
+                Level::Stages(first, stages) => {
+                    first.is_at_most_one() && stages.iter().all(|(_, level)| level.is_at_most_one())
+                }
+                Level::Iterations { users, .. } => *users <= 1,
+            }
+    }
+
+    /// The number of iterations, if that ends it.
+    pub(crate) fn iterations(&self) -> Option<u64> {
+        match &self.level {
+            Level::Iterations { iterations, .. } => Some(*iterations),
+            Level::Constant(..) | Level::Stages(..) => None,
+        }
+    }
+
     fn segments(&self) -> Vec<Segment> {
         match &self.level {
             Level::Constant(level, length) => {

@@ -215,6 +215,10 @@ pub(crate) struct Importer<'a> {
     pub(crate) is_ending: bool,
     /// The statements outside of functions are read.
     pub(crate) is_first: bool,
+    /// The scenario has one user only.
+    pub(crate) is_alone: bool,
+    /// Iterations of the scenario, if their number ends it.
+    pub(crate) iterations: Option<u64>,
     /// `true` while a function is read that is carried out once for a run.
     pub(crate) is_once: bool,
     /// Blocks that are open, and may or may not be carried out.
@@ -275,6 +279,8 @@ impl<'a> Importer<'a> {
             draws: Vec::new(),
             is_ending: false,
             is_first: true,
+            is_alone: false,
+            iterations: None,
             is_once: false,
             blocks: Vec::new(),
             course: Course::default(),
@@ -558,13 +564,13 @@ pub(crate) fn wish(place: &Place) -> String {
         Place::Status => "status".to_owned(),
         Place::Body => "body".to_owned(),
         Place::Header(name) | Place::Cookie(name) | Place::Xpath(name) => name.to_ascii_lowercase(),
+        Place::Json(path) if path.starts_with('$') => typed::name(path).to_owned(),
         Place::Json(path) => path
             .rsplit('/')
             .find(|part| !part.is_empty() && !part.bytes().all(|byte| byte.is_ascii_digit()))
             .unwrap_or("value")
             .to_owned(),
     }
-        Place::Json(path) if path.starts_with('$') => typed::name(path).to_owned(),
 }
 
 /// A title without slots.

@@ -15,6 +15,7 @@ mod migrated;
 mod openapi;
 mod postman;
 mod proxies;
+mod state;
 mod vegeta;
 
 use std::fmt::Write as _;

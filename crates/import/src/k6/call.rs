@@ -68,7 +68,7 @@ impl Importer<'_> {
                 };
                 let mut items = items.to_vec();
                 for item in self.elements(arguments, scope) {
-                    items.push(self.kept(wish, item));
+                    items.push(self.kept(wish, item, span));
                 }
                 let new = match items.len() {
                     ..=MOST_WRITTEN_OUT => Value::list(items),

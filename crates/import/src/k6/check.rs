@@ -158,7 +158,7 @@ impl Importer<'_> {
             | Value::Length(_)
             | Value::Found(_)
             | Value::Response(_) => return None,
-            Value::Counter(counter) if counter.wraps || counter.shift != 0 => return None,
+            Value::Counter(counter) if counter.is_changed() => return None,
             _ => {}
         }
         let text = self.text_of(value, span);

@@ -105,13 +105,49 @@ impl Importer<'_> {
                 self.note(span, "users have no numbers: each iteration takes the next row");
                 Order::InTurn
             }
-            Value::Counter(_) => Order::InTurn,
+            Value::Counter(counter) => {
+                self.note_turns(of, counter, span);
+                Order::InTurn
+            }
             _ => {
                 self.note(span, "the index is not known before the run: each iteration takes the next row");
                 Order::InTurn
             }
         };
         self.source(rows, order, wish, span)
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows_of(&self, of: &Value) -> Option<usize> {
+        match of {
+            Value::Array(rows) => Some(rows.len()),
+            Value::Csv(file) => Some(self.csv_files[*file].rows),
+            _ => None,
+        }
+    }
+
+    /// Notes where rows that are taken in turn are others than those that a number of iterations selects.
+    fn note_turns(&mut self, of: &Value, counter: &Counter, span: Span) {
+        let rows = self.rows_of(of);
+        if !(counter.is_shared || self.is_alone) {
+            self.note(
+                span,
+                "each user counts its own iterations there, so that all of them take the same rows: here they \
+                 take rows in turn together",
+            );
+        }
+        if counter.shift != 0 {
+            self.note(span, "the first iteration takes the first row");
+        }
+        let is_enough = self.iterations.zip(rows).is_some_and(|(turns, rows)| turns <= rows as u64);
+        match counter.wraps {
+            None if is_enough => {}
+            None => self.note(span, "after the last row the first one follows"),
+            Some(by) if Some(by) != rows && !(by > 0 && is_enough && self.iterations <= Some(by as u64)) => {
+                self.note(span, "all rows are taken in turn");
+            }
+            Some(_) => {}
+        }
     }
 
     /// A row that is drawn.
@@ -127,6 +163,9 @@ impl Importer<'_> {
     }
 
     fn source(&mut self, rows: Rows, order: Order, wish: &str, span: Span) -> Value {
+        if self.is_first && order == Order::Random {
+            self.note_first_draw(span);
+        }
         if let Rows::List(list) = &rows
             && list.len() > MOST_ROWS
         {

@@ -209,8 +209,8 @@ impl Importer<'_> {
             "NaN" => Value::Number(f64::NAN),
             "Infinity" => Value::Number(f64::INFINITY),
             name if self.language == Language::Python => self.python_name(name, span),
-            "__VU" => Value::Counter(Counter { is_user: true, shift: 0, wraps: false }),
-            "__ITER" => Value::Counter(Counter { is_user: false, shift: 0, wraps: false }),
+            "__VU" => Value::Counter(Counter::of_users()),
+            "__ITER" => Value::Counter(Counter::of_iterations(false)),
             name if GLOBALS.contains(&name) => Value::Builtin(name.to_owned()),
             _ => {
                 self.note(span, "nothing in the script has this name");
@@ -553,7 +553,10 @@ impl Importer<'_> {
                 let shift = if operator == "+" { number } else { -number };
                 Value::Counter(Counter { shift: counter.shift.saturating_add(shift), ..*counter })
             }
-            (Value::Counter(counter), _, "%") => Value::Counter(Counter { wraps: true, ..*counter }),
+            (Value::Counter(counter), by, "%") => {
+                let wraps = by.number().map_or(0, |by| by as usize);
+                Value::Counter(Counter { wraps: Some(wraps), ..*counter })
+            }
             _ => match (left.number(), right.number()) {
                 (Some(a), Some(b)) if ["+", "-", "*", "/", "%", "**"].contains(&operator) => {
                     Value::Number(calculated(a, b))
@@ -583,7 +586,7 @@ impl Importer<'_> {
             && let Kind::Name(name) | Kind::Member(_, name) = &target.kind
             && (self.language == Language::Python || matches!(target.kind, Kind::Name(_)) || new.is_drawn())
         {
-            new = self.kept(name, new);
+            new = self.kept(name, new, span);
         }
         if operator != "=" {
             let old = self.evaluate(target, scope);
@@ -667,7 +670,7 @@ impl Importer<'_> {
     pub(crate) fn bind(&mut self, pattern: &Pattern, value: Value, scope: usize, is_new: bool, span: Span) {
         match pattern {
             Pattern::Name(name) if is_new => {
-                let value = self.kept(name, value);
+                let value = self.kept(name, value, span);
                 self.scopes[scope].names.insert(name.clone(), value);
             }
             Pattern::Name(name) => {
@@ -716,7 +719,10 @@ impl Importer<'_> {
 
     /// A value that a variable keeps: one that is drawn is drawn once, and a value of a response has the name
     /// of the variable.
-    pub(crate) fn kept(&mut self, name: &str, value: Value) -> Value {
+    pub(crate) fn kept(&mut self, name: &str, value: Value, span: Span) -> Value {
+        if self.is_first && matches!(value, Value::Uniform(_) | Value::Text(_)) && value.is_drawn() {
+            self.note_first_draw(span);
+        }
         match &value {
             Value::Taken(request, place) if !matches!(place, Place::Status | Place::Body) => {
                 self.wish(*request, place.clone(), name);
@@ -746,17 +752,32 @@ impl Importer<'_> {
                 let ours = self.variable(name, template);
                 Value::Text(Text { is_number: text.is_number, ..Text::slot(ours) })
             }
+            Value::Test(test) if test.is_drawn() => {
+                Value::Lost(Lost::new(span, "a condition on a drawn value is not kept"))
+            }
             value if !value.is_drawn() => value,
             Value::Object(members) => {
-                let kept = |(key, value): &(String, Value)| (key.clone(), self.kept(key, value.clone()));
+                let kept =
+                    |(key, value): &(String, Value)| (key.clone(), self.kept(key, value.clone(), span));
                 Value::object(members.iter().map(kept).collect())
             }
             Value::Array(items) => {
-                Value::list(items.iter().map(|item| self.kept(name, item.clone())).collect())
+                Value::list(items.iter().map(|item| self.kept(name, item.clone(), span)).collect())
             }
-            Value::Json(value) => Value::in_json(self.kept(name, Value::clone(&value))),
+            Value::Json(value) => Value::in_json(self.kept(name, Value::clone(&value), span)),
             value => value,
         }
+    }
+
+    /// Notes that a file draws a value before its iterations, which a plan does in each of them.
+    pub(crate) fn note_first_draw(&mut self, span: Span) {
+        self.note(
+            span,
+            match self.language {
+                Language::JavaScript => "each user draws it once there, and each iteration here",
+                Language::Python => "it is drawn once for the run there, and by each iteration here",
+            },
+        );
     }
 
     /// Lets a value of a response have this name, should it be taken.
@@ -824,7 +845,6 @@ impl Importer<'_> {
 
     /// A member of something that k6 provides.
     fn provided(&mut self, path: &str, name: &str) -> Value {
-        let counter = |is_user: bool, shift: i64| Value::Counter(Counter { is_user, shift, wraps: false });
         match (path, name) {
             ("os.environ", "get") => Value::Builtin("os.environ.get".to_owned()),
             ("__ENV" | "os.environ", name) => {
@@ -839,9 +859,13 @@ impl Importer<'_> {
                     None => Value::Text(Text::of(Part::Environment(name.to_owned(), None))),
                 }
             }
-            ("exec.vu", "idInTest" | "idInInstance") => counter(true, 0),
-            ("exec.vu", "iterationInInstance" | "iterationInScenario") => counter(false, 0),
-            ("exec.scenario", "iterationInTest" | "iterationInInstance") => counter(false, 0),
+            ("exec.vu", "idInTest" | "idInInstance") => Value::Counter(Counter::of_users()),
+            ("exec.vu", "iterationInInstance" | "iterationInScenario") => {
+                Value::Counter(Counter::of_iterations(false))
+            }
+            ("exec.scenario", "iterationInTest" | "iterationInInstance") => {
+                Value::Counter(Counter::of_iterations(true))
+            }
             ("exec.scenario", "name") => Value::String(self.scenario.clone()),
             ("Math", "PI") => Value::Number(std::f64::consts::PI),
             ("string", "ascii_lowercase") => Value::String(('a'..='z').collect()),
@@ -856,7 +880,7 @@ impl Importer<'_> {
 
     /// The text of a number that k6 counts.
     pub(crate) fn counter(&mut self, counter: Counter, span: Span) -> Text {
-        if counter.wraps || counter.shift != 0 {
+        if counter.is_changed() {
             return self.empty(span);
         }
         self.note(

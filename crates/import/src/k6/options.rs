@@ -194,6 +194,8 @@ impl Importer<'_> {
         };
         let function = Rc::clone(function);
         self.scenario = name.clone();
+        self.is_alone = course.is_one_user();
+        self.iterations = course.iterations();
         self.environment = environment;
         self.titles = Titles::default();
         self.items.push(Vec::new());

@@ -23,7 +23,7 @@ impl Importer<'_> {
         let value = match path.split_once('.') {
             Some(("http", function)) => Some(self.http(function, &values, span)),
             Some(("Math", function)) => Some(self.math(function, &values, span)),
-            Some(("Object", function)) => self.of_object(function, &values),
+            Some(("Object", function)) => self.of_object(function, &values, span),
             Some(("utils", function)) => self.of_utils(function, &values, span),
             Some(("console", _)) => {
                 self.note(span, "nothing is logged: it is left out");
@@ -187,7 +187,7 @@ impl Importer<'_> {
     }
 
     /// A function of `Object`.
-    fn of_object(&mut self, function: &str, values: &[Value]) -> Option<Value> {
+    fn of_object(&mut self, function: &str, values: &[Value], span: Span) -> Option<Value> {
         let first = argument(values);
         Some(match function {
             "freeze" | "assign" if values.len() < 2 => first,
@@ -200,7 +200,7 @@ impl Importer<'_> {
                         members.push((key.clone(), value.clone()));
                     }
                 }
-                let new = self.kept("value", Value::object(members));
+                let new = self.kept("value", Value::object(members), span);
                 // It is the first one that changes, if anything else holds it.
                 if first.holders() > HELD_HERE {
                     let changed = self.assigned(new.clone());

@@ -107,6 +107,9 @@ impl<T> Tree<T> {
     }
 }
 
+/// Slots that have another value each time.
+const DRAWN: [&str; 4] = ["${random", "${uuid", "${timestamp", "${now"];
+
 /// Something that holds or not.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "few are alive at a time")]
@@ -127,6 +130,16 @@ pub(crate) enum Test {
 }
 
 impl Test {
+    /// Returns `true` if it is decided anew each time that it is written.
+    pub(crate) fn is_drawn(&self) -> bool {
+        match self {
+            Self::Plan(condition) => DRAWN.iter().any(|slot| condition.contains(slot)),
+            Self::All(all) | Self::Any(all) => all.iter().any(Self::is_drawn),
+            Self::Not(inner) => inner.is_drawn(),
+            _ => false,
+        }
+    }
+
     /// The number of tests in it.
     pub(crate) fn count(&self) -> usize {
         match self {
@@ -222,10 +235,29 @@ pub(crate) struct Uniform {
 pub(crate) struct Counter {
     /// It is that of the user, not of the iteration.
     pub(crate) is_user: bool,
+    /// All users count together, as `exec.scenario.iterationInTest` does; others count on their own.
+    pub(crate) is_shared: bool,
     /// Added to what k6 counts, which begins with 1 for users and with 0 for iterations.
     pub(crate) shift: i64,
-    /// There was a remainder taken of it.
-    pub(crate) wraps: bool,
+    /// The number by which it is divided for a remainder; 0 if that is not known.
+    pub(crate) wraps: Option<usize>,
+}
+
+impl Counter {
+    /// The iterations of a user, or of all of them together.
+    pub(crate) fn of_iterations(is_shared: bool) -> Self {
+        Self { is_user: false, is_shared, shift: 0, wraps: None }
+    }
+
+    /// The users.
+    pub(crate) fn of_users() -> Self {
+        Self { is_user: true, is_shared: true, shift: 0, wraps: None }
+    }
+
+    /// Returns `true` if something was calculated with it.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.wraps.is_some() || self.shift != 0
+    }
 }
 
 /// A text with slots.

@@ -511,9 +511,9 @@ impl Importer<'_> {
                 Value::Test(Test::Value(*request, Place::Json(checks::json_pointer(&path)), checks::exists()))
             }
             (Value::Array(_) | Value::Csv(_), "pop") => {
-                let turn = Value::Counter(Counter { is_user: false, shift: 0, wraps: false });
+                let turn = Counter { wraps: self.rows_of(owner), ..Counter::of_iterations(true) };
                 self.note(span, "each iteration takes the next row, and begins anew after the last one");
-                self.row(owner, "row", &turn, span)
+                self.row(owner, "row", &Value::Counter(turn), span)
             }
             (Value::String(separator), "join") => match &first {
                 Value::Array(_) => self.method(&first, "join", vec![Value::text(separator.as_str())], span),

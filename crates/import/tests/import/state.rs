@@ -1,0 +1,135 @@
+//! State that users or scenarios keep, share or count: each file is imported right, noted, or refused.
+
+use std::path::Path;
+
+use plimsoll_import::{k6, locust};
+
+use crate::import::migrated::Outcome::{Noted, Refused, Right};
+use crate::import::migrated::{assert_none_wrong, wrong};
+use crate::import::{Named, checked};
+
+const PER_USER: &str = "each user counts its own iterations there";
+
+#[test]
+fn rows_by_number_of_k6() {
+    let mut all = Vec::new();
+    for (options, index, outcome) in [
+        ("vus: 3, iterations: 9", "__ITER % ids.length", Noted(&["GET /${ids_2}"], PER_USER)),
+        ("vus: 3, duration: '5s'", "__ITER % 2", Noted(&["GET /${ids_2}"], PER_USER)),
+        ("vus: 3, duration: '5s'", "exec.vu.iterationInScenario % 2", Noted(&["GET /${ids_2}"], PER_USER)),
+        ("stages: [{ duration: '5s', target: 4 }]", "__ITER % 2", Noted(&["GET /${ids_2}"], PER_USER)),
+        ("vus: 1, iterations: 9", "__ITER % ids.length", Right(&["GET /${ids_2}"], &[])),
+        (
+            "vus: 3, iterations: 9",
+            "exec.scenario.iterationInTest % ids.length",
+            Right(&["GET /${ids_2}"], &[]),
+        ),
+        ("vus: 1, iterations: 9", "__ITER", Noted(&["GET /${ids_2}"], "after the last row the first one")),
+        ("vus: 1, iterations: 2", "__ITER", Right(&["GET /${ids_2}"], &[])),
+        ("vus: 2, iterations: 2", "exec.scenario.iterationInTest", Right(&["GET /${ids_2}"], &[])),
+        ("vus: 1, iterations: 9", "__ITER % 1", Noted(&["GET /${ids_2}"], "all rows are taken in turn")),
+        ("vus: 1, iterations: 9", "__ITER % later", Noted(&["GET /${ids_2}"], "all rows are taken in turn")),
+        ("vus: 1, iterations: 9", "(__ITER + 1) % 2", Noted(&["GET /${ids_2}"], "takes the first row")),
+        ("vus: 3, iterations: 9", "__VU % 2", Noted(&["GET /${ids_2}"], "users have no numbers")),
+    ] {
+        let text = format!(
+            "import http from 'k6/http';\nimport exec from 'k6/execution';\n\
+             export const options = {{ {options} }};\nconst ids = ['a', 'b'];\n\
+             export default function () {{\nconst id = ids[{index}];\nhttp.get(`http://h/${{id}}`);\n}}\n"
+        );
+        all.extend(of_k6(&text, &outcome));
+    }
+    assert_none_wrong(all);
+}
+
+fn of_k6(text: &str, outcome: &crate::import::migrated::Outcome<'_>) -> Option<String> {
+    let options = k6::Options { name: "script.js".to_owned(), ..k6::Options::default() };
+    let files = Named(&[]);
+    let imported =
+        checked(k6::import(text.as_bytes(), &options, Path::new(""), &files), Path::new(""), &files);
+    wrong("script.js", text, &imported, outcome)
+}
+
+const DRAWN: &str = "each user draws it once there, and each iteration here";
+
+#[test]
+fn module_state_of_k6() {
+    let mut all = Vec::new();
+    for (module, statements, outcome) in [
+        ("const n = Math.random();", "http.get(`${B}/${n}`);", Noted(&["GET /${n}"], DRAWN)),
+        ("const n = Math.floor(Math.random() * 9);", "http.get(`${B}/${n}`);", Noted(&["GET /${n}"], DRAWN)),
+        ("const n = Date.now();", "http.get(`${B}/${n}`);", Noted(&["GET /${n}"], DRAWN)),
+        ("const n = uuidv4();", "http.get(`${B}/${n}`);", Noted(&["GET /${n}"], DRAWN)),
+        ("const n = `u${Date.now()}`;", "http.get(`${B}/${n}`);", Noted(&["GET /${n}"], DRAWN)),
+        (
+            "const n = new Date().toISOString();",
+            "http.get(`${B}/${n}`);",
+            Noted(&["GET /${n}"], "its value comes from a program"),
+        ),
+        ("const n = { id: uuidv4() };", "http.get(`${B}/${n.id}`);", Noted(&["GET /${id}"], DRAWN)),
+        ("const n = [uuidv4()];", "http.get(`${B}/${n[0]}`);", Noted(&["GET /${n}"], DRAWN)),
+        ("const n = randomItem(['a', 'b']);", "http.get(`${B}/${n}`);", Noted(&["GET /${n}"], DRAWN)),
+        (
+            "const n = ['a', 'b'][Math.floor(Math.random() * 2)];",
+            "http.get(`${B}/${n}`);",
+            Noted(&["GET /${row_2}"], DRAWN),
+        ),
+        ("const n = __VU;", "http.get(`${B}/${n}`);", Noted(&["GET /${sequence}"], "users have no numbers")),
+        ("let n = 0;", "n++;\nhttp.get(`${B}/${n}`);", Refused(7, "keeps its value for the next iteration")),
+        ("let n = 0;", "n += 1; if (n > 2) {\nhttp.get(`${B}/a`); }", Refused(7, "keeps its value")),
+        ("const n = { c: 0 };", "n.c++;\nhttp.get(`${B}/${n.c}`);", Refused(7, "keeps its value")),
+        ("const n = [];", "n.push(1);\nhttp.get(`${B}/${n.length}`);", Refused(7, "keeps its value")),
+        (
+            "const rare = Math.random() < 0.1;",
+            "if (rare) {\nhttp.get(B + '/a'); }",
+            Refused(7, "is not kept"),
+        ),
+    ] {
+        let text = format!(
+            "import http from 'k6/http';\n\
+             import {{ uuidv4, randomItem }} from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';\n\
+             const B = 'http://h';\n{module}\nexport default function () {{\n{statements}\n}}\n"
+        );
+        all.extend(of_k6(&text, &outcome));
+    }
+    // Within an iteration all is as it is there.
+    for (statements, sent) in [
+        ("const n = uuidv4(); http.get(`${B}/${n}`); http.get(`${B}/${n}`);", ["GET /${n}"; 2]),
+        ("const f = () => Math.random(); http.get(`${B}/a`); sleep(f()); http.get(`${B}/a`);", ["GET /a"; 2]),
+    ] {
+        let text = format!(
+            "import http from 'k6/http';\nimport {{ sleep }} from 'k6';\n\
+             import {{ uuidv4 }} from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';\n\
+             const B = 'http://h';\nexport default function () {{\n{statements}\n}}\n"
+        );
+        all.extend(of_k6(&text, &Right(&sent, &[])));
+    }
+    assert_none_wrong(all);
+}
+
+#[test]
+fn module_state_of_locust() {
+    const DRAWN: &str = "it is drawn once for the run there, and by each iteration here";
+    let mut all = Vec::new();
+    for (module, statements, outcome) in [
+        ("N = random.randint(1, 9)", "self.client.get(f'/{N}')", Noted(&["GET /${N}"], DRAWN)),
+        ("N = str(uuid.uuid4())", "self.client.get(f'/{N}')", Noted(&["GET /${N}"], DRAWN)),
+        ("N = int(time.time())", "self.client.get(f'/{N}')", Noted(&["GET /${N}"], DRAWN)),
+        ("N = random.choice(['a', 'b'])", "self.client.get(f'/{N}')", Noted(&["GET /${N}"], DRAWN)),
+        ("N = 0", "global N\nN += 1\nself.client.get(f'/{N}')", Refused(10, "keeps its value")),
+        ("N = [0]", "N[0] += 1\nself.client.get(f'/{N[0]}')", Refused(9, "keeps its value")),
+        ("N = 1", "n = random.randint(1, 9)\nself.client.get(f'/{n}')", Right(&["GET /${n}"], &[])),
+    ] {
+        let body: String = statements.lines().map(|line| format!("        {line}\n")).collect();
+        let text = format!(
+            "import random, uuid, time\nfrom locust import *\n{module}\nclass U(HttpUser):\n    \
+             host = 'http://h'\n    @task\n    def t(self):\n{body}"
+        );
+        let options = locust::Options { name: "l.py".to_owned(), ..locust::Options::default() };
+        let files = Named(&[]);
+        let imported =
+            checked(locust::import(text.as_bytes(), &options, Path::new(""), &files), Path::new(""), &files);
+        all.extend(wrong("l.py", &text, &imported, &outcome));
+    }
+    assert_none_wrong(all);
+}
