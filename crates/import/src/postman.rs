@@ -217,7 +217,9 @@ impl Importer<'_> {
         top.skip(&["id", "uid", "protocolProfileBehavior", "description"]);
         top.rest(&mut self.findings, is_own);
         let environment = std::mem::take(&mut self.surroundings);
-        if sharing::is_one_sequence(whole, environment.as_ref()) {
+        let is_split = items.iter().any(|item| item.has("item")) && items.len() > 1;
+        let is_shared = sharing::is_one_sequence(whole, environment.as_ref());
+        if is_shared || is_split && sharing::has_cookies(whole) {
             self.scenario(if name.is_empty() { "requests" } else { &name }, items, &around);
             self.report_empty();
             return;
@@ -233,6 +235,11 @@ impl Importer<'_> {
                     parts.push(vec![item]);
                 }
             }
+        }
+        if parts.len() > 1 {
+            let becomes = "each folder is a scenario of its own users: a session that a cookie of another \
+                           folder begins is not known there";
+            self.findings.note("/item", "", becomes);
         }
         for (number, mut part) in parts.into_iter().enumerate() {
             match &mut part[..] {

@@ -9,9 +9,10 @@ use serde_json::Value;
 use super::script::{Part, parts};
 use super::source_of;
 
-/// A call that sets a variable: its name.
+/// A call that sets a variable: its name. The object may have a name of its own, as in
+/// `const env = pm.environment`.
 static SET: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let scopes = r"\b(?:environment|globals|collectionVariables|variables)\s*\.\s*set";
+    let scopes = r"\b\w+\s*\.\s*set";
     let old = r"\bset(?:Environment|Global)Variable";
     Regex::new(&format!(r#"(?:{scopes}|{old})\s*\(\s*['"`]([^'"`]+)['"`]"#)).ok()
 });
@@ -23,6 +24,38 @@ static READ: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r#"\{{\{{\s*([^{{}}]+?)\s*\}}\}}|(?:{scopes}|{old})\s*\(\s*['"`]([^'"`]+)['"`]"#))
         .ok()
 });
+
+/// A call that sets a variable whose name is computed.
+static SETS_ANY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let scopes = r"\b(?:environment|globals|collectionVariables)\s*\.\s*set";
+    let old = r"\bset(?:Environment|Global)Variable";
+    Regex::new(&format!(r#"(?:{scopes}|{old})\s*\(\s*[^'"`\s]|(?:{scopes}|{old})\s*\(\s*`[^`]*\$\{{"#)).ok()
+});
+
+/// A script that looks at the cookies of its session.
+static COOKIES: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\bpm\s*\.\s*cookies\b|\bgetResponseCookie\b").ok());
+
+/// Returns `true` if a collection shows that its server sets cookies: by a saved response with one, or by a
+/// script that looks at one. The parser of JSON bounds the depth.
+pub(super) fn has_cookies(item: &Value) -> bool {
+    let is_set = |header: &Value| {
+        let key = header.get("key").and_then(Value::as_str).unwrap_or_default();
+        key.eq_ignore_ascii_case("set-cookie")
+    };
+    let is_saved = list(item, "response")
+        .any(|response| list(response, "cookie").next().is_some() || list(response, "header").any(is_set));
+    let looks = |event: &Value| {
+        let source = source_of(event.pointer("/script/exec"));
+        parts(&source).into_iter().any(|(_, part)| match part {
+            Part::Statement(text) | Part::Open(text) => {
+                COOKIES.as_ref().is_some_and(|pattern| pattern.is_match(&text))
+            }
+            Part::Close => false,
+        })
+    };
+    is_saved || events(item).any(looks) || list(item, "item").any(has_cookies)
+}
 
 /// Returns `true` if a folder of the outermost level, or the requests beside them, read a variable that
 /// another one sets. `environment` has the variables around the collection.
@@ -46,7 +79,9 @@ pub(super) fn is_one_sequence(collection: &Value, environment: Option<&Value>) -
     let crosses = |one: usize, name: &String| {
         parts.iter().enumerate().any(|(other, uses)| other != one && uses.reads.contains(name))
     };
-    parts.iter().enumerate().any(|(index, uses)| uses.sets.iter().any(|name| crosses(index, name)))
+    let crosses_any = parts.len() > 1 && parts.iter().any(|uses| uses.sets_any);
+    crosses_any
+        || parts.iter().enumerate().any(|(index, uses)| uses.sets.iter().any(|name| crosses(index, name)))
 }
 
 pub(super) fn is_folder(item: &Value) -> bool {
@@ -58,6 +93,8 @@ pub(super) fn is_folder(item: &Value) -> bool {
 struct Uses {
     sets: BTreeSet<String>,
     reads: BTreeSet<String>,
+    /// A variable is set whose name is computed.
+    sets_any: bool,
 }
 
 impl Uses {
@@ -128,6 +165,7 @@ impl Uses {
     }
 
     fn text(&mut self, text: &str) {
+        self.sets_any |= SETS_ANY.as_ref().is_some_and(|pattern| pattern.is_match(text));
         for (pattern, names) in [(&SET, &mut self.sets), (&READ, &mut self.reads)] {
             for found in pattern.iter().flat_map(|pattern| pattern.captures_iter(text)) {
                 names.extend(found.iter().skip(1).flatten().map(|name| name.as_str().to_owned()));
@@ -147,9 +185,12 @@ impl Uses {
     }
 }
 
+fn list<'v>(of: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
+    of.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
 fn events(object: &Value) -> impl Iterator<Item = &Value> {
-    let events = object.get("event").and_then(Value::as_array).into_iter().flatten();
-    events.filter(|event| !is_disabled(event))
+    list(object, "event").filter(|event| !is_disabled(event))
 }
 
 fn listens(event: &Value) -> &str {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use plimsoll_import::{k6, locust};
+use plimsoll_import::{k6, locust, postman};
+use serde_json::{Value, json};
 
 use crate::import::migrated::Outcome::{Noted, Refused, Right};
 use crate::import::migrated::{assert_none_wrong, wrong};
@@ -132,4 +133,132 @@ fn module_state_of_locust() {
         all.extend(wrong("l.py", &text, &imported, &outcome));
     }
     assert_none_wrong(all);
+}
+
+/// A collection with a folder that signs in and one that needs it.
+fn two_folders(sign_in: Value, needs: Value, around: Value) -> Value {
+    let mut collection = json!({
+        "info": { "name": "c", "schema": "https://x/v2.1.0/c.json" },
+        "item": [
+            { "name": "Sign in", "item": [sign_in] },
+            { "name": "Things", "item": [needs] },
+        ],
+    });
+    if let (Some(collection), Some(around)) = (collection.as_object_mut(), around.as_object()) {
+        collection.extend(around.clone());
+    }
+    collection
+}
+
+#[test]
+fn folders_of_postman_share_sessions_and_variables() {
+    let sign_in = |event: &str, script: &str, response: Value| {
+        json!({
+            "name": "in", "request": { "method": "POST", "url": "http://h/in" }, "response": response,
+            "event": [{ "listen": event, "script": { "exec": [script] } }],
+        })
+    };
+    let things = |url: &str| json!({ "name": "list", "request": { "method": "GET", "url": url } });
+    let plain = || things("http://h/things");
+    let set = |script: &str| sign_in("test", script, json!([]));
+    let whole =
+        |event: &str, script: &str| json!({ "event": [{ "listen": event, "script": { "exec": [script] } }] });
+    let read = || things("http://h/{{tok}}");
+    let saved = json!([{ "header": [{ "key": "Set-Cookie", "value": "s=1" }] }]);
+    let jar = json!([{ "cookie": [{ "name": "s", "value": "1" }] }]);
+    let note = "a session that a cookie of another folder begins";
+    let mut wrong = Vec::new();
+    for (case, collection, scenarios, noted) in [
+        ("a saved cookie", two_folders(sign_in("test", "", saved), plain(), json!({})), 1, None),
+        ("a saved jar", two_folders(sign_in("test", "", jar), plain(), json!({})), 1, None),
+        (
+            "a script on cookies",
+            two_folders(
+                set("pm.test('c', () => { pm.expect(pm.cookies.has('s')).to.be.true; });"),
+                plain(),
+                json!({}),
+            ),
+            1,
+            None,
+        ),
+        ("nothing shown", two_folders(set(""), plain(), json!({})), 2, Some(note)),
+        (
+            "environment",
+            two_folders(set("pm.environment.set('tok', pm.response.json().t);"), read(), json!({})),
+            1,
+            None,
+        ),
+        (
+            "globals",
+            two_folders(set("pm.globals.set('tok', pm.response.json().t);"), read(), json!({})),
+            1,
+            None,
+        ),
+        (
+            "old call",
+            two_folders(
+                set("postman.setEnvironmentVariable('tok', JSON.parse(responseBody).t);"),
+                read(),
+                json!({}),
+            ),
+            1,
+            None,
+        ),
+        (
+            "an alias",
+            two_folders(
+                set("const env = pm.environment;\nenv.set('tok', pm.response.json().t);"),
+                read(),
+                json!({}),
+            ),
+            1,
+            None,
+        ),
+        (
+            "a computed name",
+            two_folders(set("pm.environment.set(name, pm.response.json().t);"), read(), json!({})),
+            1,
+            None,
+        ),
+        (
+            "a name with a slot",
+            two_folders(set("pm.environment.set(`${x}ok`, pm.response.json().t);"), read(), json!({})),
+            1,
+            None,
+        ),
+        (
+            "the collection's test",
+            two_folders(set(""), read(), whole("test", "pm.environment.set('tok', pm.response.json().t);")),
+            1,
+            None,
+        ),
+        (
+            "the collection's script in front",
+            two_folders(set(""), read(), whole("prerequest", "pm.environment.set('tok', 'a');")),
+            2,
+            Some(note),
+        ),
+        (
+            "the collection's expectation",
+            two_folders(
+                set(""),
+                plain(),
+                whole("test", "pm.test('ok', () => { pm.response.to.have.status(200); });"),
+            ),
+            2,
+            Some(note),
+        ),
+    ] {
+        let text = collection.to_string();
+        let options = postman::Options::default();
+        let files = Named(&[]);
+        let imported =
+            checked(postman::import(text.as_bytes(), &options, Path::new(""), &files), Path::new(""), &files)
+                .unwrap_or_else(|problems| panic!("{case}: {problems}"));
+        let found = imported.notes.iter().any(|known| known.to_string().contains(note));
+        if imported.document.scenarios.len() != scenarios || found != noted.is_some() {
+            wrong.push(format!("{case}: {:?}\n{}", imported.notes, imported.document.to_yaml()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n----\n"));
 }
