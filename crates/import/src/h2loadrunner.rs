@@ -4,6 +4,7 @@
 //! requests per second and client, which a plan says with `rps` and `rate_of: requests`: there weights are
 //! shares of requests, as they are in the format. Without a rate they become shares of iterations.
 
+mod count;
 mod data;
 mod load;
 mod old_format;
@@ -23,6 +24,8 @@ use crate::draft::text;
 use crate::findings::Findings;
 use crate::names::Names;
 use crate::source::{self, Object};
+
+pub use self::count::note_on_count;
 
 /// Reason why the text of a script cannot be read, if it cannot.
 pub type ScriptError<'s> = dyn Fn(&[u8]) -> Option<String> + 's;

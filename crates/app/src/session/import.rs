@@ -4,6 +4,7 @@ use std::path::Path;
 
 use plimsoll_core::characters::visible;
 use plimsoll_document::{Files, Problem, Problems};
+use plimsoll_import::h2loadrunner::note_on_count;
 use plimsoll_import::{Imported, h2loadrunner};
 use plimsoll_plan::{Disk, ImportCheck, LARGEST_IMPORT, PlanPatch, ScriptHost};
 
@@ -51,7 +52,10 @@ pub(crate) fn of_h2loadrunner(
         flags.script_host.as_ref().and_then(|ScriptHost(language)| language.syntax_error(source))
     };
     let unchecked = h2loadrunner::import(text, folder, files, &syntax_error)?;
-    unchecked.check(folder, files, &ImportCheck::with(flags))
+    let mut imported = unchecked.check(folder, files, &ImportCheck::with(flags))?;
+    let count = flags.iterations.as_ref().and_then(|count| note_on_count(&imported.document, &count.text));
+    imported.notes.extend(count);
+    Ok(imported)
 }
 
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_document::{Files, Problems};
+use plimsoll_import::h2loadrunner::note_on_count;
 use plimsoll_import::{Imported, h2loadrunner};
 use plimsoll_plan::Disk;
 use serde_json::{Value, json};
@@ -636,4 +637,45 @@ fn mistakes() {
         text.push_str(&format!("# {line}\n{}\n", imported(&value)));
     }
     insta::assert_snapshot!(text);
+}
+
+/// Symptom: `-n 100` beside a configuration of two steps sent 200 requests without a word.
+#[test]
+fn a_count_of_the_command_line_is_one_of_iterations() {
+    let request = || json!({"uri": {"typeOfAction": "input", "input": "/"}, "method": "GET"});
+    let of = |scenarios: &[(u64, usize)]| {
+        let scenarios: Vec<Value> = scenarios
+            .iter()
+            .enumerate()
+            .map(|(at, (weight, steps))| {
+                let requests = vec![request(); *steps];
+                json!({"name": format!("s{at}"), "weight": weight, "Requests": requests})
+            })
+            .collect();
+        let value = json!({"schema": "http", "host": "h", "Scenarios": scenarios});
+        import(value.to_string().as_bytes(), Path::new(""), &Named(&[]))
+            .unwrap_or_else(|problems| panic!("{problems}"))
+    };
+    for (scenarios, count, expected) in [
+        (&[(1, 1)][..], "100", None),
+        (&[(1, 1), (3, 1)], "100", None),
+        (
+            &[(1, 2)],
+            "100",
+            Some("it is 100 iterations of 2 requests, and h2loadrunner's -n counts requests: -n 50 is"),
+        ),
+        (&[(1, 3)], "100", Some("-n 34 is that load")),
+        // A third of the requests are of `s1`, which is half as many iterations.
+        (&[(2, 1), (1, 2)], "100", Some("-n 84 is that load")),
+        (&[(1, 2)], "many", Some("counts requests")),
+    ] {
+        let imported = of(scenarios);
+        let note = note_on_count(&imported.document, count).map(|note| note.to_string());
+        let is_right = match (&note, expected) {
+            (Some(note), Some(words)) => note.contains(words),
+            (None, None) => true,
+            _ => false,
+        };
+        assert!(is_right, "{scenarios:?} {count}: {note:?} {}", imported.document.to_yaml());
+    }
 }
