@@ -2,6 +2,7 @@
 //! prove it, and without what was not tested.
 
 mod queues;
+mod silences;
 mod slowing;
 mod table;
 
@@ -11,6 +12,7 @@ use plimsoll_metrics::{
 };
 
 use self::queues::QUEUES;
+use self::silences::SILENCES;
 use self::slowing::SLOWING;
 use self::table::SITUATIONS;
 use super::*;
@@ -116,7 +118,7 @@ fn contradicts(claim: Claim) -> &'static [&'static str] {
 
 /// Every situation.
 fn all() -> impl Iterator<Item = &'static Situation> {
-    SITUATIONS.iter().chain(QUEUES).chain(SLOWING)
+    SITUATIONS.iter().chain(QUEUES).chain(SILENCES).chain(SLOWING)
 }
 
 /// Returns what is wrong with what is said of a run of the situation.

@@ -71,6 +71,9 @@ const DESCRIPTORS_BESIDE: u64 = 64;
 /// Share of the users that have a request in flight, on average, below which the average is told: the others
 /// think.
 const MOSTLY_IN_FLIGHT: f64 = 0.75;
+/// Requests of each user below which a counted run ends before more connections could matter: they would
+/// share the same few requests.
+const FEWEST_TURNS: u64 = 4;
 /// Share of requests from which a run shows nothing but a plan that fails by itself.
 const PLAN_FAILS_SHARE: f64 = 0.5;
 /// Share of requests from which failures limit a run.
@@ -718,7 +721,13 @@ impl Judge<'_> {
             );
             evidence.push_str(&words);
         }
-        let hint = match (is_idle && self.record.users_pause, is_idle && self.record.users_end) {
+        let has_few = self.record.accounting.started < users.saturating_mul(FEWEST_TURNS);
+        let is_over = self.record.users_end && (is_idle || has_few);
+        let hint = match (is_idle && self.record.users_pause, is_over) {
+            (_, true) if has_few => {
+                "use more requests (-n), or a length (-d): the load was over before its users could show what the \
+                 target carries"
+            }
             (true, _) => {
                 "use more users (-c, or `users` in the plan) or shorter pauses (`think`) to find the limit \
                  of the target"

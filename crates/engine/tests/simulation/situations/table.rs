@@ -15,7 +15,7 @@ pub(super) fn constant(service: Nanos) -> Behaviour {
     Behaviour { service: Law::Constant(service), ..Behaviour::default() }
 }
 
-fn exponential(mean: Nanos) -> Behaviour {
+pub(super) fn exponential(mean: Nanos) -> Behaviour {
     Behaviour { service: Law::Exponential { mean }, ..Behaviour::default() }
 }
 
@@ -160,7 +160,7 @@ const FEW: Situation = Situation {
     on_http2: false,
     ..BASE
 };
-const USERS: Situation =
+pub(super) const USERS: Situation =
     Situation { claim: Claim::FewUsers, hint: "use more connections", on_http2: false, ..BASE };
 pub(super) const GENERATOR: Situation =
     Situation { claim: Claim::Generator, outcome: RunOutcome::NoVerdict, on_http2: false, ..BASE };
