@@ -99,6 +99,17 @@ impl Standstill {
         }
     }
 
+    /// Returns a sentence that blames nobody: when no answer came, and the requests in flight.
+    pub fn fact(&self) -> String {
+        let requests = if self.in_flight == 1 { "request" } else { "requests" };
+        let until = match self.to_the_end {
+            true => "on".to_owned(),
+            false => format!("to {}", figure::nanos(self.until)),
+        };
+        let since = figure::nanos(self.since);
+        format!("no answer from {since} {until}, with {} {requests} in flight", figure::count(self.in_flight))
+    }
+
     /// Returns a sentence with the begin, the end and the requests in flight.
     pub fn words(&self) -> String {
         let (since, until) = (figure::nanos(self.since), figure::nanos(self.until));

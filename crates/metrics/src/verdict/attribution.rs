@@ -92,6 +92,18 @@ const SLOW_SHARE: f64 = 0.01;
 
 /// Decides what limited the run, after the judge has found the problems of the generator.
 pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
+    let mut limitation = limit(judge);
+    // Whatever decides, a time without an answer is a fact that every report has to tell.
+    if let Some(one) = Standstill::longest(judge.record)
+        && !limitation.evidence.contains(&format!("from {}", figure::nanos(one.since)))
+    {
+        limitation.evidence.push_str(&format!("; {}", one.fact()));
+    }
+    limitation
+}
+
+/// The limit that is asked for by the rules above, without further facts.
+fn limit(judge: &Judge<'_>) -> Limitation {
     let backlog = judge.backlog();
     // The times of what nobody owes say nothing of the target.
     let owed = judge.record.awaits_pushes().is_none();

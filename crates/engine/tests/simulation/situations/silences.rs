@@ -1,7 +1,15 @@
-//! Situations of loads that were over before they showed much.
+//! Situations of loads that were over before they showed much, and of silences beside a
+//! generator that is busy itself.
 
-use super::table::{USERS, constant, exponential};
+use super::table::{GENERATOR, USERS, constant, exponential, freezing};
 use super::*;
+
+/// The worker used all of its core.
+fn uses_its_core(record: &mut RunRecord) {
+    for worker in &mut record.workers {
+        (worker.cpu_user, worker.cpu_system, worker.polled) = (worker.wall, Nanos::ZERO, Nanos::ZERO);
+    }
+}
 
 pub(super) const SILENCES: &[Situation] = &[
     // A load that is over before more connections could matter. (Seen: "use more connections" of ten bulks.)
@@ -20,5 +28,30 @@ pub(super) const SILENCES: &[Situation] = &[
         words: &["32 users with a mean service time of"],
         hint: "use more requests (-n), or a length (-d)",
         ..USERS
+    },
+    // (Seen: a report that told of the generator alone.)
+    Situation {
+        name: "a silence to the end, and a generator that uses its core",
+        server: || freezing(1_000, 60_000),
+        flags: &[("-c", "16"), ("-d", "4s")],
+        words: &[
+            "the generator used 100.0 % of its core",
+            "; no answer from 1.00 s on, with 16 requests in flight",
+        ],
+        hint: "",
+        beside: Some(uses_its_core),
+        ..GENERATOR
+    },
+    Situation {
+        name: "a silence for a while, and a generator that uses its core",
+        server: || freezing(1_000, 1_500),
+        flags: &[("-c", "16"), ("-d", "4s")],
+        words: &[
+            "the generator used 100.0 % of its core",
+            "; no answer from 1.00 s to 2.50 s, with 16 requests",
+        ],
+        hint: "",
+        beside: Some(uses_its_core),
+        ..GENERATOR
     },
 ];

@@ -31,7 +31,7 @@ pub(super) fn capacity(per_second: u64) -> Behaviour {
 }
 
 /// One that stands still from `at` on for `length`, in milliseconds since the start of the load.
-fn freezing(at: u64, length: u64) -> Behaviour {
+pub(super) fn freezing(at: u64, length: u64) -> Behaviour {
     // The load begins a moment after the clock of its world.
     let at = SimOptions::default().start + MS * at + MS * 5;
     Behaviour { pauses: vec![Pause { at, length: MS * length }], ..constant(MS * 2) }
