@@ -363,10 +363,37 @@ pub(super) const NO_DATA: &str = "no data";
 /// Too few values show that a percentile does not hold where it would not even if all of the others that it
 /// needs were on the right side.
 pub(super) fn judge(threshold: &Threshold, view: &View<'_>) -> Judgement {
-    let judgement = compared(threshold, view);
+    let judgement = with_never_started(threshold, view, compared(threshold, view));
     let by_answers =
         !judgement.passed && (fails_by_answers(threshold, view) || is_unreached_by_answers(threshold, view));
     Judgement { by_answers, ..judgement }
+}
+
+/// Returns the judgement, unless it is an upper limit of errors that would not hold if arrivals that fell due
+/// and were never started had failed: nobody knows how those would have ended.
+fn with_never_started(threshold: &Threshold, view: &View<'_>, judgement: Judgement) -> Judgement {
+    let never = view.never_started.saturating_add(view.dropped.unwrap_or(0));
+    let is_upper = matches!(threshold.operator, Operator::Less | Operator::AtMost | Operator::Equal);
+    let may_break = match (&threshold.metric, threshold.limit) {
+        (Metric::ErrorRate | Metric::TimeoutRate, _) => is_upper,
+        (Metric::Count(Counted::Total(Total::Ok)), Limit::Percent(_)) => {
+            matches!(threshold.operator, Operator::Greater | Operator::AtLeast | Operator::Equal)
+        }
+        // So many have succeeded, whatever became of others.
+        (Metric::Count(Counted::Total(Total::Ok)), _) => false,
+        (Metric::Count(counted), _) => is_upper && counted.is_of_ended(),
+        _ => false,
+    };
+    if never == 0 || !judgement.passed || !may_break {
+        return judgement;
+    }
+    let unanswered = view.unanswered.saturating_add(never);
+    let open = View { unanswered, times: [const { None }; TimeKind::ALL.len()], ..*view };
+    if compared(threshold, &open).passed {
+        return judgement;
+    }
+    let arrivals = if never == 1 { "arrival was due and was" } else { "arrivals were due and were" };
+    Judgement::unknown(judgement.observed, format!("{} {arrivals} never started", figure::count(never)))
 }
 
 /// Returns `true` if a percentile of what was due lies among the errors that the target answered, whatever

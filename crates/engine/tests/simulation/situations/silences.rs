@@ -1,7 +1,7 @@
-//! Situations of loads that were over before they showed much, and of silences beside a
-//! generator that is busy itself.
+//! Situations of loads that were over before they showed much, of arrivals that never started, and of
+//! silences beside a generator that is busy itself.
 
-use super::table::{GENERATOR, USERS, constant, exponential, freezing};
+use super::table::{BASE, GENERATOR, USERS, constant, exponential, freezing};
 use super::*;
 
 /// The worker used all of its core.
@@ -10,6 +10,17 @@ fn uses_its_core(record: &mut RunRecord) {
         (worker.cpu_user, worker.cpu_system, worker.polled) = (worker.wall, Nanos::ZERO, Nanos::ZERO);
     }
 }
+
+/// A freeze to nearly the end of a load that has few connections: no request fails, and half of them never
+/// start.
+const FROZEN: Situation = Situation {
+    server: || freezing(2_000, 1_950),
+    claim: Claim::StoodStill,
+    words: &["no answer from 2.00 s to 3.95 s"],
+    hint: "look at the target and its log at that time",
+    on_http2: false,
+    ..BASE
+};
 
 pub(super) const SILENCES: &[Situation] = &[
     // A load that is over before more connections could matter. (Seen: "use more connections" of ten bulks.)
@@ -28,6 +39,25 @@ pub(super) const SILENCES: &[Situation] = &[
         words: &["32 users with a mean service time of"],
         hint: "use more requests (-n), or a length (-d)",
         ..USERS
+    },
+    // Of arrivals that never started nobody knows how they would have ended. (Seen: PASS.)
+    Situation {
+        name: "a freeze of all connections, beside a limit of errors",
+        flags: &[("--rate", "400"), ("-c", "5"), ("-d", "4s"), ("--threshold", "errors<0.1%")],
+        outcome: RunOutcome::NoVerdict,
+        ..FROZEN
+    },
+    Situation {
+        name: "a freeze of all connections, beside a number of errors",
+        flags: &[("--rate", "400"), ("-c", "5"), ("-d", "4s"), ("--threshold", "errors<10")],
+        outcome: RunOutcome::NoVerdict,
+        ..FROZEN
+    },
+    Situation {
+        name: "a freeze of all connections, beside a limit that holds in any case",
+        flags: &[("--rate", "400"), ("-c", "5"), ("-d", "4s"), ("--threshold", "errors<90%")],
+        outcome: RunOutcome::Pass,
+        ..FROZEN
     },
     // (Seen: a report that told of the generator alone.)
     Situation {
