@@ -582,7 +582,8 @@ pub(crate) fn takes_values(steps: &[StepSpec]) -> bool {
     has_step(steps, &|step| !step.extract.is_empty())
 }
 
-fn has_step(steps: &[StepSpec], wanted: &dyn Fn(&StepSpec) -> bool) -> bool {
+/// Returns `true` if one of the steps is wanted, also within others.
+pub(crate) fn has_step(steps: &[StepSpec], wanted: &dyn Fn(&StepSpec) -> bool) -> bool {
     let inner = |step: &StepSpec| {
         step.inner().any(|steps| {
             let own: Vec<StepSpec> = steps.iter().filter_map(Field::get).cloned().collect();

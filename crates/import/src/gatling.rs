@@ -141,6 +141,7 @@ pub fn import(
         proxies: Proxies::default(),
         counters: Vec::new(),
         fed: BTreeSet::new(),
+        optional: BTreeSet::new(),
         headed: Headed::default(),
         folder,
         files,
@@ -188,6 +189,8 @@ struct Importer<'a> {
     /// Feeders that are sources of data already, by what is written there.
     fed: BTreeSet<String>,
     headed: Headed,
+    /// Variables of responses that may lack the value, and are empty then.
+    optional: BTreeSet<String>,
     folder: &'a Path,
     files: &'a dyn Files,
 }

@@ -303,7 +303,18 @@ impl Importer<'_> {
                 let written = node.value("IfController.condition").unwrap_or_default();
                 let variables = &mut self.variables;
                 match function::condition(&written, |name| variables.name(name)) {
-                    Some(condition) if !own.is_empty() => steps.push(flow::branch(condition, own)),
+                    Some(condition) if !own.is_empty() => {
+                        let sets = |step: &StepSpec| {
+                            let mut names = step.extract.0.iter().map(|(name, ..)| name.as_str());
+                            names.any(|name| condition.contains(&format!("${{{name}}}")))
+                        };
+                        if flow::has_step(&own, &sets) {
+                            let becomes = "its steps set the variable that it reads, which a thread keeps for its \
+                                           next iteration: here each iteration begins with the first value";
+                            self.findings.note(at, &written, becomes);
+                        }
+                        steps.push(flow::branch(condition, own));
+                    }
                     Some(_) => {}
                     None => {
                         let becomes = "plans compare two sides: its steps are carried out in any case";

@@ -103,7 +103,10 @@ impl Importer<'_> {
         let written = written.trim();
         if is_name(written) {
             let name = self.variables.name(written);
-            return Some(format!("not (${{{name}}} == \"\" or ${{{name}}} == false or ${{{name}}} == 0)"));
+            // A value of JSON that is `null` is a text here.
+            return Some(format!(
+                "not (${{{name}}} == \"\" or ${{{name}}} == false or ${{{name}}} == 0 or ${{{name}}} == \"null\")"
+            ));
         }
         for (theirs, ours) in [
             ("===", "=="),

@@ -85,7 +85,7 @@ impl Importer<'_> {
     ) {
         let Some((first, rest)) = operations.split_first() else { return };
         let Some(subject) = self.subject(first, span) else { return };
-        let (mut asked, mut saved, mut is_optional) = (Vec::new(), None, false);
+        let (mut asked, mut saved, mut default) = (Vec::new(), None, None);
         for operation in rest {
             let given = operation.first().to_vec();
             let mut texts = Vec::new();
@@ -102,7 +102,15 @@ impl Importer<'_> {
                     Some(name) => saved = Some(name),
                     None => self.note(operation.span, "its name is not known before the run: it is left out"),
                 },
-                "optional" | "withDefault" | "dontValidate" => is_optional = true,
+                "optional" | "dontValidate" => default = Some(String::new()),
+                "withDefault" => match one.filter(|one| !one.contains(['#', '$'])) {
+                    Some(one) => default = Some(one),
+                    None => {
+                        default = Some(String::new());
+                        let becomes = "the default is not known before the run: it is empty";
+                        self.note(operation.span, becomes);
+                    }
+                },
                 "exists" | "notNull" => asked.push(Asked::Exists),
                 "notExists" => asked.push(Asked::Absent),
                 "is" | "isEL" | "shouldBe" => asked.push(one.map_or(Asked::Other, Asked::Is)),
@@ -127,14 +135,14 @@ impl Importer<'_> {
                 }
             }
         }
-        if asked.is_empty() && saved.is_none() && !is_optional {
+        if asked.is_empty() && saved.is_none() && default.is_none() {
             asked.push(Asked::Exists);
         }
         for asked in asked {
             self.expect(&subject, asked, span, step, scenario, name);
         }
         if let Some(saved) = saved {
-            self.save(&subject, &saved, is_optional, span, step);
+            self.save(&subject, &saved, default, span, step);
         }
     }
 
@@ -272,7 +280,14 @@ impl Importer<'_> {
         })
     }
 
-    fn save(&mut self, subject: &Subject, saved: &str, is_optional: bool, span: Span, step: &mut StepSpec) {
+    fn save(
+        &mut self,
+        subject: &Subject,
+        saved: &str,
+        default: Option<String>,
+        span: Span,
+        step: &mut StepSpec,
+    ) {
         let mut spec = match subject {
             Subject::Status => check::extract(&Place::Status),
             Subject::Value(place) => check::extract(place),
@@ -289,10 +304,13 @@ impl Importer<'_> {
                 return;
             }
         };
-        if is_optional {
-            spec.default = text("");
-        }
         let name = self.variables.name(saved);
+        if let Some(default) = default {
+            if default.is_empty() {
+                self.optional.insert(name.clone());
+            }
+            spec.default = text(default);
+        }
         if step.extract.0.iter().any(|(known, ..)| known.as_str() == name) {
             self.note(span, "the variable is taken already: the first value is");
             return;

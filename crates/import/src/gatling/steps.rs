@@ -553,6 +553,8 @@ impl Importer<'_> {
         only_variable(&format!("#{{{name}}}"))?;
         let name = self.variables.name(name);
         match asked {
+            "exists" if self.optional.contains(&name) => Some(format!("not ${{{name}}} == \"\"")),
+            "isUndefined" if self.optional.contains(&name) => Some(format!("${{{name}}} == \"\"")),
             "exists" => Some(format!("exists {name}")),
             "isUndefined" => Some(format!("not exists {name}")),
             _ => None,

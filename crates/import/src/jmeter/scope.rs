@@ -92,9 +92,11 @@ impl Importer<'_> {
                     let becomes = "cookies of its own cannot be given: write a header `cookie`";
                     self.findings.note(at.as_str(), "cookies", becomes);
                 }
-                if !node.flag("CookieManager.clearEachIteration")
-                    && !node.flag("CookieManager.controlledByThreadGroup")
-                {
+                if node.flag("CookieManager.controlledByThreadGroup") {
+                    let becomes = "cookies are kept for one iteration: there the thread group decides, which keeps \
+                                   them for the next one unless each iteration is another user";
+                    self.findings.note(at, "CookieManager.controlledByThreadGroup", becomes);
+                } else if !node.flag("CookieManager.clearEachIteration") {
                     let becomes = "cookies are kept for one iteration, and not for the next";
                     self.findings.note(at, "CookieManager.clearEachIteration", becomes);
                 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_import::{k6, locust, postman};
+use plimsoll_import::{artillery, gatling, jmeter, k6, locust, postman};
 use serde_json::{Value, json};
 
 use crate::import::migrated::Outcome::{Noted, Refused, Right};
@@ -261,4 +261,127 @@ fn folders_of_postman_share_sessions_and_variables() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n----\n"));
+}
+
+#[test]
+fn sessions_of_gatling() {
+    let mut all = Vec::new();
+    for (save, condition, outcome) in [
+        // Symptom: the default was empty.
+        (
+            ".withDefault(\"none\").saveAs(\"t\")",
+            "doIfEquals(\"#{t}\", \"none\")",
+            Right(&["GET /a", "GET /b"], &["default: none", "if: ${t} == \"none\""]),
+        ),
+        (
+            ".withDefault(\"#{u}\").saveAs(\"t\")",
+            "doIfEquals(\"#{t}\", \"none\")",
+            Noted(&["GET /a", "GET /b"], "the default is not known before the run"),
+        ),
+        // Symptom: a value with a default exists always.
+        (
+            ".optional().saveAs(\"t\")",
+            "doIf(\"#{t.exists()}\")",
+            Right(&["GET /a", "GET /b"], &["default: \"\"", "if: not ${t} == \"\""]),
+        ),
+        (
+            ".optional().saveAs(\"t\")",
+            "doIf(\"#{t.isUndefined()}\")",
+            Right(&["GET /a", "GET /b"], &["if: ${t} == \"\""]),
+        ),
+        (".saveAs(\"t\")", "doIf(\"#{t}\")", Right(&["GET /a", "GET /b"], &["if: ${t} == true"])),
+    ] {
+        let text = format!(
+            "import static io.gatling.javaapi.core.CoreDsl.*;\nimport io.gatling.javaapi.core.*;\n\
+             public class S extends Simulation {{\nScenarioBuilder scn = scenario(\"S\")\n\
+             .exec(http(\"a\").get(\"/a\").check(jsonPath(\"$.t\"){save}))\n\
+             .{condition}.then(exec(http(\"b\").get(\"/b\")));\n\
+             {{ setUp(scn.injectOpen(atOnceUsers(3))).protocols(http.baseUrl(\"http://h\")); }}\n}}\n"
+        );
+        let options = gatling::Options { name: "S.java".to_owned() };
+        let files = Named(&[]);
+        let imported =
+            checked(gatling::import(text.as_bytes(), &options, Path::new(""), &files), Path::new(""), &files);
+        all.extend(wrong("S.java", &text, &imported, &outcome));
+    }
+    assert_none_wrong(all);
+}
+
+#[test]
+fn threads_of_jmeter_keep_their_values() {
+    let string = |name: &str, value: &str| format!("<stringProp name=\"{name}\">{value}</stringProp>");
+    let request = |path: &str, below: &str| {
+        format!(
+            "<HTTPSamplerProxy testclass=\"HTTPSamplerProxy\" testname=\"R\">{}{}{}{}</HTTPSamplerProxy>\
+             <hashTree>{below}</hashTree>",
+            string("HTTPSampler.domain", "h"),
+            string("HTTPSampler.protocol", "http"),
+            string("HTTPSampler.path", path),
+            string("HTTPSampler.method", "GET")
+        )
+    };
+    let take = |name: &str| {
+        format!(
+            "<JSONPostProcessor testclass=\"JSONPostProcessor\" testname=\"J\">{}{}</JSONPostProcessor><hashTree/>",
+            string("JSONPostProcessor.referenceNames", name),
+            string("JSONPostProcessor.jsonPathExprs", "$.t")
+        )
+    };
+    let only_if = |below: &str| {
+        let condition = string("IfController.condition", "\"${t}\" == \"\"");
+        format!(
+            "<IfController testclass=\"IfController\" testname=\"I\">{condition}</IfController>\
+             <hashTree>{below}</hashTree>"
+        )
+    };
+    let cookies = |flag: &str| {
+        format!(
+            "<CookieManager testclass=\"CookieManager\" testname=\"C\"><boolProp name=\"CookieManager.{flag}\">true\
+             </boolProp></CookieManager><hashTree/>"
+        )
+    };
+    let mut all = Vec::new();
+    for (below, outcome) in [
+        // Symptom: a user of JMeter signs in once, and one of the plan in each iteration, without a word.
+        (
+            only_if(&request("/in", &take("t"))) + &request("/a", ""),
+            Noted(&["GET /in", "GET /a"], "which a thread keeps for its next iteration"),
+        ),
+        (request("/in", &take("t")) + &only_if(&request("/a", "")), Right(&["GET /in", "GET /a"], &[])),
+        (cookies("clearEachIteration") + &request("/${t}", ""), Right(&["GET /${t}"], &[])),
+        (
+            cookies("controlledByThreadGroup") + &request("/${t}", ""),
+            Noted(&["GET /${t}"], "there the thread group decides"),
+        ),
+    ] {
+        let text = format!(
+            "<?xml version=\"1.0\"?>\n<jmeterTestPlan><hashTree><TestPlan testclass=\"TestPlan\" testname=\"P\">\
+             <elementProp name=\"TestPlan.user_defined_variables\"><collectionProp name=\"Arguments.arguments\">\
+             <elementProp name=\"t\">{}{}</elementProp></collectionProp></elementProp></TestPlan><hashTree>\
+             <ThreadGroup testclass=\"ThreadGroup\" testname=\"G\">{}{}<boolProp \
+             name=\"ThreadGroup.scheduler\">true</boolProp></ThreadGroup><hashTree>{below}</hashTree>\
+             </hashTree></hashTree></jmeterTestPlan>\n",
+            string("Argument.name", "t"),
+            string("Argument.value", ""),
+            string("ThreadGroup.num_threads", "5"),
+            string("ThreadGroup.duration", "60"),
+        );
+        let files = Named(&[]);
+        let imported = checked(jmeter::import(text.as_bytes(), Path::new(""), &files), Path::new(""), &files);
+        all.extend(wrong("jmx", &text, &imported, &outcome));
+    }
+    assert_none_wrong(all);
+}
+
+/// Symptom: a value of JSON that is `null` counted as true.
+#[test]
+fn artillery_asks_for_values_that_are_true() {
+    let text = "config: { target: http://h, phases: [ { duration: 1, arrivalCount: 1 } ] }\nscenarios:\n  - flow:\n      \
+                - get: { url: /a, capture: { json: $.id, as: id, strict: false } }\n      \
+                - get: { url: /b, ifTrue: id }\n";
+    let files = Named(&[]);
+    let imported = checked(artillery::import(text.as_bytes(), Path::new(""), &files), Path::new(""), &files);
+    let condition = "if: not (${id} == \"\" or ${id} == false or ${id} == 0 or ${id} == \"null\")";
+    let outcome = Right(&["GET /a", "GET /b"], &[condition]);
+    assert_none_wrong(wrong("artillery", text, &imported, &outcome).into_iter().collect());
 }
