@@ -4,6 +4,7 @@ mod attribution;
 mod backlog;
 mod causes;
 mod connections;
+mod queueing;
 mod reason;
 
 use plimsoll_core::{ErrorClass, Nanos, figure};

@@ -1,6 +1,7 @@
 //! Situations, and the sentence that an expert would write about each: by its cause, by the figures that
 //! prove it, and without what was not tested.
 
+mod pools;
 mod queues;
 mod silences;
 mod slowing;

@@ -9,10 +9,7 @@
 //!
 //! A sentence states what was tested. Where a run cannot show something, it says so.
 
-use std::borrow::Cow;
-
 use plimsoll_core::{ErrorClass, Nanos, figure};
-use plimsoll_histogram::Histogram;
 
 use super::backlog::Backlog;
 use super::connections::Blocking;
@@ -37,24 +34,6 @@ const STARVED_SHARE: f64 = 0.10;
 const THROTTLED_SHARE: f64 = 0.10;
 /// Service times are level if their p90 is at most this multiple of the fastest.
 const LEVEL_FACTOR: u64 = 2;
-/// A target that queues serves most requests in at least this multiple of the fastest time...
-const QUEUE_FACTOR: f64 = 5.0;
-/// ...and nearly all of them alike, as each waits for as many others: the p10 is at least this share of the
-/// p50. Times that only vary do not have both: lognormal ones with a p10 of 0.7 p50 (σ = 0.28)
-/// have a fastest of a million of 0.26 p50; exponential ones have a p10 of 0.15. In one queue, 16 users have
-/// 0.71 and 64 have 0.84.
-const QUEUE_SHARE: f64 = 0.7;
-/// With times that are all the same, fewer times the fastest are enough.
-const ALIKE_SHARE: f64 = 0.9;
-/// Times that are all the same, and longer than the fastest by this factor, may be those of two or three
-/// users of a target that serves one at a time, whatever their number is: more users would not be answered
-/// as fast.
-const FEW_FACTOR: f64 = 1.5;
-/// From here on the same may be a queue of few users or times that vary: 5 users in one queue have a p10 of
-/// 0.52 p50, by chance a tenth less in a short run; lognormal times of σ = 0.4 have 0.6. One number of users
-/// does not distinguish them.
-pub(super) const PERHAPS_FACTOR: f64 = 3.0;
-pub(super) const PERHAPS_SHARE: f64 = 0.45;
 /// Share of the service time between the first and the last byte from which the transfer dominates.
 const TRANSFER_SHARE: f64 = 0.5;
 /// Bytes of a response below which its transfer time is negligible.
@@ -127,7 +106,7 @@ fn limit(judge: &Judge<'_>) -> Limitation {
 }
 
 /// Advice where the target is the limit.
-const TARGET_HINT: &str = "this is the load that the target carries: give it more, or ask for less";
+pub(super) const TARGET_HINT: &str = "this is the load that the target carries: give it more, or ask for less";
 
 impl Judge<'_> {
     /// A script that throws, or data that cannot be read: the state of the processors then says nothing.
@@ -553,7 +532,7 @@ impl Judge<'_> {
         }
         let by_times = || {
             let freeze = || if open { self.one_freeze() } else { None };
-            self.transfer().or_else(freeze).or_else(|| self.queue())
+            self.transfer().or_else(freeze).or_else(|| self.waiting(open))
         };
         let by_times = if self.record.awaits_pushes().is_none() { by_times() } else { None };
         by_times.or_else(|| if open { Some(self.too_few_connections()) } else { self.too_few_users() })
@@ -619,62 +598,6 @@ impl Judge<'_> {
             figure::nanos(self.blocked_per_worker()),
         );
         Claim::HeldConnections.by(evidence, "look at the target's own log, or give up earlier (--timeout)")
-    }
-
-    /// Nearly all requests took many times the time of the fastest: they waited for one another.
-    fn queue(&self) -> Option<Limitation> {
-        let (times, streams) = self.owed_times();
-        let (fastest, p10, p50) = (times.min()?, times.percentile(10.0)?, times.percentile(50.0)?);
-        let is_queue = |factor: f64, share: f64| {
-            p50 as f64 >= fastest as f64 * factor && p10 as f64 >= p50 as f64 * share
-        };
-        if !is_queue(PERHAPS_FACTOR, PERHAPS_SHARE) && !is_queue(FEW_FACTOR, ALIKE_SHARE) {
-            return None;
-        }
-        // Users that think have none.
-        let mut in_flight = (mean_in_flight(self.record).round() as u64).max(1);
-        if self.record.model == Model::Closed {
-            // Answers that came after the end are in the mean.
-            in_flight = in_flight.min(self.record.connections.peak_open * self.depth());
-        }
-        let carried = self.record.completed_in_window as f64 / self.record.duration.as_secs_f64();
-        let [half, fastest_took] = match streams {
-            true => ["half of the streams began after", "the first began after"],
-            false => ["half of them in", "the fastest took"],
-        };
-        let evidence = format!(
-            "with {} in flight on average the target served {}, {half} {} or more; {fastest_took} {}",
-            figure::count(in_flight),
-            figure::per_second(carried),
-            figure::nanos(Nanos(p50)),
-            figure::nanos(Nanos(fastest)),
-        );
-        if !is_queue(QUEUE_FACTOR, QUEUE_SHARE) && !is_queue(PERHAPS_FACTOR, ALIKE_SHARE) {
-            let evidence = format!("{evidence}: they may wait for one another, or only vary");
-            let hint = "try other numbers of connections: if the rate stays, it is the target's, and if it rises \
-                        with them, it was theirs (plimsoll find URL --sweep connections=8,16,32)";
-            return Some(Claim::PerhapsQueue.by(evidence, hint));
-        }
-        let evidence = format!("{evidence}: they wait for one another");
-        Some(Claim::Queue.by(evidence, TARGET_HINT))
-    }
-
-    /// The times that the target owes: of answers to their end, of streams to their first content. `true` if
-    /// there are streams.
-    fn owed_times(&self) -> (Cow<'_, Histogram>, bool) {
-        let steps = &self.record.steps;
-        if steps.iter().all(|step| step.awaited != Awaited::Stream) {
-            return (Cow::Borrowed(&self.record.total.service_time), false);
-        }
-        let mut times = Histogram::new();
-        for step in steps {
-            match (step.awaited, &step.event_streams) {
-                (Awaited::Stream, Some(streams)) => times.merge(&streams.ttft),
-                (Awaited::Answer, _) => times.merge(&step.service_time),
-                _ => {}
-            }
-        }
-        (Cow::Owned(times), true)
     }
 
     fn too_few_connections(&self) -> Limitation {

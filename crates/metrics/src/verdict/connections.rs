@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Nanos, figure};
 
-use super::attribution::{PERHAPS_FACTOR, PERHAPS_SHARE, SLOW_FACTOR, SLOW_FLOOR};
+use super::attribution::{SLOW_FACTOR, SLOW_FLOOR};
 use super::{Finding, Judge, LIMIT_SHARE, Reason, ReasonCode, p99_words, ratio};
 use crate::RunRecord;
 use crate::course::answered;
@@ -54,6 +54,11 @@ impl Demand {
 /// Returns `true` if a finding is about the generator's processors.
 const fn is_of_generator(code: ReasonCode) -> bool {
     matches!(code, ReasonCode::Stall | ReasonCode::CpuSaturation | ReasonCode::SigningLimited)
+}
+
+/// Returns `true` if a negotiated protocol is HTTP: `http/1.1`, `h2`.
+fn is_http(protocol: &str) -> bool {
+    protocol.starts_with("http/") || protocol == "h2" || protocol == "h2c"
 }
 
 impl Judge<'_> {
@@ -283,26 +288,6 @@ impl Judge<'_> {
         (format!("{evidence}; {waited}"), hint)
     }
 
-    /// Advice where the service time is mostly that of a queue in the target, which grows with the requests
-    /// in flight: no number of connections follows from it by Little's law. `None` if the times are not those
-    /// of a queue. The fastest reply may be one of the warm-up, which had the queue to itself at first.
-    fn queue_words(&self) -> Option<String> {
-        let (times, timeline) = (&self.record.total.service_time, &self.record.timeline);
-        let before = timeline.warmup.iter().filter_map(|slice| slice.total.service_time.lowest());
-        let fastest = before.chain(times.min()).min()?;
-        let (few, usual) = (times.percentile(10.0)?, times.percentile(50.0)?);
-        let is_queue =
-            usual as f64 >= fastest as f64 * PERHAPS_FACTOR && few as f64 >= usual as f64 * PERHAPS_SHARE;
-        is_queue.then(|| {
-            format!(
-                "ask for a lower rate: more connections do not help if the target is saturated, as half of \
-                 its replies took {} or more and the fastest {}",
-                figure::nanos(Nanos(usual)),
-                figure::nanos(Nanos(fastest)),
-            )
-        })
-    }
-
     /// Describes the generator's own lag in a run whose connections were free in time.
     fn own_lag_words(&self) -> String {
         let slow = self.demand().map_or(0.0, |demand| demand.slow_ns);
@@ -496,6 +481,20 @@ impl Judge<'_> {
             blocked => {
                 format!("; arrivals waited {} in all for a free {}", figure::nanos(blocked), self.place())
             }
+        }
+    }
+
+    /// Returns `true` unless a server of the run speaks another protocol than HTTP.
+    pub(super) fn speaks_http(&self) -> bool {
+        let is_other = |peer: &crate::Peer| !peer.protocol.is_empty() && !is_http(&peer.protocol);
+        !self.record.peers.iter().any(is_other) && self.record.protocols.keys().all(|name| is_http(name))
+    }
+
+    /// Advice to make a single request, by a program that speaks the protocol.
+    pub(super) fn one_request(&self) -> &'static str {
+        match self.speaks_http() {
+            true => "try one request with curl",
+            false => "try one request by itself (`plimsoll try PLAN`)",
         }
     }
 
