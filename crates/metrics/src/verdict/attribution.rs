@@ -106,7 +106,8 @@ fn limit(judge: &Judge<'_>) -> Limitation {
 }
 
 /// Advice where the target is the limit.
-pub(super) const TARGET_HINT: &str = "this is the load that the target carries: give it more, or ask for less";
+pub(super) const TARGET_HINT: &str =
+    "this is the load that the target carries: give it more, or ask for less";
 
 impl Judge<'_> {
     /// A script that throws, or data that cannot be read: the state of the processors then says nothing.
@@ -343,7 +344,10 @@ impl Judge<'_> {
         let silent = record.error_examples.get(ErrorClass::ConnectTimeout.name());
         let no_handshake = matches!(most, Some((ErrorClass::ConnectTimeout, _)))
             && silent.is_some_and(|example| example.contains("TLS handshake"));
-        let hint = match (closes_kept, no_handshake) {
+        let hint = match (closes_kept && self.speaks_http(), no_handshake) {
+            (_, true) if !self.speaks_http() => {
+                "it takes connections and begins no TLS: does this port speak TLS at all?"
+            }
             (true, _) => {
                 "the target closes connections between requests and does not say so in its responses, and \
                  these requests are not sent again: --disable-keepalive gives each a connection of its own"
@@ -802,11 +806,11 @@ impl Judge<'_> {
             let accounting = &self.record.accounting;
             return match accounting.failed + accounting.timed_out {
                 0 => {
-                    let hint = "try one request with curl, or wait longer for answers (-d, --timeout)";
+                    let hint = format!("{}, or wait longer for answers (-d, --timeout)", self.one_request());
                     Claim::NothingAnswered.by("no request was answered", hint)
                 }
                 _ => {
-                    let hint = "look at the errors, and try one request with curl";
+                    let hint = format!("look at the errors, and {}", self.one_request());
                     Claim::NothingSucceeded.by("nothing ended well", hint)
                 }
             };

@@ -469,8 +469,16 @@ impl Judge<'_> {
             figure::count(unsolicited),
             figure::count(opened.max(unsolicited)),
         );
-        let hint = "the target sends more than one response to a request, or more bytes than a response \
-                    announces (`curl -v` shows it); one that ends idle connections with a 408 is harmless";
+        let hint = match self.speaks_http() {
+            true => {
+                "the target sends more than one response to a request, or more bytes than a response \
+                 announces (`curl -v` shows it); one that ends idle connections with a 408 is harmless"
+            }
+            false => {
+                "the target sends more than one reply to a request, or more bytes than a reply announces \
+                 (`plimsoll try` shows it)"
+            }
+        };
         self.find(Finding::Doubtful, ReasonCode::UnsolicitedData, evidence, hint);
     }
 

@@ -167,14 +167,12 @@ impl Judge<'_> {
             figure::per_second(late.rate),
             figure::nanos(late.median),
         );
-        let shortest = slices.iter().map(|(slice, _)| slice.length.0).max()?;
+        let length = slices.iter().map(|(slice, _)| slice.length.0).max()?;
         let is_shown = change.abs() <= NO_MORE
             && early.answers.min(late.answers) >= FEWEST_ANSWERS
-            && shortest >= slowest.saturating_mul(LONGER);
+            && length >= slowest.saturating_mul(LONGER);
         match is_shown {
-            true => {
-                Some(Claim::Queue.by(format!("{evidence}: they wait for one another"), TARGET_HINT))
-            }
+            true => Some(Claim::Queue.by(format!("{evidence}: they wait for one another"), TARGET_HINT)),
             false => Some(self.perhaps(&evidence)),
         }
     }

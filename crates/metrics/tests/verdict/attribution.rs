@@ -719,3 +719,22 @@ fn failures_are_placed_in_time() {
         assert!(evidence.ends_with(words), "{failed:?}: {evidence}");
     }
 }
+
+/// Symptom: "try one request with curl" of a target that speaks Redis' protocol.
+#[test]
+fn hints_go_by_the_protocol() {
+    let hint = |protocol: &str, ok: u64| {
+        let mut record = good(Model::Open);
+        record.peers = vec![Peer { protocol: protocol.to_owned(), ..Peer::default() }];
+        record.total.ok = ok;
+        record.connections.unsolicited = 1;
+        let verdict = judge(&record);
+        let of_warnings = verdict.warnings.into_iter().map(|warning| warning.hint);
+        of_warnings.chain([verdict.limited_by.hint]).collect::<Vec<_>>().join("; ")
+    };
+    for http in ["", "http/1.1", "h2"] {
+        assert_eq!(hint(http, 0).matches("curl").count(), 2, "{http}: {}", hint(http, 0));
+    }
+    let other = hint("redis", 0);
+    assert!(!other.contains("curl") && other.contains("plimsoll try PLAN"), "{other}");
+}
