@@ -144,7 +144,21 @@ impl Judge<'_> {
             return Some(Claim::GeneratorThrottled.by(evidence, hint));
         }
         let reason = self.cause().filter(own).unwrap_or(reason);
-        Some(Claim::Generator.by(reason.evidence.clone(), reason.hint.clone()))
+        let (mut evidence, mut hint) = (reason.evidence.clone(), reason.hint.clone());
+        // Its users wait for answers that the generator has not read yet as for those that have not come.
+        if reason.code == ReasonCode::CpuSaturation && self.record.model == Model::Closed {
+            let places = self.record.connections.peak_open * self.depth();
+            if mean_in_flight(self.record) >= places as f64 * MOSTLY_IN_FLIGHT && places > 0 {
+                let place = self.place();
+                let s = if places == 1 { "" } else { "s" };
+                evidence.push_str(&format!(
+                    "; all {} {place}{s} were in use, too, and one run does not show which of both is the limit",
+                    figure::count(places)
+                ));
+                hint.push_str(", and more connections (-c) after that");
+            }
+        }
+        Some(Claim::Generator.by(evidence, hint))
     }
 
     /// Returns `true` if the lack of CPU, which makes the figures invalid, is not why the load was not

@@ -738,3 +738,25 @@ fn hints_go_by_the_protocol() {
     let other = hint("redis", 0);
     assert!(!other.contains("curl") && other.contains("plimsoll try PLAN"), "{other}");
 }
+
+/// Symptom: the generator's processor was named as the limit of 50 users who each waited for an answer at
+/// 300,000 requests per second, and the number of users was not.
+#[test]
+fn a_busy_generator_does_not_hide_that_all_connections_are_in_use() {
+    let said = |in_flight: Nanos| {
+        let mut record = good(Model::Closed);
+        record.connections.peak_open = 50;
+        record.workers.iter_mut().for_each(|worker| worker.cpu_user = ms(9_000));
+        record.total.service_time = filled(&[(in_flight, 10_000)]);
+        record.total.response_time = record.total.service_time.clone();
+        judge(&record).limited_by
+    };
+    // Of 10,000 requests in 10 s, each for 50 ms, 50 are under way.
+    let both = said(ms(50));
+    assert_eq!(both.claim, Claim::Generator, "{both:?}");
+    assert!(both.evidence.contains("all 50 connections were in use, too"), "{both:?}");
+    assert!(both.hint.contains("more connections (-c)"), "{both:?}");
+    // Users who pause are not the limit.
+    let one = said(ms(5));
+    assert!(!one.evidence.contains("in use") && !one.hint.contains("-c"), "{one:?}");
+}
