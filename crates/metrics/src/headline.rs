@@ -581,7 +581,7 @@ impl Lost {
 impl ThresholdFacts {
     /// Returns the facts of a threshold that was judged.
     pub fn of(result: &ThresholdResult) -> Self {
-        let observed = result.observed.map(|observed| observed.to_string());
+        let observed = result.observed_text();
         let observed = observed_words(observed, result.series.as_ref());
         let parts = [observed, result.unreached.clone(), result.reason.clone()];
         Self {

@@ -108,6 +108,11 @@ struct Failure {
 }
 
 impl ThresholdResult {
+    /// Returns the figure in words, in which it can be told from the limit.
+    pub fn observed_text(&self) -> Option<String> {
+        self.observed.map(|observed| observed.beside(self.spec.threshold.limit))
+    }
+
     /// Returns `true` if it is shown not to hold. One that is not met otherwise merely could not be shown to
     /// hold.
     pub const fn is_shown(&self) -> bool {

@@ -7,7 +7,9 @@ use plimsoll_histogram::{Bucket, Censored, Histogram, Sliding, floor_of, rank_of
 
 use super::answer::{NOT_ASKED, write_number};
 use super::decimal::{Decimal, compare};
-use super::text::{Among, Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
+use super::text::{
+    Among, Counted, Figure, Limit, Metric, Number, Operator, Shown, Threshold, TimeKind, Total,
+};
 use crate::headline::answered;
 use crate::{NeverGood, StepRecord, Tally};
 use serde::{Deserialize, Serialize};
@@ -62,13 +64,43 @@ impl std::fmt::Display for Observed {
         }
         match self.unit {
             Unit::Nanos => f.write_str(&figure::nanos_f64(self.value)),
-            // A share near its limit must remain distinguishable from it.
-            Unit::Percent if self.value == self.value.round() => write!(f, "{} %", self.value),
-            Unit::Percent => write!(f, "{:.4} %", self.value),
+            Unit::Percent => f.write_str(&figure::share(self.value / 100.0)),
             Unit::Count => f.write_str(&figure::count(self.value as u64)),
             Unit::Bytes => f.write_str(&figure::bytes(self.value as u64)),
             Unit::PerSecond => f.write_str(&figure::per_second(self.value)),
             Unit::Number => write_number(self.value, f),
+        }
+    }
+}
+
+/// Digits of a percentage behind the point, at most.
+const MOST_DECIMALS: usize = 4;
+
+impl Observed {
+    /// The figure beside a limit of it. A share has one digit behind the point, as all shares have, and more
+    /// only where it would read as the limit that it is not: `5.0 %`, and `4.98 %` beside 5 %.
+    pub fn beside(&self, limit: Limit) -> String {
+        let limit = match limit {
+            Limit::Percent(limit) => limit.to_f64(),
+            Limit::Number(Number(limit)) => limit * 100.0,
+            _ => return self.to_string(),
+        };
+        let reads = |decimals: usize| format!("{:.decimals$}", self.value);
+        let is_limit = |text: &str| text.parse() == Ok(limit);
+        let is_near = |share: f64| share < 0.1 || share > 99.9;
+        if self.unit != Unit::Percent || self.value == limit || !(is_limit(&reads(1)) || is_near(limit)) {
+            return self.to_string();
+        }
+        let tells = |decimals: &usize| {
+            let text = reads(*decimals);
+            !is_limit(&text) && text.parse() != Ok(0.0) && text.parse() != Ok(100.0)
+        };
+        match (2..=MOST_DECIMALS).find(tells).filter(|_| self.value > 0.0 && self.value < 100.0) {
+            Some(decimals) => {
+                let at_least = if self.at_least { "≥ " } else { "" };
+                format!("{at_least}{} %", reads(decimals))
+            }
+            None => self.to_string(),
         }
     }
 }

@@ -593,3 +593,19 @@ fn a_file_with_more_requests_since_the_warm_up_than_there_were_is_judged() {
     assert_judged(&broken, &[("rate>=0.99*target", false, Some("there is no target rate"))]);
     assert_eq!((broken.arrivals(), broken.started_arrivals()), (0, 0));
 }
+
+/// Symptom: `5.1875 %` beside shares of `5.0 %`.
+#[test]
+fn shares_have_one_digit_unless_they_would_read_as_their_limit() {
+    let text = |value: f64, threshold: &str| {
+        let observed = Observed { value, unit: Unit::Percent, at_least: false };
+        observed.beside(spec(threshold).threshold.limit)
+    };
+    assert_eq!(text(5.1875, "error_rate<5%"), "5.2 %");
+    assert_eq!(text(5.0, "error_rate<5%"), "5.0 %");
+    assert_eq!(text(5.02, "error_rate<5%"), "5.02 %");
+    assert_eq!(text(4.9996, "error_rate<0.05"), "4.9996 %");
+    assert_eq!(text(0.0213, "error_rate<0.05%"), "0.02 %");
+    assert_eq!(text(0.0, "error_rate<0.05%"), "0.0 %");
+    assert_eq!(text(100.0, "error_rate<1%"), "100.0 %");
+}

@@ -349,7 +349,7 @@ impl ThresholdOutcome {
                 value: observed.value,
                 unit: observed.unit.name().to_owned(),
                 at_least: observed.at_least,
-                text: observed.to_string(),
+                text: observed.beside(spec.threshold.limit),
             }),
             reason: result.reason.clone(),
             unreached: result.unreached.clone(),

@@ -90,7 +90,7 @@ fn row(state: State, result: &ThresholdResult, name: usize, area: Rect, buffer: 
     };
     Line::from(Span::styled(word, style)).render(place(0, STATE), buffer);
     cut(&result.spec.to_string(), Style::new(), place(STATE, name), buffer);
-    let observed = result.observed.map(|observed| observed.to_string());
+    let observed = result.observed_text();
     let windows = result.windows.filter(|windows| windows.failed > 0).map(|windows| {
         let [failed, judged] = [windows.failed, windows.judged].map(figure::count);
         format!("in {failed} of {judged} windows")
