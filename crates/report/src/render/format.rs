@@ -118,3 +118,11 @@ impl From<NotOfSearches> for std::io::Error {
         Self::new(std::io::ErrorKind::Unsupported, error)
     }
 }
+
+/// The words of a finding behind its name: after a colon, or without the name where they begin with it.
+pub(crate) fn behind_name(name: &str, words: &str) -> String {
+    match words.strip_prefix(name) {
+        Some(rest) if rest.starts_with([' ', ':', ',']) => rest.to_owned(),
+        _ => format!(": {words}"),
+    }
+}

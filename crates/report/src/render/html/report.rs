@@ -8,6 +8,7 @@ use crate::build::headline::Standing;
 use crate::contract::result::Finding;
 use crate::render::document::times::Distribution;
 use crate::render::document::{self, Document, Line, Span};
+use crate::render::format::behind_name;
 use crate::render::layout::Emphasis;
 use crate::render::text::range;
 
@@ -164,9 +165,9 @@ fn findings(page: &mut Markup, emphasis: Emphasis, findings: &[Finding]) {
             page.within("li", "", |page| {
                 mark(page, class);
                 page.within("div", "", |page| {
-                    page.element("strong", "", &finding.code.replace('_', " "));
-                    page.text(": ");
-                    page.text(&finding.evidence);
+                    let name = finding.code.replace('_', " ");
+                    page.element("strong", "", &name);
+                    page.text(&behind_name(&name, &finding.evidence));
                     hint(page, &finding.hint);
                 });
             });

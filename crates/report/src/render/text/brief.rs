@@ -12,6 +12,7 @@ use crate::render::document::metrics::in_words;
 use crate::render::document::streams::missing;
 use crate::render::document::times::unreached;
 use crate::render::document::{Document, Fact, Target, cell, seconds};
+use crate::render::format::behind_name;
 use crate::render::layout::{Emphasis, Page, Row};
 
 /// Lines of the report of a normal run at most.
@@ -70,7 +71,7 @@ fn findings(page: &mut Page<'_>, document: &Document) -> usize {
         let room = page.lines() - before < FINDINGS;
         if room {
             let code = found.code.replace('_', " ");
-            page.statement(*emphasis, &format!("! {code}"), &format!(": {}", found.in_words()));
+            page.statement(*emphasis, &format!("! {code}"), &behind_name(&code, &found.in_words()));
         }
         room
     });
