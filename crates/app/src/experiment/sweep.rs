@@ -196,13 +196,14 @@ fn sweep(
             break;
         }
     }
-    let ended = begun.passed();
+    let (ended, interrupted) = (begun.passed(), trials.interrupted());
+    let stopped = interrupted.is_some();
     let evidence = kept.map(|kept| {
         let settings = sweep.settings().clone();
-        kept.of(Course::Sweep { settings, begun: begun.at, ended }, sweep.objectives())
+        kept.of(Course::Sweep { settings, begun: begun.at, ended, stopped }, sweep.objectives())
     });
-    let result = Searched::Sweep(sweep.result(known, describe::tool(), ended));
-    Ok(Found { result, evidence, interrupted: trials.interrupted() })
+    let result = Searched::Sweep(sweep.result(known, describe::tool(), ended, stopped));
+    Ok(Found { result, evidence, interrupted })
 }
 
 /// Returns `true` if a run reached an end that its plan has: the duration or the number of iterations.

@@ -89,8 +89,9 @@ impl LevelSweep {
         });
     }
 
-    /// The result of a sweep that has taken this long. `known` is what its caller knows of the circumstances.
-    pub fn result(mut self, known: SearchResult, tool: Tool, used: Nanos) -> SweepResult {
+    /// The result of a sweep that has taken this long. `known` is what its caller knows of the circumstances;
+    /// `stopped` says that a signal has ended it.
+    pub fn result(mut self, known: SearchResult, tool: Tool, used: Nanos, stopped: bool) -> SweepResult {
         name_the_target(&mut self.levels);
         let (usl, usl_missing) =
             match self.settings.is_scaling.then(|| usl::fit(&self.points, CONFIDENCE, known.seed)) {
@@ -105,6 +106,7 @@ impl LevelSweep {
             sweep: SearchResult { precision: 0.0, trial_s: self.settings.unit.as_secs_f64(), ..sweep },
             setting: self.settings.setting,
             levels: self.levels,
+            interrupted: stopped,
             usl,
             usl_missing,
         }

@@ -184,6 +184,11 @@ impl Capacity {
         }
     }
 
+    /// Returns `true` if a signal ended the search before it was done.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.end == "stopped"
+    }
+
     fn is_shown_to_carry(&self) -> bool {
         self.asked_per_s.zip(self.low_per_s).is_some_and(|(asked, low)| low >= asked)
     }

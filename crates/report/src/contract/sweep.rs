@@ -26,6 +26,9 @@ pub struct SweepResult {
     pub setting: String,
     /// Its levels in the order of the command.
     pub levels: Vec<SweepLevel>,
+    /// True if a signal ended it; left out otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// The Universal Scalability Law that fits throughput against concurrency; null if there is none.
     pub usl: Option<UslResult>,
     /// Reason why there is none.

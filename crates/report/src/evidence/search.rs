@@ -82,6 +82,9 @@ pub enum Course {
         begun: Nanos,
         /// When it was over.
         ended: Nanos,
+        /// `true` if a signal ended it.
+        #[serde(default)]
+        stopped: bool,
     },
 }
 
@@ -355,14 +358,14 @@ impl Replay<'_> {
                 self.search(&mut search, (*asked, *stopped));
                 Searched::Capacity(search.result(known, tool, *ended, *stopped))
             }
-            Course::Sweep { settings, ended, .. } => {
+            Course::Sweep { settings, ended, stopped, .. } => {
                 let mut sweep = LevelSweep::new(settings.clone(), objectives);
                 for (number, trial) in evidence.trials.iter().enumerate() {
                     self.counts(number, trial, sweep.objectives());
                     let run = TrialRun::of_record(trial.run.record.clone());
                     sweep.note(&trial.level, &run, &trial.counts, &trial.run.context.records);
                 }
-                Searched::Sweep(sweep.result(known, tool, *ended))
+                Searched::Sweep(sweep.result(known, tool, *ended, *stopped))
             }
         }
     }

@@ -38,6 +38,7 @@ pub(crate) fn report(result: &RunResult) -> String {
     let (undecided, untold) = if result.verdict.valid { (not_shown, 0) } else { (0, not_shown) };
     let skipped = of(Standing::NotJudged) + untold + usize::from(unmeasured);
     let served = served(result);
+    let interrupted = usize::from(result.run.interrupted_by_signal.is_some());
     let checks = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.checks);
     let findings = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.findings);
     let inconsistent = checks.iter().filter(|check| !check.is_consistent()).count()
@@ -47,9 +48,14 @@ pub(crate) fn report(result: &RunResult) -> String {
         started_at: &result.run.started_at,
         host: &result.run.host.hostname,
         counts: Counts {
-            tests: result.thresholds.len() + checks.len() + findings.len() + served.iter().count() + 1,
+            tests: result.thresholds.len()
+                + checks.len()
+                + findings.len()
+                + served.iter().count()
+                + 1
+                + interrupted,
             failures: failed + inconsistent + served.iter().filter(|served| !**served).count(),
-            errors: undecided + usize::from(is_error(&result.verdict)),
+            errors: undecided + usize::from(is_error(&result.verdict)) + interrupted,
             skipped,
         },
         seconds: result.duration_s,
@@ -58,6 +64,9 @@ pub(crate) fn report(result: &RunResult) -> String {
     };
     suite.written(|out| {
         measurement(out, result);
+        if let Some(signal) = result.run.interrupted_by_signal {
+            unfinished(out, signal);
+        }
         if let Some(served) = served {
             succeeded(out, result, served);
         }
@@ -154,6 +163,15 @@ fn properties(result: &RunResult) -> Vec<(&'static str, String)> {
 /// is a failure and not an error. Where thresholds alone are open, that is theirs.
 fn is_error(verdict: &VerdictResult) -> bool {
     verdict.outcome == OutcomeResult::NoVerdict && verdict.cause != Some(CauseResult::NotShown)
+}
+
+/// That a signal ended a run, which its exit code says, too.
+fn unfinished(out: &mut String, signal: i32) {
+    let message = format!("interrupted by signal {signal}: these are the figures up to then");
+    let about = [("message", message.clone()), ("type", "interrupted".to_owned())];
+    line(out, 2, &open("testcase", &attributes("the run went on to its end", "0.000")));
+    line(out, 3, &format!("{}{}</error>", open("error", &about), data(&message)));
+    line(out, 2, "</testcase>");
 }
 
 /// The run itself as a test case.

@@ -271,6 +271,17 @@ fn a_threshold_that_is_not_shown_is_told_in_every_format() {
     assert_eq!(json["verdict"]["cause"], "not_shown");
 }
 
+/// Symptom: JUnit of an interrupted run was green, while the exit code was 130.
+#[test]
+fn junit_of_an_interrupted_run_has_an_error() {
+    let mut result = fixture::thresholds();
+    let before = junit(&result);
+    result.run.interrupted_by_signal = Some(2);
+    let suite = junit(&result);
+    assert_eq!((suite.errors, suite.tests), (before.errors + 1, before.tests + 1));
+    assert_eq!(suite.failures, before.failures);
+}
+
 /// The headline of a run, and the sentence about its limit, are the same wherever they stand: for every claim
 /// that a verdict makes, over runs with every outcome.
 #[test]
@@ -352,7 +363,8 @@ fn every_run_is_a_report_of_junit_with_the_page_for_people() {
         let open = result.thresholds.iter().filter(open).count() as u64;
         let unmeasured = result.verdict.outcome == OutcomeResult::NoVerdict
             && result.verdict.cause != Some(CauseResult::NotShown);
-        assert_eq!(suite.errors, open + u64::from(unmeasured), "{name}");
+        let interrupted = result.run.interrupted_by_signal.is_some();
+        assert_eq!(suite.errors, open + u64::from(unmeasured) + u64::from(interrupted), "{name}");
         let page = rendered(&result, Format::Text, &Style { unicode: true, ..Style::PLAIN });
         let page: String = page.chars().map(|c| if c < ' ' && c != '\n' { '\u{fffd}' } else { c }).collect();
         assert_eq!(suite.system_out.as_deref().map(str::trim), Some(page.trim()), "{name}");

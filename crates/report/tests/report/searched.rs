@@ -165,6 +165,7 @@ fn of_levels(levels: Vec<SweepLevel>, slo: &[&str], missing: &str) -> Searched {
         sweep: circumstances(slo),
         setting: "connections".to_owned(),
         levels,
+        interrupted: false,
         usl: None,
         usl_missing: Some(missing.to_owned()),
     })
@@ -314,6 +315,24 @@ fn sweeps() -> Vec<Searched> {
     all.filter(|(slo, findings)| fits(slo, findings)).map(made).collect()
 }
 
+/// Symptom: JUnit was green for a search that a signal ended, while the exit code was 130.
+#[test]
+fn junit_of_what_a_signal_ended_is_no_success() {
+    let Searched::Sweep(whole) = sweep() else { unreachable!("it is a sweep") };
+    let Searched::Capacity(search) = found() else { unreachable!("it is a search") };
+    let capacity = Capacity { end: "stopped".to_owned(), ..search.capacity.clone() };
+    for (searched, whole) in [
+        (Searched::Sweep(SweepResult { interrupted: true, ..whole.clone() }), Searched::Sweep(whole)),
+        (Searched::Capacity(CapacityResult { capacity, ..search.clone() }), Searched::Capacity(search)),
+    ] {
+        let [_, _, errors, _] = numbers_of_cases(&searched);
+        let [_, _, errors_of_whole, _] = numbers_of_cases(&whole);
+        let xml = written(&searched, Format::Junit, &Style::PLAIN);
+        assert_eq!(errors, errors_of_whole + 1, "{xml}");
+        assert!(xml.contains("type=\"interrupted\""), "{xml}");
+    }
+}
+
 /// Symptom: JUnit was green for a server that broke every objective at every rate, where the lowest rate had
 /// too few requests to tell, while the exit code was 99; and objectives passed at a rate that was unclear.
 #[test]
@@ -323,7 +342,10 @@ fn junit_is_as_red_as_the_exit_code_and_passes_nothing_that_was_not_shown() {
         let xml = written(searched, Format::Junit, &Style::PLAIN);
         let [_, failures, errors, _] = numbers_of_cases(searched);
         let outcome = searched.outcome();
+        let is_stopped = matches!(searched, Searched::Capacity(result) if result.capacity.end == "stopped");
         let is_right = match (outcome, searched) {
+            // The exit code is that of the signal.
+            _ if is_stopped => errors > 0,
             (OutcomeResult::Pass | OutcomeResult::Done, _) => failures == 0 && errors == 0,
             (OutcomeResult::Fail, Searched::Capacity(_)) => failures > 0 && errors == 0,
             // Levels of which one is worse than the others.

@@ -11,6 +11,9 @@ use crate::contract::searched::Searched;
 use crate::contract::sweep::{SweepLevel, SweepResult};
 use crate::render::text;
 
+/// Kind of the error of what a signal ended.
+const INTERRUPTED: &str = "interrupted";
+
 /// How a test case ended, and the words about it.
 enum Ended {
     Passed,
@@ -31,7 +34,7 @@ struct Case {
 pub(crate) fn report(searched: &Searched) -> String {
     let cases = match searched {
         Searched::Capacity(result) => of_search(result),
-        Searched::Sweep(result) => result.levels.iter().map(|level| of_level(result, level)).collect(),
+        Searched::Sweep(result) => of_sweep(result),
     };
     let of = |is: fn(&Ended) -> bool| cases.iter().filter(|case| is(&case.ended)).count();
     let counts = Counts {
@@ -62,7 +65,8 @@ pub(crate) fn report(searched: &Searched) -> String {
 }
 
 /// The search itself, the rate that was asked for, and each of the objectives. They are as red as the exit
-/// code: a failure among them where that is 99, an error alone where it is 3, and neither where it is 0.
+/// code: a failure among them where that is 99, an error alone where it is 3, an error where it is that of a
+/// signal, and none of them where it is 0.
 fn of_search(result: &CapacityResult) -> Vec<Case> {
     let (capacity, outcome) = (&result.capacity, result.capacity.outcome());
     let asked = capacity.asked_per_s.map(|asked| of_rate(capacity, asked));
@@ -71,6 +75,10 @@ fn of_search(result: &CapacityResult) -> Vec<Case> {
     let is_failed = cases.iter().any(|case| matches!(case.ended, Ended::Failed(_)));
     let statement = capacity.statement.clone();
     let ended = match (outcome, capacity.found()) {
+        // Its exit code is that of the signal.
+        _ if capacity.is_stopped() => {
+            Ended::Erred(INTERRUPTED.to_owned(), format!("interrupted: {statement}"))
+        }
         (OutcomeResult::NoVerdict, OutcomeResult::NoVerdict) => Ended::Erred(capacity.end.clone(), statement),
         (OutcomeResult::Fail, _) if !is_failed => Ended::Failed(statement),
         // The rate that was asked for has its answer, though the capacity has none.
@@ -126,6 +134,17 @@ fn breaking(share: &ShareResult, reason: Option<&str>) -> String {
     let (bad, limit) = (share.share.unwrap_or_default(), figure::share(share.limit));
     let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     format!("{} of the requests break it, and {limit} may{why}", figure::share(bad))
+}
+
+/// Each level, and that the sweep was not done, if a signal ended it.
+fn of_sweep(result: &SweepResult) -> Vec<Case> {
+    let levels = result.levels.iter().map(|level| of_level(result, level));
+    let interrupted = result.interrupted.then(|| Case {
+        name: "all levels were tried".to_owned(),
+        seconds: 0.0,
+        ended: Ended::Erred(INTERRUPTED.to_owned(), "interrupted: a signal ended the sweep".to_owned()),
+    });
+    levels.chain(interrupted).collect()
 }
 
 fn of_level(result: &SweepResult, level: &SweepLevel) -> Case {

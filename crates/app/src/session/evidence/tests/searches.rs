@@ -173,10 +173,10 @@ fn swept() -> SearchEvidence {
         trials.push(trial_of((at, level), (&plan, &known), &run, counts));
         at += length;
     }
-    let course = Course::Sweep { settings, begun: BEGUN, ended: at };
+    let course = Course::Sweep { settings, begun: BEGUN, ended: at, stopped: false };
     let text = Some(PLAN.to_owned());
     let evidence = SearchEvidence::new(describe::tool(), sweep.objectives(), course, trials, text);
-    whole(evidence, &Searched::Sweep(sweep.result(known, describe::tool(), at)))
+    whole(evidence, &Searched::Sweep(sweep.result(known, describe::tool(), at, false)))
 }
 
 /// Signs changed evidence anew, and verifies it; an error for evidence that cannot be read.
