@@ -300,7 +300,7 @@ pub(crate) struct FigureRow {
 }
 
 impl Comparison {
-    /// Compares `b` with `a`.
+    /// Compares `b` with `a`, without runs that the generator spoiled, if enough others are there.
     ///
     /// # Errors
     /// If they cannot be compared and `question.force` is not set.
@@ -312,15 +312,18 @@ impl Comparison {
         } else if !reasons.is_empty() {
             return Err(Incomparable(reasons));
         }
-        let doubt = grounds::doubt(a, b);
+        let left = if question.allow_invalid { None } else { grounds::without_spoiled(a, b) };
+        let doubt = if left.is_some() { None } else { grounds::doubt(a, b) };
         if let Some(doubt) = doubt.as_deref().filter(|_| question.allow_invalid) {
             notes.insert(0, Note::allowed(doubt));
         }
         let refused = doubt.filter(|_| !question.allow_invalid);
-        let mut metrics = judging::metrics(a, b, question, &mut notes);
+        let (judged_a, judged_b) = left.as_ref().map_or((a, b), |([a, b], _)| (a, b));
+        let mut metrics = judging::metrics(judged_a, judged_b, question, &mut notes);
         if question.measures.is_empty() {
-            metrics.extend(own::metrics(a, b, question));
+            metrics.extend(own::metrics(judged_a, judged_b, question));
         }
+        notes.splice(0..0, left.iter().map(|(_, note)| note.clone()));
         let verdict = if refused.is_some() {
             metrics.iter_mut().for_each(|metric| metric.verdict = None);
             Word::Undecided

@@ -88,13 +88,40 @@ fn text_of_single_runs() {
 fn text_of_invalid_runs() {
     let mut b = group("b", 5, 80, 20);
     b.members[2].result.verdict.valid = false;
-    b.members[2].result.verdict.invalid_reasons = vec!["start_lag".to_owned()];
+    b.members[2].result.verdict.invalid_reasons = vec!["rate_not_met".to_owned()];
     let (a, allow_invalid) = (group("a", 5, 0, 1), true);
     let comparison = compared(&a, &b, &Question::default());
     assert!(comparison.metrics.iter().all(|metric| metric.verdict.is_none()));
     insta::assert_snapshot!(text(&comparison));
     let comparison = compared(&a, &b, &Question { allow_invalid, ..Question::default() });
     assert_eq!((comparison.verdict, comparison.refused), (Word::Worse, None));
+}
+
+/// Symptom: one run of ten that the generator spoiled left nothing judged.
+#[test]
+fn runs_that_the_generator_spoiled_are_left_out_if_enough_others_are_there() {
+    let spoiled = |numbers: &[usize], reason: &str| {
+        let mut b = group("b", 5, 80, 20);
+        for &number in numbers {
+            let verdict = &mut b.members[number].result.verdict;
+            (verdict.valid, verdict.invalid_reasons) = (false, vec![reason.to_owned()]);
+        }
+        compared(&group("a", 5, 0, 1), &b, &Question::default())
+    };
+    for reason in ["start_lag", "stall", "cpu_saturation"] {
+        let comparison = spoiled(&[2], reason);
+        assert_eq!((comparison.verdict, &comparison.refused), (Word::Worse, &None), "{reason}");
+        assert_eq!(comparison.notes[0].code, "left_out");
+        assert!(comparison.notes[0].text.contains("1 of 5 runs of B ("), "{:?}", comparison.notes[0]);
+        assert!(comparison.notes[0].text.contains(reason), "{:?}", comparison.notes[0]);
+        assert_eq!(comparison.b.runs.iter().filter(|run| !run.valid).count(), 1, "all runs are listed");
+        assert!(text(&comparison).contains("left out"), "{}", text(&comparison));
+    }
+    // Most of a side, or a run that the target may have spoiled: without it, a slow target would look fast.
+    for (numbers, reason) in [(&[0, 1, 2][..], "stall"), (&[2], "rate_not_met"), (&[2], "ports_exhausted")] {
+        let comparison = spoiled(numbers, reason);
+        assert!(comparison.refused.is_some(), "{numbers:?} {reason}");
+    }
 }
 
 #[test]

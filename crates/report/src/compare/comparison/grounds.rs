@@ -58,6 +58,51 @@ pub(super) fn doubt(a: &Group, b: &Group) -> Option<String> {
     (!found.is_empty()).then(|| found.join("; "))
 }
 
+/// Runs of each side that have to be left where invalid ones are left out: two have a mean and a spread.
+const FEWEST_VALID: usize = 2;
+/// Reasons for which a run is invalid by the generator alone, whatever the target did. A run in which the
+/// target is slow may lack connections or ports, and would be missed.
+const OWN: [&str; 7] = [
+    "bodies_late",
+    "cpu_saturation",
+    "send_time_uncertain",
+    "signing_limited",
+    "stall",
+    "start_lag",
+    "worker_missing",
+];
+
+/// The groups without runs that the generator spoiled, and a note on these; `None` if no run is invalid, or
+/// too few would be left, or a run is invalid for another reason.
+pub(super) fn without_spoiled(a: &Group, b: &Group) -> Option<([Group; 2], Note)> {
+    let mut told = Vec::new();
+    let mut of = |name: &str, group: &Group| {
+        let (valid, spoiled): (Vec<_>, Vec<_>) =
+            group.members.iter().partition(|member| member.result.verdict.valid);
+        let reasons: BTreeSet<&str> =
+            spoiled.iter().flat_map(|member| &member.result.verdict.invalid_reasons).map(|s| &**s).collect();
+        let is_enough = valid.len() >= FEWEST_VALID && valid.len() > spoiled.len();
+        if !is_enough || !reasons.iter().all(|reason| OWN.contains(reason)) {
+            return None;
+        }
+        if !spoiled.is_empty() {
+            let files: Vec<&str> = spoiled.iter().map(|member| member.file.as_str()).collect();
+            let reasons: Vec<&str> = reasons.into_iter().collect();
+            told.push(format!(
+                "{} of {} runs of {name} ({}: {})",
+                spoiled.len(),
+                group.members.len(),
+                files.join(", "),
+                reasons.join(", ")
+            ));
+        }
+        Some(Group { name: group.name.clone(), members: valid.into_iter().cloned().collect() })
+    };
+    let left = [of("A", a)?, of("B", b)?];
+    let text = format!("left out, as the generator spoiled them: {}", told.join("; "));
+    (!told.is_empty()).then(|| (left, Note::new("left_out", text)))
+}
+
 /// Returns notes on circumstances, rates, early ends and lengths in which the runs differ.
 pub(super) fn notes(a: &Group, b: &Group) -> Vec<Note> {
     let differences = NOTEWORTHY.iter().filter_map(|facet| difference(*facet, a, b));
