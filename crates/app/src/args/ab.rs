@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use plimsoll_document::Problems;
+use clap::{Arg, Args};
+use plimsoll_document::{Problem, Problems};
+use plimsoll_plan::PlanPatch;
 use plimsoll_report::comparison::Question;
 
 use crate::args::compare::{ComparisonFormat, question};
@@ -20,6 +21,18 @@ Exit codes:
 /// Help on the length of a run that ends once it has an answer.
 pub(crate) const LONGEST_COMPARISON: &str =
     "Longest measured part: it ends as soon as all figures have an answer [default: 2m]";
+
+/// A flag where changes from A to B are judged: thresholds are of one target, and help leaves them out.
+pub(crate) fn of_comparisons(flag: Arg) -> Arg {
+    if flag.get_help_heading() == Some("Thresholds") { flag.hide(true) } else { flag }
+}
+
+/// Refuses thresholds, which are of one run of one target.
+pub(crate) fn without_thresholds(flags: &PlanPatch) -> Result<(), Problem> {
+    let Some(given) = flags.thresholds.first() else { return Ok(()) };
+    let problem = Problem::new(format!("{} has no place here: changes from A to B are judged", given.by));
+    Err(problem.with_hint("say by --metric and --effect what matters, or use `run`, which judges one target"))
+}
 
 const USAGE: &str = "plimsoll ab [OPTIONS] <URL_A> <URL_B>\n       \
     plimsoll ab [OPTIONS] <A.yaml> <B.yaml>\n       \

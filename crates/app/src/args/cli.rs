@@ -5,10 +5,10 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::args::ab::{AB_HELP, AbArgs, LONGEST_COMPARISON};
+use crate::args::ab::{AB_HELP, AbArgs, LONGEST_COMPARISON, of_comparisons};
 use crate::args::calibrate::CalibrateArgs;
 use crate::args::compare::{CompareArgs, HistoryArgs};
-use crate::args::document::DocumentArgs;
+use crate::args::document::{DocumentArgs, of_one_iteration};
 use crate::args::extension::AddedLoad;
 use crate::args::find::{CONNECTIONS_OF_TRIALS, FindArgs, of_trials};
 use crate::args::fleet_command::{AgentArgs, FleetArgs};
@@ -72,6 +72,7 @@ pub(crate) enum Command {
     ///
     /// One iteration of each scenario, one after the other, with the values that steps take from responses
     /// and the check that failed. It is not a measurement: there are no figures, and nothing is saved.
+    #[command(mut_args(of_one_iteration))]
     Try(Box<DocumentArgs>),
     #[command(flatten)]
     Workload(WorkloadCommand),
@@ -88,8 +89,8 @@ pub(crate) enum Command {
     #[command(mut_arg("duration", of_trials), mut_arg("rate", |flag| flag.hide(true)))]
     #[command(mut_arg("connections", |flag| flag.help(CONNECTIONS_OF_TRIALS).long_help(CONNECTIONS_OF_TRIALS)))]
     #[command(mut_arg("stages", |flag| flag.hide(true)), mut_arg("rps", |flag| flag.hide(true)))]
-    #[command(mut_arg("users", |flag| flag.hide_short_help(true)))]
-    #[command(mut_arg("iterations", |flag| flag.hide_short_help(true)))]
+    #[command(mut_arg("users", |flag| flag.hide(true)), mut_arg("user_stages", |flag| flag.hide(true)))]
+    #[command(mut_arg("iterations", |flag| flag.hide(true)))]
     Find(Box<FindArgs>),
     /// Measure how much load this machine can generate, against the built-in server, and save it
     ///
@@ -156,6 +157,7 @@ pub(crate) enum Command {
     /// The intervals of the changes may be looked at at any time: with a probability of 95 %, they hold the
     /// truth at all times of a run. The same: the interval lies within what does not matter (--effect).
     /// Slower or faster: it does not hold zero. Undecided: it holds zero and changes that matter.
+    #[command(mut_args(of_comparisons))]
     #[command(after_long_help = AB_HELP, mut_arg("duration", |flag| flag.help(LONGEST_COMPARISON).long_help(LONGEST_COMPARISON)))]
     Ab(Box<AbArgs>),
     /// Show a figure over many runs, and when it changed

@@ -1,6 +1,6 @@
 //! The flags of the commands that look at a plan: `check`, `explain` and `try`.
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 
 use crate::args::plan::PlanArgs;
 
@@ -13,6 +13,17 @@ pub(crate) struct DocumentArgs {
     #[arg(short, long, value_enum, default_value_t = DocumentFormat::Text, value_name = "FORMAT")]
     #[arg(help_heading = "Output")]
     pub(crate) output: DocumentFormat,
+}
+
+/// A flag where each scenario is carried out once: how much load there is, and what its figures have to be,
+/// is without effect there, and help leaves it out.
+pub(crate) fn of_one_iteration(flag: Arg) -> Arg {
+    const OF_LOAD: [&str; 4] = ["Load", "Misbehaving clients", "Instrument", "Thresholds"];
+    // These change what is sent.
+    const OF_REQUESTS: [&str; 3] = ["seed", "backend", "max_head_bytes"];
+    let is_of_load = flag.get_help_heading().is_some_and(|heading| OF_LOAD.contains(&heading));
+    let is_hidden = is_of_load && !OF_REQUESTS.contains(&flag.get_id().as_str());
+    if is_hidden { flag.hide(true) } else { flag }
 }
 
 /// Format of the report on a plan.

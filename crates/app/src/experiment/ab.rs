@@ -12,7 +12,7 @@ use plimsoll_report::result::ModelKind;
 use plimsoll_report::{Style, rfc3339};
 use plimsoll_system::clock;
 
-use crate::args::ab::AbArgs;
+use crate::args::ab::{AbArgs, without_thresholds};
 use crate::base::environment::{self, RunEnvironment};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
@@ -206,13 +206,6 @@ fn sides(args: &AbArgs) -> Result<Sides, Failure> {
     let names = [a.name.clone(), b.name.clone()];
     let plan = Plan { dealing: Dealing::Shuffled, thresholds: Vec::new(), ..plan };
     Ok(Sides { plan, names, first_of_b: 1 })
-}
-
-/// Refuses thresholds, which are of one run of one target.
-fn without_thresholds(flags: &PlanPatch) -> Result<(), Problem> {
-    let Some(given) = flags.thresholds.first() else { return Ok(()) };
-    let problem = Problem::new(format!("{} has no place here: changes from A to B are judged", given.by));
-    Err(problem.with_hint("say by --metric and --effect what matters, or use `run`, which judges one target"))
 }
 
 /// Tells that thresholds of plans are left alone.

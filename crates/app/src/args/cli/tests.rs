@@ -6,6 +6,7 @@ use plimsoll_document::{Files, KeyLogFile, Problem, RawValue, Setting, SettingKi
 use plimsoll_plan::{Plan, PlanPatch};
 
 use super::*;
+use crate::args::ab::without_thresholds;
 use crate::args::command_word::{self, with_command};
 use crate::base::environment::RunEnvironment;
 use crate::session::describe;
@@ -66,6 +67,66 @@ fn help_of_a_command_has_its_own_defaults() {
         for help in [arg.get_help(), arg.get_long_help()].into_iter().flatten() {
             assert!(help.to_string().contains(says), "{} {flag}: {help}", command.get_name());
         }
+    }
+}
+
+/// The settings whose flags the help of a command shows.
+fn shown_settings(command: &str) -> Vec<&'static Setting> {
+    let cli = Cli::command();
+    let command = cli.find_subcommand(command).unwrap();
+    let is_shown = |setting: &&'static Setting| {
+        command.get_arguments().any(|arg| arg.get_id() == setting.name && !arg.is_hide_set())
+    };
+    Setting::ALL.iter().filter(is_shown).collect()
+}
+
+/// A value that suits a flag, as far as its place in a plan is concerned.
+fn example(setting: &Setting) -> &'static str {
+    match (setting.kind, setting.flag.value_name) {
+        (SettingKind::Switch, _) => "true",
+        (_, "N" | "RATE" | "SEED") => "2",
+        (_, "TIME") => "2s",
+        (_, "STAGES") => "2s@3",
+        (_, "THRESHOLD") => "p99<50ms",
+        _ => "x",
+    }
+}
+
+/// Symptom: `find -h` showed `--users` and `-n`, `ab -h` `--threshold`, and both refuse them.
+#[test]
+fn help_shows_no_flag_that_its_command_refuses() {
+    for command in ["run", "check", "explain", "try", "find", "ab"] {
+        let settings = shown_settings(command);
+        assert!(settings.len() > 20, "{command}");
+        for setting in settings {
+            let mut patch =
+                PlanPatch { urls: vec![RawValue::new("URL", "http://a/")], ..PlanPatch::default() };
+            patch.push(setting, RawValue::new(format!("--{}", setting.long()), example(setting)));
+            let line = ["plimsoll", command, "http://a/", "http://b/"];
+            let refused = match Cli::try_parse_from(line).unwrap().command {
+                Command::Find(args) => args.amend(&mut patch).err(),
+                Command::Ab(_) => without_thresholds(&patch).err(),
+                _ => None,
+            };
+            assert_eq!(refused, None, "{command} {}", setting.name);
+            // What excludes a flag that the command itself adds.
+            let problems = Plan::resolve(patch, &Data).err().unwrap_or_default();
+            let excluded = problems.iter().find(|problem| problem.message.contains("exclude"));
+            assert_eq!(excluded, None, "{command} {}", setting.name);
+        }
+    }
+}
+
+/// Symptom: `try -h` showed `-c`, `-d`, `--warmup` and `--threshold`, none of which does anything there.
+#[test]
+fn help_of_a_try_leaves_out_how_much_load_there_is() {
+    let names: Vec<&str> = shown_settings("try").iter().map(|setting| setting.name).collect();
+    for ignored in ["connections", "duration", "rate", "stages", "warmup", "threads", "thresholds", "precise"]
+    {
+        assert!(!names.contains(&ignored), "{ignored}");
+    }
+    for used in ["headers", "body", "method", "timeout", "seed", "insecure", "http2"] {
+        assert!(names.contains(&used), "{used}");
     }
 }
 
