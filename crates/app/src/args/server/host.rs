@@ -10,7 +10,7 @@ use plimsoll_targets::{Lies, Stopper};
 
 use crate::args::extension::{RunningServer, ServerSpec, StartServer};
 use crate::args::server::sink::{Place, PlaceArgs, parse_seed};
-use crate::args::server::sink_values::{Reader, parse_lie, parse_positive};
+use crate::args::server::sink_values::{Reader, parse_lie, parse_positive_request_time};
 use crate::base::wording::percent;
 
 /// Flags of a server of keys and values: its place, its faults, and the system interface.
@@ -84,7 +84,9 @@ impl HostArgs {
             listen,
             threads,
             duration,
-            delay: reader.maybe("--delay", self.delay.as_ref(), parse_positive).unwrap_or(Nanos::ZERO),
+            delay: reader
+                .maybe("--delay", self.delay.as_ref(), parse_positive_request_time)
+                .unwrap_or(Nanos::ZERO),
             lie: lie.map(|Lies { kind: (kind, _), share }| Lies { kind, share }),
             seed,
             faults: lie.filter(|lie| lie.share > 0.0).map(in_words),

@@ -13,8 +13,8 @@ use plimsoll_wire::tls::ServerConfig;
 
 use crate::args::extension::service_codes;
 use crate::args::server::sink_values::{
-    Reader, parse_delay, parse_endpoint, parse_fail, parse_freeze, parse_positive, parse_share,
-    parse_slow_data, parse_status, whole,
+    Reader, parse_delay, parse_endpoint, parse_fail, parse_freeze, parse_positive,
+    parse_positive_request_time, parse_share, parse_slow_data, parse_status, whole,
 };
 use crate::args::workload::ServiceArgs;
 use crate::base::certificate;
@@ -271,7 +271,8 @@ impl ConductArgs {
     fn read_law(&self, reader: &mut Reader, options: &mut SinkOptions) {
         let args = &self.law;
         options.delay = reader.maybe("--delay", args.delay.as_ref(), parse_delay).unwrap_or(Delay::None);
-        options.work = reader.maybe("--work", args.work.as_ref(), parse_positive).unwrap_or(Nanos::ZERO);
+        options.work =
+            reader.maybe("--work", args.work.as_ref(), parse_positive_request_time).unwrap_or(Nanos::ZERO);
         options.queue = args.queue;
         options.per_connection_serial = args.per_connection;
         options.capacity = reader.maybe("--capacity", args.capacity.as_ref(), parse_rate);

@@ -113,6 +113,28 @@ pub fn parse_positive(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// Reads a time that a request takes. A bare number of seconds, as durations of runs may be written, is taken
+/// for one of milliseconds too easily.
+///
+/// # Errors
+/// The text is no duration, or has no unit.
+pub(crate) fn parse_request_time(text: &str) -> Result<Nanos, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    if time > Nanos::ZERO && text.trim().ends_with(|c: char| c.is_ascii_digit()) {
+        let text = text.trim();
+        return Err(format!("`{text}` has no unit: write {text}ms, or {text}s"));
+    }
+    Ok(time)
+}
+
+/// Reads a time that a request takes, above 0.
+///
+/// # Errors
+/// The text is no duration, has no unit, or is 0.
+pub(crate) fn parse_positive_request_time(text: &str) -> Result<Nanos, String> {
+    parse_positive(text).and_then(|_| parse_request_time(text))
+}
+
 /// Reads an address to listen on: `127.0.0.1:8080`, `[::]:0`, `:8080` (every IPv4 address), `unix:/path`.
 ///
 /// # Errors
@@ -183,23 +205,24 @@ pub(crate) fn parse_freeze(text: &str) -> Result<Freeze, String> {
 /// Reads a law by its name, or a bare time, which is constant.
 ///
 /// # Errors
-/// The text is no law, with the forms of all laws in the message.
+/// The text is no law, with the forms of all laws in the message, or a time has no unit.
 pub fn parse_delay(text: &str) -> Result<Delay, String> {
-    if let Ok(time) = parse_duration(text) {
-        return Ok(Delay::Constant(time));
+    if parse_duration(text).is_ok() {
+        return parse_request_time(text).map(Delay::Constant);
     }
     let (law, parameters) = text.split_once(':').unwrap_or((text, ""));
     let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
-    let duration = |text: &str| parse_duration(text).map_err(|error| error.to_string());
+    let duration = parse_request_time;
+    let mean = parse_positive_request_time;
     let number = |text: &str| match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
         _ => Err(format!("`{text}` is not a number of at least 0")),
     };
     match (law, parameters.as_slice()) {
         ("constant", [time]) => Ok(Delay::Constant(duration(time)?)),
-        ("exponential", [mean]) => Ok(Delay::Exponential { mean: parse_positive(mean)? }),
+        ("exponential", [of]) => Ok(Delay::Exponential { mean: mean(of)? }),
         ("lognormal", [median, sigma]) => {
-            Ok(Delay::Lognormal { median: parse_positive(median)?, sigma: number(sigma)? })
+            Ok(Delay::Lognormal { median: mean(median)?, sigma: number(sigma)? })
         }
         ("bimodal", [first, second, share]) => {
             let (first, second) = (duration(first)?, duration(second)?);
@@ -267,6 +290,12 @@ mod tests {
             "bimodal:1ms,2ms,1.5",
             "bimodal:1ms,2ms",
             "uniform:1ms",
+            // Symptom: four seconds without a word.
+            "4",
+            "constant:4",
+            "exponential:0.5",
+            "lognormal:4,0.5",
+            "bimodal:1ms,4,0.1",
         ] {
             assert!(parse_delay(bad).is_err(), "{bad}");
         }
