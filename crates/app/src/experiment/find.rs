@@ -87,6 +87,14 @@ fn check_time(plan: &Plan, spec: &SearchSpec) -> Result<(), Problem> {
     Err(problem.with_hint(format!("write --max-time {least} or more, or shorter trials with -d")))
 }
 
+/// The finding of a level in words. Later trials at its rate, or beside it, may change it.
+fn so_far(finding: &str) -> String {
+    match finding {
+        "holds" | "breaks" | "unclear" => format!("{finding} so far"),
+        other => other.replace('_', " "),
+    }
+}
+
 /// A search under way, which carries out its trials.
 struct Finder<'a, T: Trials> {
     plan: Plan,
@@ -187,7 +195,7 @@ impl<'a, T: Trials> Finder<'a, T> {
             time(trial.figures.p50),
             time(trial.figures.p99),
             figure::share(trial.figures.error_rate),
-            trial.finding.replace('_', " "),
+            so_far(&trial.finding),
         );
         if trial.finding == finding_name(Finding::NotApplied)
             && let Some(found) = trial.figures.cause()

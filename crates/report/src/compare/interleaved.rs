@@ -430,13 +430,14 @@ impl Interleaving {
     }
 }
 
-/// The change of each figure so far, in a few words: `p99 +3.1 % [+2.2 %, +4.0 %] worse`.
+/// The change of each figure so far, in a few words: `p99 +3.1 % [+2.2 %, +4.0 %] worse so far`. A later look
+/// may take the word back.
 pub fn brief(metrics: &[MetricResult]) -> String {
     let figure = |metric: &MetricResult| match &metric.change {
         Some(change) if change.low.is_some() || change.high.is_some() => {
             let word = match metric.verdict {
                 Some(Word::Undecided) | None => String::new(),
-                Some(word) => format!(" {}", word.name()),
+                Some(word) => format!(" {} so far", word.name()),
             };
             format!("{} {}{word}", short(metric), with_interval(change))
         }
