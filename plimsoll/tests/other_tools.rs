@@ -360,7 +360,7 @@ impl Row<'_> {
         let hint = said.split_once("hint: ").map_or("", |(_, hint)| hint);
         let names = spans(self.here);
         let helps = names.is_empty() || names.iter().any(|name| hint.contains(name));
-        let is_hint = !hint.is_empty() && !hint.contains("`--help` lists the flags");
+        let is_hint = !hint.is_empty() && !hint.contains("`-h` lists the flags");
         let right = output.status.code() == Some(2) && is_hint && helps;
         (!right).then(|| format!("{args:?}, and one of {names:?}: {said}"))
     }

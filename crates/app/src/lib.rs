@@ -101,16 +101,18 @@ fn parse() -> Result<Option<Cli>, Failure> {
             }
             Ok(Some(cli))
         }
-        Err(error) => match problems::from_clap(&error, &args, command_word::makes_run(&args), |flag| {
-            other_programs::owner(flag, &args)
-        }) {
-            Some(problem) => Err(Failure::usage(other_programs::led_on(problem))),
-            None => {
-                // A reader that closes the help early is not a failure.
-                let _ = error.print();
-                Ok(None)
+        Err(error) => {
+            match problems::from_clap(&error, &args, &command, command_word::makes_run(&args), |flag| {
+                other_programs::owner(flag, &args)
+            }) {
+                Some(problem) => Err(Failure::usage(other_programs::led_on(problem))),
+                None => {
+                    // A reader that closes the help early is not a failure.
+                    let _ = error.print();
+                    Ok(None)
+                }
             }
-        },
+        }
     }
 }
 

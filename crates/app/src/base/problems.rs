@@ -73,12 +73,13 @@ fn located(problem: &Problem, failure: &Failure) -> Value {
 }
 
 /// A mistake that the command line's parser found, in our words; `None` if it is not a mistake but a page of
-/// help or the version. `args` is that command line, the name of the command second; `makes_run` says that
+/// help or the version. `args` is that command line, the name of the command second, and `root` all commands; `makes_run` says that
 /// the result of the command is that of a run, which has many formats, and `owner_of` says which command has
 /// a flag that this one lacks.
 pub(crate) fn from_clap(
     error: &clap::Error,
     args: &[OsString],
+    root: &clap::Command,
     makes_run: bool,
     owner_of: impl Fn(&str) -> Option<String>,
 ) -> Option<Problem> {
@@ -91,7 +92,11 @@ pub(crate) fn from_clap(
     let argument = || text(ContextKind::InvalidArg).unwrap_or_default();
     // `--rate <RATE>` is how the parser names a flag with a value.
     let flag = || argument().split([' ', '=']).next().unwrap_or_default().to_owned();
+    let command = command_of(root, args);
     let problem = match error.kind() {
+        ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_none_or(|value| value.is_empty()) => {
+            without_value(&argument(), &text(ContextKind::ValidValue).unwrap_or_default())
+        }
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return None,
         ErrorKind::UnknownArgument if !flag().starts_with('-') => {
             Problem::new(format!("unexpected argument `{}`", flag()))
@@ -117,11 +122,18 @@ pub(crate) fn from_clap(
                 Problem::new(format!("{} and {other} exclude each other", flag()))
             }
         }
-        ErrorKind::MissingRequiredArgument => missing(&argument()),
+        ErrorKind::MissingRequiredArgument => missing(&argument(), &values(&argument(), command)),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
             if is_import(error) =>
         {
             Problem::new("no format is given").with_hint(formats())
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            if args.len() > 1 && !inner(command).is_empty() =>
+        {
+            let names = inner(command).join(", ");
+            Problem::new(format!("`{}` needs the name of one", command.get_name()))
+                .with_hint(format!("one of {names}"))
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Problem::new("no command is given").with_hint(format!("{EXAMPLE}, or `plimsoll --help`"))
@@ -138,7 +150,7 @@ pub(crate) fn from_clap(
                     problem.with_hint(format!("did you mean `{nearest}`?"))
                 }
                 None if is_import(error) => problem.with_hint(formats()),
-                None => problem,
+                None => problem.with_hint(format!("{noun}s: {}", inner(command).join(", "))),
             }
         }
         ErrorKind::TooManyValues => Problem::new(format!("{} takes no value", flag())),
@@ -148,14 +160,11 @@ pub(crate) fn from_clap(
             Problem::new(first.trim_start_matches("error: "))
         }
     };
-    Some(if problem.hint.is_some() { problem } else { problem.with_hint("`--help` lists the flags") })
+    Some(if problem.hint.is_some() { problem } else { problem.with_hint("`-h` lists the flags") })
 }
 
 /// A flag or an argument with a value that is not one of those known.
 fn invalid_value(flag: &str, value: &str, known: &str, makes_run: bool) -> Problem {
-    if value.is_empty() {
-        return Problem::new(format!("{flag} needs a value"));
-    }
     let name = flag.replace(['<', '>', '[', ']'], "");
     let problem = Problem::new(format!("{name}: `{value}` is not one of {known}"));
     match (&*name, value) {
@@ -168,6 +177,50 @@ fn invalid_value(flag: &str, value: &str, known: &str, makes_run: bool) -> Probl
     }
 }
 
+/// A flag that stands at the end of the line, or before another one: `--rate <RATE>`.
+fn without_value(argument: &str, known: &str) -> Problem {
+    let flag = argument.split([' ', '=']).next().unwrap_or_default();
+    let value = argument.split_once('<').map_or("", |(_, name)| name.trim_end_matches(['>', '.', ']']));
+    let example = match value {
+        "N" => "64",
+        "RATE" => "100",
+        "TIME" => "10s",
+        "SIZE" => "64KiB",
+        "SHARE" | "PERCENT" => "1%",
+        "THRESHOLD" => "'p99<50ms'",
+        "STAGES" => "10s@50,20s@100",
+        "HEADER" => "'accept: text/html'",
+        "ADDRESS" | "ADDR" => "127.0.0.1:8080",
+        "LAW" => "10ms",
+        other if known.is_empty() => other,
+        _ => known.split(", ").next().unwrap_or_default(),
+    };
+    Problem::new(format!("{flag} needs a value"))
+        .with_hint(format!("such as {flag} {example}; `-h` lists the flags"))
+}
+
+/// The command of a command line, as far as its words are names of commands.
+fn command_of<'c>(root: &'c clap::Command, args: &[OsString]) -> &'c clap::Command {
+    let mut command = root;
+    for word in args.iter().skip(1) {
+        let Some(inner) = command.find_subcommand(word) else { break };
+        command = inner;
+    }
+    command
+}
+
+/// The names of the commands below a command.
+fn inner(command: &clap::Command) -> Vec<&str> {
+    command.get_subcommands().filter(|inner| !inner.is_hide_set()).map(clap::Command::get_name).collect()
+}
+
+/// The values that an argument of a command can have, if they are known: `<SHELL>`.
+fn values(argument: &str, command: &clap::Command) -> Vec<String> {
+    let known = command.get_arguments().find(|known| known.to_string() == argument);
+    let values = known.map(clap::Arg::get_possible_values).unwrap_or_default();
+    values.iter().map(|value| value.get_name().to_owned()).collect()
+}
+
 fn given_twice(flag: &str, args: &[OsString]) -> Problem {
     let problem = Problem::new(format!("{flag} is given twice"));
     let is_duration = flag == "--duration" || flag == "-d";
@@ -178,7 +231,7 @@ fn given_twice(flag: &str, args: &[OsString]) -> Problem {
 }
 
 /// An argument that a command needs.
-fn missing(argument: &str) -> Problem {
+fn missing(argument: &str, values: &[String]) -> Problem {
     let missing = argument.replace(['<', '>'], "").replace("...", "");
     let problem = Problem::new(format!("{missing} is missing"));
     match missing.as_str() {
@@ -188,6 +241,7 @@ fn missing(argument: &str) -> Problem {
         ),
         "SPEC" => problem.with_hint(SPEC_EXAMPLE),
         "PLAN|URL" => problem.with_hint(EXAMPLE),
+        _ if !values.is_empty() => problem.with_hint(format!("one of {}", values.join(", "))),
         _ => problem,
     }
 }

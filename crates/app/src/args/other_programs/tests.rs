@@ -65,7 +65,7 @@ fn other_programs_and_their_scripts_are_known_by_name() {
     }
 }
 
-/// Symptom: "`--help` lists the flags" of everything that one command has and another does not.
+/// Symptom: "`-h` lists the flags" of everything that one command has and another does not.
 #[test]
 fn what_a_command_has_no_flag_for_is_told() {
     for (line, flag, hint) in [
