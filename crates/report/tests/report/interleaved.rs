@@ -121,6 +121,8 @@ fn sentences_say_what_is_known() {
     let decided = interleaving(question(), 120, 1.1, 0);
     let long = decided.metrics();
     assert!(decided.is_decided(&long[..2]) && brief(&long).starts_with("p50 +10.0 % [+"), "{}", brief(&long));
+    // A later look may take the word back.
+    assert!(brief(&long).contains(" worse so far"), "{}", brief(&long));
 }
 
 #[test]
