@@ -73,9 +73,9 @@ fn located(problem: &Problem, failure: &Failure) -> Value {
 }
 
 /// A mistake that the command line's parser found, in our words; `None` if it is not a mistake but a page of
-/// help or the version. `args` is that command line, the name of the command second, and `root` all commands; `makes_run` says that
-/// the result of the command is that of a run, which has many formats, and `owner_of` says which command has
-/// a flag that this one lacks.
+/// help or the version. `args` is that command line, the name of the command second, and `root` has all
+/// commands; `makes_run` says that the result of the command is that of a run, which has many formats, and
+/// `owner_of` says which command has a flag that this one lacks.
 pub(crate) fn from_clap(
     error: &clap::Error,
     args: &[OsString],
