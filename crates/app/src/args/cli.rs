@@ -89,8 +89,8 @@ pub(crate) enum Command {
     #[command(mut_arg("duration", of_trials), mut_arg("rate", |flag| flag.hide(true)))]
     #[command(mut_arg("connections", |flag| flag.help(CONNECTIONS_OF_TRIALS).long_help(CONNECTIONS_OF_TRIALS)))]
     #[command(mut_arg("stages", |flag| flag.hide(true)), mut_arg("rps", |flag| flag.hide(true)))]
-    #[command(mut_arg("users", |flag| flag.hide(true)), mut_arg("user_stages", |flag| flag.hide(true)))]
-    #[command(mut_arg("iterations", |flag| flag.hide(true)))]
+    #[command(mut_arg("users", |flag| flag.hide_short_help(true)))]
+    #[command(mut_arg("iterations", |flag| flag.hide_short_help(true)))]
     Find(Box<FindArgs>),
     /// Measure how much load this machine can generate, against the built-in server, and save it
     ///
