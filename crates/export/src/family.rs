@@ -1,27 +1,36 @@
 //! The figures of a run as families of metrics, in no format yet.
 
+mod own;
+
+use std::borrow::Cow;
+
+use plimsoll_metrics::Distribution;
+
+pub(crate) use self::own::{plain, quantiles};
 use crate::times::Times;
 use crate::totals::{ServerTotals, StepTotals, Totals};
 
 /// Labels of a point.
-pub(crate) type Labels<'a> = Vec<(&'static str, &'a str)>;
+pub(crate) type Labels<'a> = Vec<(&'a str, &'a str)>;
 
 /// A metric with all of its points.
 pub(crate) struct Family<'a> {
     /// With dots between words, as OpenTelemetry has it.
-    pub(crate) name: &'static str,
-    pub(crate) help: &'static str,
-    pub(crate) unit: Unit,
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) help: Cow<'a, str>,
+    pub(crate) unit: Unit<'a>,
     pub(crate) points: Points<'a>,
 }
 
 /// The unit of a family's values, in the notation of UCUM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub(crate) enum Unit<'a> {
     None,
     Seconds,
     Bytes,
     PerSecond,
+    /// As a plan writes it, for people.
+    Own(&'a str),
 }
 
 /// The points of a family, of one kind.
@@ -34,6 +43,20 @@ pub(crate) enum Points<'a> {
     Gauges(Vec<(Labels<'a>, f64)>),
     /// Histograms of times.
     Times(Vec<(Labels<'a>, &'a Times)>),
+    /// Numbers with some of their percentiles.
+    Summaries(Vec<(Labels<'a>, &'a Distribution)>),
+}
+
+impl<'a> Family<'a> {
+    /// A family of this program's own figures.
+    pub(crate) const fn new(
+        name: &'static str,
+        help: &'static str,
+        unit: Unit<'a>,
+        points: Points<'a>,
+    ) -> Self {
+        Self { name: Cow::Borrowed(name), help: Cow::Borrowed(help), unit, points }
+    }
 }
 
 impl Points<'_> {
@@ -42,6 +65,7 @@ impl Points<'_> {
             Self::Counts(points) => points.is_empty(),
             Self::Sums(points) | Self::Gauges(points) => points.is_empty(),
             Self::Times(points) => points.is_empty(),
+            Self::Summaries(points) => points.is_empty(),
         }
     }
 }
@@ -55,6 +79,7 @@ pub(crate) fn families(totals: &Totals) -> Vec<Family<'_>> {
     families.extend(load(totals));
     families.extend(generator(totals));
     families.extend(servers(totals));
+    families.extend(own::families(totals));
     families.retain(|family| !family.points.is_empty());
     families
 }
@@ -70,7 +95,7 @@ fn steps(totals: &Totals) -> impl Iterator<Item = (Labels<'_>, &StepTotals)> {
     })
 }
 
-fn with<'a>(labels: &Labels<'a>, name: &'static str, value: &'a str) -> Labels<'a> {
+fn with<'a>(labels: &Labels<'a>, name: &'a str, value: &'a str) -> Labels<'a> {
     labels.iter().copied().chain([(name, value)]).collect()
 }
 
@@ -99,58 +124,57 @@ fn requests(totals: &Totals) -> Vec<Family<'_>> {
         }
         service.push((labels, &step.service_time));
     }
-    let family = |name, help, unit, points| Family { name, help, unit, points };
     vec![
-        family(
+        Family::new(
             "plimsoll.requests_started",
             "Requests that were started.",
             Unit::None,
             counts(totals, |step| step.started),
         ),
-        family(
+        Family::new(
             "plimsoll.requests",
             "Requests that ended, by how they did.",
             Unit::None,
             Points::Counts(ended),
         ),
-        family(
+        Family::new(
             "plimsoll.responses",
             "Whole responses, by the class of their status.",
             Unit::None,
             Points::Counts(statuses),
         ),
-        family("plimsoll.errors", "Failed requests, by class.", Unit::None, Points::Counts(errors)),
-        family(
+        Family::new("plimsoll.errors", "Failed requests, by class.", Unit::None, Points::Counts(errors)),
+        Family::new(
             "plimsoll.sent",
             "Bytes of requests on the wire, without TLS framing.",
             Unit::Bytes,
             counts(totals, |step| step.bytes_sent),
         ),
-        family(
+        Family::new(
             "plimsoll.received",
             "Bytes of responses on the wire, without TLS framing.",
             Unit::Bytes,
             counts(totals, |step| step.bytes_received),
         ),
-        family(
+        Family::new(
             "plimsoll.response_time",
             "From when a request should have started until its last byte came; timeouts as lower bounds.",
             Unit::Seconds,
             Points::Times(response),
         ),
-        family(
+        Family::new(
             "plimsoll.service_time",
             "From when a request was sent until its last byte came; timeouts as lower bounds.",
             Unit::Seconds,
             Points::Times(service),
         ),
-        family(
+        Family::new(
             "plimsoll.content_events",
             "Events with content of streams, as they came: tokens, where each has an event of its own.",
             Unit::None,
             Points::Counts(tokens),
         ),
-        family(
+        Family::new(
             "plimsoll.time_to_first_token",
             "From when a request should have started until its first content came; timeouts as lower bounds.",
             Unit::Seconds,
@@ -160,9 +184,9 @@ fn requests(totals: &Totals) -> Vec<Family<'_>> {
 }
 
 /// A gauge without labels; without a value it has no point.
-fn gauge(name: &'static str, help: &'static str, unit: Unit, value: Option<f64>) -> Family<'static> {
+fn gauge(name: &'static str, help: &'static str, unit: Unit<'static>, value: Option<f64>) -> Family<'static> {
     let points = value.map(|value| (Vec::new(), value)).into_iter().collect();
-    Family { name, help, unit, points: Points::Gauges(points) }
+    Family::new(name, help, unit, Points::Gauges(points))
 }
 
 fn load(totals: &Totals) -> Vec<Family<'_>> {
@@ -204,12 +228,12 @@ fn generator(totals: &Totals) -> Vec<Family<'_>> {
     let cpu = gauges.cpu.map(|(user, system)| [("user", user), ("system", system)]);
     let cpu = cpu.into_iter().flatten().map(|(mode, time)| (vec![("mode", mode)], time.as_secs_f64()));
     vec![
-        Family {
-            name: "plimsoll.generator_cpu",
-            help: "CPU time of the generator's process.",
-            unit: Unit::Seconds,
-            points: Points::Sums(cpu.collect()),
-        },
+        Family::new(
+            "plimsoll.generator_cpu",
+            "CPU time of the generator's process.",
+            Unit::Seconds,
+            Points::Sums(cpu.collect()),
+        ),
         gauge(
             "plimsoll.generator_memory",
             "Resident memory of the generator's process.",
@@ -233,13 +257,12 @@ fn servers(totals: &Totals) -> Vec<Family<'_>> {
             disk.push((with(&labels, "direction", "written"), files.written_bytes));
         }
     }
-    let family = |name, help, unit, points| Family { name, help, unit, points };
     let read = |name, help, unit, of: fn(&ServerTotals) -> Option<u64>| {
         let known = totals.servers.iter().filter_map(|server| Some((labels_of(server), of(server)? as f64)));
-        family(name, help, unit, Points::Gauges(known.collect()))
+        Family::new(name, help, unit, Points::Gauges(known.collect()))
     };
     vec![
-        family("plimsoll.server_cpu", "CPU time of a watched server.", Unit::Seconds, Points::Sums(cpu)),
+        Family::new("plimsoll.server_cpu", "CPU time of a watched server.", Unit::Seconds, Points::Sums(cpu)),
         read("plimsoll.server_memory", "Resident memory of a watched server.", Unit::Bytes, |server| {
             server.now?.rss_bytes
         }),
@@ -252,7 +275,7 @@ fn servers(totals: &Totals) -> Vec<Family<'_>> {
         read("plimsoll.server_processes", "Processes of a watched server.", Unit::None, |server| {
             Some(server.processes)
         }),
-        family(
+        Family::new(
             "plimsoll.server_disk",
             "Bytes that a watched server moved from and to storage.",
             Unit::Bytes,

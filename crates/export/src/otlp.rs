@@ -4,7 +4,9 @@
 //! smallest and largest value, which the control does not know of all requests while the run goes on.
 //! <https://github.com/open-telemetry/opentelemetry-proto>, `metrics/v1/metrics.proto`.
 
-use crate::family::{Labels, Points, Unit, families};
+use plimsoll_metrics::Distribution;
+
+use crate::family::{Labels, Points, Unit, families, quantiles};
 use crate::protobuf::{Field, Message, fields};
 use crate::times::{SCALE, Times};
 use crate::totals::Totals;
@@ -24,13 +26,14 @@ pub fn request(totals: &Totals, resource: &[(String, String)]) -> Vec<u8> {
     let stamps = Stamps { start: totals.started_unix.0, now: (totals.started_unix + totals.at).0 };
     for family in families(totals) {
         let mut metric = Message::new();
-        metric.text(1, family.name);
-        metric.text(2, family.help);
+        metric.text(1, &family.name);
+        metric.text(2, &family.help);
         let unit = match family.unit {
             Unit::None => "1",
             Unit::Seconds => "s",
             Unit::Bytes => "By",
             Unit::PerSecond => "1/s",
+            Unit::Own(unit) => unit,
         };
         metric.text(3, unit);
         let (field, data) = stamps.data(&family.points);
@@ -111,8 +114,13 @@ impl Stamps {
                 points.iter().for_each(|(labels, times)| data.message(1, &self.times(labels, times)));
                 10
             }
+            Points::Summaries(points) => {
+                let point = |(labels, numbers): &(Labels<'_>, &Distribution)| self.summary(labels, numbers);
+                points.iter().for_each(|one| data.message(1, &point(one)));
+                11
+            }
         };
-        if field != 5 {
+        if matches!(field, 7 | 10) {
             data.varint(2, CUMULATIVE);
         }
         if field == 7 {
@@ -128,6 +136,23 @@ impl Stamps {
         point.fixed(2, self.start);
         point.fixed(3, self.now);
         point.fixed(field, bits);
+        labels.iter().for_each(|(name, value)| point.message(7, &attribute(name, value)));
+        point
+    }
+
+    /// A `SummaryDataPoint`.
+    fn summary(self, labels: &Labels<'_>, numbers: &Distribution) -> Message {
+        let mut point = Message::new();
+        point.fixed(2, self.start);
+        point.fixed(3, self.now);
+        point.fixed(4, numbers.count());
+        point.double(5, numbers.sum());
+        for (share, value) in quantiles(numbers) {
+            let mut quantile = Message::new();
+            quantile.double(1, share);
+            quantile.double(2, value);
+            point.message(6, &quantile);
+        }
         labels.iter().for_each(|(name, value)| point.message(7, &attribute(name, value)));
         point
     }

@@ -7,10 +7,10 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_metrics::Exemplar;
 use plimsoll_metrics::exemplar::BOUNDS;
+use plimsoll_metrics::{Distribution, Exemplar};
 
-use crate::family::{Family, Labels, Points, Unit, families};
+use crate::family::{Family, Labels, Points, Unit, families, plain, quantiles};
 use crate::protobuf::Message;
 use crate::times::{SCALE, Times};
 use crate::totals::Totals;
@@ -94,23 +94,25 @@ impl Exposition {
 /// Returns a metric that is always 1 and whose labels identify this run.
 fn info(totals: &Totals) -> Family<'_> {
     let labels = totals.facts.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    Family {
-        name: "plimsoll.run_info",
-        help: "Identity of this run.",
-        unit: Unit::None,
-        points: Points::Gauges(vec![(labels, 1.0)]),
-    }
+    let points = Points::Gauges(vec![(labels, 1.0)]);
+    Family::new("plimsoll.run_info", "Identity of this run.", Unit::None, points)
 }
 
 /// The name of a family with its unit, without the suffix of its kind.
 fn name(family: &Family<'_>) -> String {
     let unit = match family.unit {
-        Unit::None => "",
+        // A name ends in its unit, which one for people may be no part of.
+        Unit::None | Unit::Own(_) => "",
         Unit::Seconds => "_seconds",
         Unit::Bytes => "_bytes",
         Unit::PerSecond => "_per_second",
     };
-    format!("{}{unit}", family.name.replace('.', "_"))
+    let name = plain(&family.name);
+    let name = match family.points {
+        Points::Counts(_) | Points::Sums(_) => name.strip_suffix("_total").unwrap_or(&name),
+        Points::Gauges(_) | Points::Times(_) | Points::Summaries(_) => &name,
+    };
+    format!("{name}{unit}")
 }
 
 fn text(families: &[Family<'_>], open_metrics: bool) -> String {
@@ -121,6 +123,7 @@ fn text(families: &[Family<'_>], open_metrics: bool) -> String {
             Points::Counts(_) | Points::Sums(_) => ("counter", "_total"),
             Points::Gauges(_) => ("gauge", ""),
             Points::Times(_) => ("histogram", ""),
+            Points::Summaries(_) => ("summary", ""),
         };
         // OpenMetrics names the family, the older format the samples.
         let family_name = if open_metrics { name.clone() } else { format!("{name}{suffix}") };
@@ -132,13 +135,22 @@ fn text(families: &[Family<'_>], open_metrics: bool) -> String {
         }
         match &family.points {
             Points::Counts(points) => points.iter().for_each(|(labels, value)| {
-                let _ = writeln!(out, "{name}_total{} {value}", braces(labels, None));
+                let _ = writeln!(out, "{name}_total{} {value}", braces(labels, LIMIT, None));
             }),
             Points::Sums(points) | Points::Gauges(points) => points.iter().for_each(|(labels, value)| {
-                let _ = writeln!(out, "{name}{suffix}{} {value}", braces(labels, None));
+                let _ = writeln!(out, "{name}{suffix}{} {value}", braces(labels, LIMIT, None));
             }),
             Points::Times(points) => points.iter().for_each(|(labels, times)| {
                 buckets(&mut out, &name, labels, times, open_metrics);
+            }),
+            Points::Summaries(points) => points.iter().for_each(|(labels, numbers)| {
+                for (share, value) in quantiles(numbers) {
+                    let labels = braces(labels, QUANTILE, Some(&canonical(share)));
+                    let _ = writeln!(out, "{name}{labels} {value}");
+                }
+                let labels = braces(labels, QUANTILE, None);
+                let _ = writeln!(out, "{name}_sum{labels} {}", numbers.sum());
+                let _ = writeln!(out, "{name}_count{labels} {}", numbers.count());
             }),
         }
     }
@@ -152,7 +164,7 @@ fn buckets(out: &mut String, name: &str, labels: &Labels<'_>, times: &Times, ope
     let finite = times.cumulative().map(|(bound, count)| (canonical(bound), count));
     let all = finite.chain([("+Inf".to_owned(), times.count())]);
     for (number, (bound, count)) in all.enumerate() {
-        let _ = write!(out, "{name}_bucket{} {count}", braces(labels, Some(&bound)));
+        let _ = write!(out, "{name}_bucket{} {count}", braces(labels, LIMIT, Some(&bound)));
         // The older format has none.
         if let Some(exemplar) = times.exemplar(number).filter(|_| open_metrics) {
             let Exemplar { trace_id, response_time, done } = exemplar;
@@ -161,8 +173,8 @@ fn buckets(out: &mut String, name: &str, labels: &Labels<'_>, times: &Times, ope
         }
         out.push('\n');
     }
-    let _ = writeln!(out, "{name}_sum{} {}", braces(labels, None), times.sum_s());
-    let _ = writeln!(out, "{name}_count{} {}", braces(labels, None), times.count());
+    let _ = writeln!(out, "{name}_sum{} {}", braces(labels, LIMIT, None), times.sum_s());
+    let _ = writeln!(out, "{name}_count{} {}", braces(labels, LIMIT, None), times.count());
 }
 
 /// A limit as OpenMetrics wants it: a number with a point.
@@ -171,10 +183,17 @@ fn canonical(bound: f64) -> String {
     if text.contains('.') { text } else { format!("{text}.0") }
 }
 
-/// The labels, with the limit of a bucket among them; nothing if there are none.
-fn braces(labels: &Labels<'_>, limit: Option<&str>) -> String {
-    let limit = limit.map(|limit| ("le", limit));
-    let all: Vec<String> = (labels.iter().copied().chain(limit))
+/// The label with the limit of a bucket.
+const LIMIT: &str = "le";
+/// The label with the share of values that a percentile is not below.
+const QUANTILE: &str = "quantile";
+
+/// The labels, with that of the format among them if it has a value; nothing if there are none.
+fn braces(labels: &Labels<'_>, of_format: &str, value: Option<&str>) -> String {
+    let names = label_names(labels, of_format);
+    let named = names.iter().map(String::as_str).zip(labels.iter().map(|(_, value)| *value));
+    let of_format = value.map(|value| (of_format, value));
+    let all: Vec<String> = (named.chain(of_format))
         .map(|(name, value)| {
             let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
             format!("{name}=\"{value}\"")
@@ -183,9 +202,31 @@ fn braces(labels: &Labels<'_>, limit: Option<&str>) -> String {
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
 }
 
+/// The names of labels, each of them once, as Prometheus has them: names of tags may have other characters,
+/// or be those of a label that the format has for itself.
+fn label_names(labels: &Labels<'_>, of_format: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(labels.len());
+    for (name, _) in labels {
+        let mut plain = plain(name);
+        // Names that begin with two of them are the server's.
+        if plain.starts_with(|c: char| c.is_ascii_digit()) || plain.starts_with("__") {
+            plain.insert_str(0, "tag_");
+        }
+        let mut free = plain.clone();
+        let mut number = 1;
+        while names.contains(&free) || of_format == free {
+            number += 1;
+            free = format!("{plain}_{number}");
+        }
+        names.push(free);
+    }
+    names
+}
+
 /// Kinds of metrics in messages.
 const COUNTER: u64 = 0;
 const GAUGE: u64 = 1;
+const SUMMARY: u64 = 2;
 const HISTOGRAM: u64 = 4;
 
 /// A `MetricFamily`.
@@ -193,7 +234,7 @@ fn message(family: &Family<'_>) -> Message {
     let mut message = Message::new();
     let counted = matches!(family.points, Points::Counts(_) | Points::Sums(_));
     message.text(1, &format!("{}{}", name(family), if counted { "_total" } else { "" }));
-    message.text(2, family.help);
+    message.text(2, &family.help);
     let (kind, metrics): (u64, Vec<Message>) = match &family.points {
         Points::Counts(points) => {
             let value = |(labels, value): &(Labels<'_>, u64)| metric(labels, 3, &single(*value as f64));
@@ -208,6 +249,9 @@ fn message(family: &Family<'_>) -> Message {
         Points::Times(points) => {
             (HISTOGRAM, points.iter().map(|(labels, times)| metric(labels, 7, &histogram(times))).collect())
         }
+        Points::Summaries(points) => {
+            (SUMMARY, points.iter().map(|(labels, numbers)| metric(labels, 4, &summary(numbers))).collect())
+        }
     };
     message.varint(3, kind);
     metrics.iter().for_each(|metric| message.message(4, metric));
@@ -217,7 +261,9 @@ fn message(family: &Family<'_>) -> Message {
 /// A `Metric` with its value in a field.
 fn metric(labels: &Labels<'_>, field: u32, value: &Message) -> Message {
     let mut metric = Message::new();
-    for (name, value) in labels {
+    // A server makes a label of what is a field here.
+    let of_format = if field == 4 { QUANTILE } else { LIMIT };
+    for (name, (_, value)) in label_names(labels, of_format).iter().zip(labels) {
         let mut pair = Message::new();
         pair.text(1, name);
         pair.text(2, value);
@@ -231,6 +277,20 @@ fn metric(labels: &Labels<'_>, field: u32, value: &Message) -> Message {
 fn single(value: f64) -> Message {
     let mut message = Message::new();
     message.double(1, value);
+    message
+}
+
+/// A `Summary`.
+fn summary(numbers: &Distribution) -> Message {
+    let mut message = Message::new();
+    message.varint(1, numbers.count());
+    message.double(2, numbers.sum());
+    for (share, value) in quantiles(numbers) {
+        let mut quantile = Message::new();
+        quantile.double(1, share);
+        quantile.double(2, value);
+        message.message(3, &quantile);
+    }
     message
 }
 

@@ -2,8 +2,8 @@
 
 use plimsoll_core::{ErrorCounts, Nanos};
 use plimsoll_metrics::{
-    FileUse, FoundBy, Interval, MachineFacts, MachineInterval, Outline, ProcessUse, Tally, WatchedProcess,
-    WatchedUse,
+    FileUse, FoundBy, Interval, MachineFacts, MachineInterval, MetricRecord, Outline, ProcessUse, Tally,
+    WatchedProcess, WatchedUse,
 };
 use plimsoll_system::usage;
 
@@ -23,6 +23,8 @@ pub struct Totals {
     pub(crate) measured: Vec<StepTotals>,
     pub(crate) gauges: Gauges,
     pub(crate) servers: Vec<ServerTotals>,
+    /// Metrics of the plan's own, in its order.
+    pub(crate) metrics: Vec<MetricRecord>,
     pub(crate) valid: Option<bool>,
 }
 
@@ -130,7 +132,8 @@ impl Totals {
     /// version of the program, the plan, the seed.
     pub fn new(outline: Outline, facts: Vec<(&'static str, String)>) -> Self {
         let steps = vec![StepTotals::default(); outline.steps.len()];
-        Self { outline, facts, warmup: steps.clone(), measured: steps, ..Self::default() }
+        let metrics = outline.metrics.iter().cloned().map(MetricRecord::new).collect();
+        Self { outline, facts, warmup: steps.clone(), measured: steps, metrics, ..Self::default() }
     }
 
     /// Adds an interval, which has its steps, and takes over the gauges at its end. `started_unix` is the
@@ -145,6 +148,7 @@ impl Totals {
         for (mine, exemplars) in steps.iter_mut().zip(&interval.exemplars) {
             mine.response_time.renew(exemplars, started_unix);
         }
+        MetricRecord::merge_all(&mut self.metrics, &interval.metrics);
         let length = interval.length.as_secs_f64();
         // During the drain no rate is asked for.
         let rate = (length > 0.0 && !interval.drain).then(|| interval.completed as f64 / length);

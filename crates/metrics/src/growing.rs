@@ -5,8 +5,8 @@ use plimsoll_core::Nanos;
 use crate::record::RunRecord;
 use crate::{
     Accounting, ConnectionRecord, Interval, IntervalDownsampler, IterationRecord, MachineFacts,
-    MachineInterval, Model, Outline, Peer, RateChange, Slowest, StepRecord, ThreadUse, ThresholdResult,
-    Verdict, WorkerRecord, WorkerStatus, verdict,
+    MachineInterval, MetricRecord, Model, Outline, Peer, RateChange, Slowest, StepRecord, ThreadUse,
+    ThresholdResult, Verdict, WorkerRecord, WorkerStatus, verdict,
 };
 
 /// The record of a run that is under way, as if it ended with the last interval: the basis of the current
@@ -76,6 +76,7 @@ impl GrowingRecord {
             paces_requests: basis.paces_requests,
             total: StepRecord { name: "all".to_owned(), ..StepRecord::default() },
             steps,
+            metrics: outline.metrics.iter().cloned().map(MetricRecord::new).collect(),
             ..RunRecord::empty(basis.model)
         };
         Self {
@@ -103,6 +104,7 @@ impl GrowingRecord {
         if !interval.warmup {
             self.record.steps.iter_mut().zip(&interval.steps).for_each(|(step, tally)| step.add(tally));
             self.record.total.add(&interval.total());
+            MetricRecord::merge_all(&mut self.record.metrics, &interval.metrics);
         }
         // Of the warm-up there are those of workers whose load has ended in it.
         for worker_status in &interval.worker_statuses {

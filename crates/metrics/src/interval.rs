@@ -9,7 +9,9 @@ use plimsoll_core::Nanos;
 
 pub use self::downsampler::{IntervalDownsampler, MOST_INTERVALS, MOST_PIECES};
 pub use self::processes::ProcessMerger;
-use crate::{AnswerTimes, Exemplars, Interval, Outline, ScenarioInterval, Tally, WorkerStatus};
+use crate::{
+    AnswerTimes, Exemplars, Interval, MetricRecord, MetricSum, Outline, ScenarioInterval, Tally, WorkerStatus,
+};
 use plimsoll_histogram::Delta;
 
 /// Length of an interval where the plan does not say another; the last one of a run may be shorter.
@@ -48,6 +50,8 @@ pub struct Snapshot {
     /// Step by step, requests that stand for others in histograms; empty unless the run control asks for
     /// them.
     pub exemplars: Vec<Exemplars>,
+    /// Metrics of the plan's own of which values were recorded in it, with these values.
+    pub metrics: Vec<MetricRecord>,
     /// Status of the worker at the end of the interval. Present in the measured part and at the end of the
     /// load, if the run control asks for details; `None` if nothing has changed since the last one.
     pub worker_status: Option<Box<WorkerStatus>>,
@@ -61,7 +65,8 @@ impl Snapshot {
 
     /// Returns `true` if the snapshot contains nothing but gauges.
     pub fn is_empty(&self) -> bool {
-        self.scheduled == 0 && self.worker_status.is_none() && self.steps.iter().all(Tally::is_empty)
+        let is_quiet = self.scheduled == 0 && self.worker_status.is_none() && self.metrics.is_empty();
+        is_quiet && self.steps.iter().all(Tally::is_empty)
     }
 }
 
@@ -186,6 +191,7 @@ impl IntervalMerger {
         for (mine, theirs) in interval.exemplars.iter_mut().zip(&snapshot.exemplars) {
             mine.merge(theirs);
         }
+        MetricRecord::merge_all(&mut interval.metrics, &snapshot.metrics);
         interval.worker_statuses.extend(snapshot.worker_status.as_deref().cloned());
     }
 
@@ -210,6 +216,7 @@ impl IntervalMerger {
             steps: part.steps.clone(),
             waiting: part.waiting.clone(),
             exemplars: part.exemplars.clone(),
+            metrics: part.metrics.clone(),
             worker_status: None,
         };
         self.add(&snapshot);
@@ -255,6 +262,7 @@ impl IntervalMerger {
         interval.length = interval.at - self.last_end;
         self.last_end = self.last_end.max(interval.at);
         let total = merged(&interval.steps);
+        interval.metric_sums = interval.metrics.iter().map(MetricSum::new).collect();
         interval.started = total.started;
         interval.ok = total.ok;
         interval.failed = total.failed;

@@ -48,7 +48,9 @@ pub use record::{
     Throttling, WatchedProcess, WatchedUse, WebSocketRecord, WorkerRecord, timing_words,
 };
 pub use recorder::{Gauges, Recorder};
-pub use series::{Distribution, MetricRecord, MetricSpec, Series, SeriesKind, TaggedSeries, UnfitExample};
+pub use series::{
+    Distribution, MetricRecord, MetricSpec, MetricSum, Series, SeriesKind, TaggedSeries, UnfitExample,
+};
 pub use slice::{Slice, Slicer, Timeline, TimelineDownsampler};
 pub use standstill::Standstill;
 pub use tally::Tally;

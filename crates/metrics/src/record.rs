@@ -33,8 +33,8 @@ pub use self::steering::{RateChange, SteeredBy, Steering};
 pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
 pub use self::websocket::WebSocketRecord;
 use crate::{
-    Awaited, EventStreamRecord, Exemplars, MetricRecord, Slice, Tally, ThresholdResult, Timeline, Verdict,
-    WorkerStatus,
+    Awaited, EventStreamRecord, Exemplars, MetricRecord, MetricSum, Slice, Tally, ThresholdResult, Timeline,
+    Verdict, WorkerStatus,
 };
 use plimsoll_histogram::{Censored, Delta, Histogram};
 use schemars::JsonSchema;
@@ -476,6 +476,12 @@ pub struct Interval {
     pub scenarios: Vec<ScenarioInterval>,
     /// Step by step, as long as the interval is news: a record keeps none, so that its size is bounded.
     pub steps: Vec<Tally>,
+    /// Metrics of the plan's own of which values were recorded in it, with these values; not kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricRecord>,
+    /// What is kept of these values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metric_sums: Vec<MetricSum>,
     /// Status of the workers at the end of the interval, in the order of their numbers. Present only while
     /// the interval is news, in the measured part and at the end of the load, and if the run control asks for
     /// details.
@@ -740,6 +746,8 @@ impl Interval {
         self.scheduled += next.scheduled;
         self.iterations += next.iterations;
         self.resent += next.resent;
+        MetricRecord::merge_all(&mut self.metrics, &next.metrics);
+        MetricSum::merge_all(&mut self.metric_sums, &next.metric_sums);
         self.marked |= next.marked;
         self.in_flight = next.in_flight;
         self.connections = next.connections;

@@ -246,6 +246,7 @@ impl Recorder {
             steps: self.steps.iter_mut().map(StepRecorder::news).collect(),
             waiting: Vec::new(),
             exemplars: Vec::new(),
+            metrics: Vec::new(),
             worker_status: None,
         }
     }

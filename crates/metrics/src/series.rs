@@ -8,6 +8,7 @@
 
 mod distribution;
 mod number;
+mod sum;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use self::distribution::Distribution;
 pub use self::number::{Millionths, Unfit};
 use self::number::{of_sum, truth};
+pub use self::sum::MetricSum;
 
 /// Combinations of tags of one metric that are kept at most.
 pub const MOST_TAGGED: usize = 100;
@@ -375,6 +377,11 @@ impl MetricRecord {
             let reason = format!("`{}` {}", shown.escape_debug(), unfit.words());
             self.unfit_example = Some(UnfitExample { at, reason });
         }
+    }
+
+    /// Returns `true` if nothing has been recorded, not even a value that is none of the kind.
+    pub const fn is_empty(&self) -> bool {
+        self.all.count() == 0 && self.unfit == 0
     }
 
     /// Adds the values of another worker or process.

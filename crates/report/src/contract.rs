@@ -8,7 +8,7 @@ pub mod event_streams;
 pub mod example;
 pub mod interval;
 pub mod machine;
-pub(crate) mod metric;
+pub mod metric;
 pub mod phase;
 pub mod probe;
 pub mod reconciliation;

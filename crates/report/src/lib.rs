@@ -37,8 +37,8 @@ pub use contract::sweep::{self, SWEEP_SCHEMA_VERSION, SweepResult, schema_sweep}
 pub use contract::timestamp::rfc3339;
 pub use contract::trial::{self, TrialFigures};
 pub use contract::{
-    SCHEMA_VERSION, agent, event_streams, example, interval, machine, phase, probe, reconciliation, records,
-    schema_result, slices, slow, traffic, watched,
+    SCHEMA_VERSION, agent, event_streams, example, interval, machine, metric, phase, probe, reconciliation,
+    records, schema_result, slices, slow, traffic, watched,
 };
 pub use render::format::{Format, NoHistograms, NotOfSearches, TableFormat};
 pub use render::html;

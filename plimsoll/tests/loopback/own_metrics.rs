@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::loopback::process::{Folder, run};
-use crate::loopback::sink::Sink;
+use crate::loopback::process::{Folder, Process, plimsoll, run};
+use crate::loopback::sink::{Saw, Sink};
+use crate::loopback::steering::request;
+use plimsoll_testkit::eventually::wait_to_look_again;
 use plimsoll_testkit::sink_log::{account, assert_balance};
 
 /// The plan of 300 iterations that each record a row: totals of 1 to 30, of three shops.
@@ -134,4 +136,129 @@ fn values_of_shards_and_of_the_warm_up() {
     let result = run(&format!("run {warm} --warmup 1s -d 1s -o json")).result();
     let iterations = &result["iterations"];
     assert_eq!(metric(&result, "logins")["all"]["count"], iterations["completed"], "{iterations:#}");
+}
+
+/// A plan with metrics of all kinds. A request carries its total as its id, so that the log of the sink has
+/// the values; a total is recorded if the answer was good. `load` is JSON.
+pub(crate) fn traced_plan(folder: &Folder, url: &str, load: &Value) -> String {
+    let shops = ["a", "b", "c"];
+    let row = |total: usize| json!([shops[total % 3], total, total.is_multiple_of(2)]);
+    let rows: Vec<Value> = (1..=500).map(row).collect();
+    let plan = json!({
+        "targets": {"t": url.trim_end_matches('/')},
+        "run": load,
+        "metrics": {"cart": {"kind": "trend", "unit": "EUR"}, "spent": "counter", "level": "gauge", "even": "rate"},
+        "data": {"cart": {"list": rows, "columns": ["shop", "total", "is_even"]}},
+        "scenarios": [{"name": "buy", "steps": [{
+            "get": "/cart",
+            "headers": {"x-plimsoll-id": "${total}"},
+            "record": {
+                "cart": {"value": "${total}", "tags": {"shop": "${shop}"}},
+                "spent": "${total}",
+                "level": "${total}",
+                "even": {"value": "${is_even}", "tags": {"shop": "${shop}"}},
+            },
+        }]}],
+    });
+    folder.write("traced.json", plan.to_string())
+}
+
+/// The metrics of a result of the plan are those of the answers that the sink gave.
+pub(crate) fn assert_metrics_are_those_of(result: &Value, saw: &Saw) {
+    let good = saw.truth.of_run(result).filter(|row| row.action == "replied");
+    let good: Vec<u64> = good.map(|row| row.id).collect();
+    assert!(good.len() > 100, "{}", good.len());
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value:#}"));
+    for shop in [None, Some(0), Some(1), Some(2)] {
+        let of_shop: Vec<u64> =
+            good.iter().copied().filter(|id| shop.is_none_or(|shop| id % 3 == shop)).collect();
+        let (count, sum) = (of_shop.len() as u64, of_shop.iter().sum::<u64>() as f64);
+        let even = of_shop.iter().filter(|id| id.is_multiple_of(2)).count();
+        let figures = |name: &str| match shop {
+            None => metric(result, name)["all"].clone(),
+            Some(shop) => metric(result, name)["tagged"][shop as usize]["figures"].clone(),
+        };
+        let (cart, rate) = (figures("cart"), figures("even"));
+        assert_eq!(cart["count"], count, "{cart:#}");
+        assert!((number(&cart["mean"]) - sum / count as f64).abs() < 1e-6, "{cart:#} {sum}");
+        let limits = [of_shop.iter().min(), of_shop.iter().max()].map(|limit| limit.copied().unwrap_or(0));
+        assert_eq!(["min", "max"].map(|name| number(&cart[name])), limits.map(|limit| limit as f64));
+        let mut sorted = of_shop.clone();
+        sorted.sort_unstable();
+        let median = sorted[sorted.len().div_ceil(2) - 1] as f64;
+        assert!((median..=median * 1.001).contains(&number(&cart["p"]["50"])), "{cart:#} {median}");
+        assert_eq!((&rate["count"], &rate["hits"]), (&json!(count), &json!(even)), "{rate:#}");
+        if shop.is_none() {
+            let (spent, level) = (figures("spent"), figures("level"));
+            assert_eq!((&spent["count"], number(&spent["sum"])), (&json!(count), sum));
+            assert_eq!(["min", "max"].map(|name| number(&level[name])), limits.map(|limit| limit as f64));
+            assert!(good.contains(&(number(&level["last"]) as u64)), "{level:#}");
+        }
+    }
+}
+
+/// The sum of a column of a table with a header line.
+pub(crate) fn column_sum(table: &str, column: &str) -> f64 {
+    let mut lines = table.lines();
+    let place = lines.next().and_then(|head| head.split(',').position(|name| name == column));
+    let place = place.unwrap_or_else(|| panic!("no {column}: {table}"));
+    let cells = lines.filter_map(|line| line.split(',').nth(place)).filter(|cell| !cell.is_empty());
+    cells.map(|cell| cell.parse::<f64>().unwrap_or_else(|error| panic!("{cell}: {error}"))).sum()
+}
+
+/// Values of a Prometheus exposition by their series.
+pub(crate) fn exposed(text: &str, series: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))?;
+    Some(line.parse().unwrap_or_else(|error| panic!("{line}: {error}")))
+}
+
+/// The result at a control port, which the page of a run that goes on shows, once more than `least` values of
+/// the first metric are in it. The end of the run ends the waiting.
+pub(crate) fn result_so_far(control: &str, least: u64) -> Value {
+    loop {
+        // Before the run there is none.
+        let answer = request(control, "GET /result", "", "");
+        let result = if answer.is_good() { answer.json() } else { Value::Null };
+        if result["metrics"][0]["all"]["count"].as_u64().is_some_and(|count| count > least) {
+            return result;
+        }
+        wait_to_look_again();
+    }
+}
+
+#[test]
+fn metrics_are_seen_while_the_run_goes_on_and_interval_by_interval() {
+    let (folder, sink) = (Folder::new(), Sink::start("--fail 10%:503"));
+    let load = json!({"rate": 300, "duration": "3s", "connections": 8, "interval": "200ms"});
+    let file = traced_plan(&folder, &sink.url(), &load);
+    let (csv, json, stats) = (folder.file("run.csv"), folder.file("run.json"), folder.file("stats.csv"));
+    let ports = "--prometheus 127.0.0.1:0 --control 127.0.0.1:0";
+    let args = format!("run {file} {ports} --stats {stats} --out csv={csv} --out json={json} --no-preflight");
+    let mut going = Process::start(plimsoll(&args));
+    let mut port = |prefix: &str| {
+        let line = going.stderr.wait_for(prefix);
+        line.trim_start_matches(prefix).split('/').next().expect("an address").to_owned()
+    };
+    let control = port("control: http://");
+    let metrics = port("metrics: http://");
+    let so_far = result_so_far(&control, 20);
+    assert_eq!(metric(&so_far, "cart")["tagged"].as_array().map(Vec::len), Some(3), "{so_far:#}");
+    assert!(so_far["intervals"][0]["metrics"][1]["per_s"].as_f64().is_some_and(|rate| rate > 0.0));
+    let text = request(&metrics, "GET /metrics", "", "").body().to_owned();
+    let told = exposed(&text, "plimsoll_metric_cart_count").expect("it is told");
+    assert!(told > 20.0, "{text}");
+    let by_shop = exposed(&text, "plimsoll_metric_even_tagged_total{value=\"true\",shop=\"a\"}");
+    assert!(by_shop.is_some_and(|count| count > 0.0), "{text}");
+    let finished = going.finish();
+    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    let read = |path: &str| std::fs::read_to_string(path).expect("it was written");
+    let result: Value = serde_json::from_str(&read(&json)).expect("a result");
+    let saw = sink.stop();
+    assert_metrics_are_those_of(&result, &saw);
+    for table in [read(&csv), read(&stats)] {
+        for (name, figure) in [("cart", "count"), ("spent", "sum"), ("level", "count"), ("even", "hits")] {
+            let all = metric(&result, name)["all"][figure].as_f64();
+            assert_eq!(Some(column_sum(&table, &format!("metric_{name}_{figure}"))), all, "{table}");
+        }
+    }
 }

@@ -31,6 +31,11 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// Returns `true` if the status is that of an answer.
+    pub(crate) const fn is_good(&self) -> bool {
+        self.status == 200
+    }
+
     pub(crate) fn body(&self) -> &str {
         assert_eq!(self.status, 200, "{self:?}");
         &self.body

@@ -8,7 +8,10 @@ use plimsoll_scenario::{RecordedValue, ValueSink};
 /// The values that the iterations of one worker record.
 #[derive(Debug)]
 pub(super) struct OwnMetrics {
+    /// Values of the intervals that are over.
     records: Vec<MetricRecord>,
+    /// Values since the end of the last one.
+    recent: Vec<MetricRecord>,
     /// `true` while the iteration that goes on belongs to the measured part.
     measured: bool,
     /// The present, since the start of the run.
@@ -18,8 +21,8 @@ pub(super) struct OwnMetrics {
 impl OwnMetrics {
     /// Before the first value.
     pub(super) fn new(plan: &Plan) -> Self {
-        let records = plan.metrics.iter().cloned().map(MetricRecord::new).collect();
-        Self { records, measured: false, at: Nanos::ZERO }
+        let records: Vec<_> = plan.metrics.iter().cloned().map(MetricRecord::new).collect();
+        Self { recent: records.clone(), records, measured: false, at: Nanos::ZERO }
     }
 
     /// Notes that an iteration goes on, at a time since the start of the run.
@@ -29,13 +32,29 @@ impl OwnMetrics {
         self.at = at;
     }
 
+    /// The values since the end of the last interval: those metrics that have some. Texts in them are
+    /// redacted.
+    pub(super) fn take_recent(&mut self, plan: &Plan) -> Vec<MetricRecord> {
+        let mut taken = Vec::new();
+        for (whole, recent) in self.records.iter_mut().zip(&mut self.recent) {
+            if recent.is_empty() {
+                continue;
+            }
+            let mut part = MetricRecord::new(recent.spec.clone());
+            std::mem::swap(&mut part, recent);
+            if let Some(example) = &mut part.unfit_example {
+                example.reason = plan.redaction.in_text(&example.reason).into_owned();
+            }
+            whole.merge(&part);
+            taken.push(part);
+        }
+        taken
+    }
+
     /// The metrics with all of their values. Texts in them are redacted.
     pub(super) fn finish(&mut self, plan: &Plan) -> Vec<MetricRecord> {
-        let mut records = std::mem::take(&mut self.records);
-        for example in records.iter_mut().filter_map(|record| record.unfit_example.as_mut()) {
-            example.reason = plan.redaction.in_text(&example.reason).into_owned();
-        }
-        records
+        self.take_recent(plan);
+        std::mem::take(&mut self.records)
     }
 }
 
@@ -43,7 +62,7 @@ impl ValueSink for OwnMetrics {
     fn record(&mut self, value: RecordedValue<'_>) {
         // Values of the warm-up are left out, as its requests are.
         if self.measured
-            && let Some(metric) = self.records.get_mut(usize::from(value.metric()))
+            && let Some(metric) = self.recent.get_mut(usize::from(value.metric()))
         {
             metric.record(value.value(), value.tags(), self.at);
         }

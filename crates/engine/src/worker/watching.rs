@@ -184,7 +184,9 @@ impl<B: Backend> Worker<'_, B> {
         let waiting = if looks && !warmup && !drain { self.waiting(at) } else { Vec::new() };
         let exemplars = if warmup { Vec::new() } else { self.slowest.take_exemplars() };
         let recorder = if warmup { &mut self.records.warmup } else { &mut self.records.measured };
-        Snapshot { worker_status, waiting, exemplars, ..recorder.snapshot(gauges) }
+        // Values that the first measured iterations record before this one is made are of the next interval.
+        let metrics = if warmup { Vec::new() } else { self.content.metrics.take_recent(self.plan) };
+        Snapshot { worker_status, waiting, exemplars, metrics, ..recorder.snapshot(gauges) }
     }
 
     /// Returns for how long requests of the measured part have been due without an answer, step by step.

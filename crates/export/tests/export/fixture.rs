@@ -3,8 +3,8 @@
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_export::{Gauges, Totals};
 use plimsoll_metrics::{
-    FileUse, IntervalMerger, MachineFacts, MachineInterval, Outline, ProcessUse, Recorder, Sample,
-    ScenarioOutline, WatchedProcess, WatchedUse,
+    FileUse, Interval, IntervalMerger, MachineFacts, MachineInterval, MetricRecord, MetricSpec, Outline,
+    ProcessUse, Recorder, Sample, ScenarioOutline, SeriesKind, WatchedProcess, WatchedUse,
 };
 
 /// The start of the run in Unix time.
@@ -121,4 +121,43 @@ pub(crate) fn response_times(step: u64) -> Vec<u64> {
     let mut times: Vec<u64> = counted.flat_map(|sample| [sample.response_time().0; 2]).collect();
     times.sort_unstable();
     times
+}
+
+/// Totals of two intervals in which a plan recorded metrics of its own, some of them with names that are one
+/// for Prometheus, and tags that are called as labels of its own.
+pub(crate) fn own_metrics() -> Totals {
+    let spec = |name: &str, kind| MetricSpec { name: name.to_owned(), kind, unit: "EUR".to_owned() };
+    let metrics = vec![
+        spec("cart", SeriesKind::Trend),
+        spec("orders_total", SeriesKind::Counter),
+        spec("stock.left", SeriesKind::Gauge),
+        spec("stock-left", SeriesKind::Gauge),
+        spec("found", SeriesKind::Rate),
+        spec("nothing", SeriesKind::Trend),
+    ];
+    let mut totals = Totals::new(Outline { metrics: metrics.clone(), ..outline() }, Vec::new());
+    for second in 1..=2 {
+        let mut metrics: Vec<_> = metrics.iter().cloned().map(MetricRecord::new).collect();
+        let mut add = |metric: usize, value: &str, tags: &[(&str, &str)]| {
+            let tags = tags.iter().map(|(name, value)| (*name, value.as_bytes()));
+            metrics[metric].record(value.as_bytes(), tags, Nanos::from_secs(second));
+        };
+        for number in 1..=100 {
+            let tags = [("quantile", "x"), ("shop", "north")];
+            add(0, &number.to_string(), if number % 2 == 0 { &tags } else { &[] });
+            add(1, "1", &[]);
+            add(
+                4,
+                if number == 1 { "false" } else { "true" },
+                if number == 7 { &[("value", "mine")] } else { &[] },
+            );
+        }
+        add(0, "dear", &[]);
+        add(2, &(2 * second).to_string(), &[]);
+        add(3, "7", &[]);
+        metrics.retain(|metric| !metric.is_empty());
+        let interval = Interval { at: Nanos::from_secs(second), metrics, ..Interval::default() };
+        totals.add(START, &interval, Gauges::default());
+    }
+    totals
 }

@@ -100,3 +100,29 @@ fn a_run_that_has_just_begun_and_one_that_is_over_can_be_told() {
     assert_eq!((gauge("plimsoll.valid"), gauge("plimsoll.in_flight")), (1.0, 0.0));
     assert_eq!(gauge("plimsoll.target_rate"), 0.0);
 }
+
+#[test]
+fn metrics_of_the_plan_keep_their_names_and_units() {
+    let (_, metrics) = metrics(&otlp::request(&fixture::own_metrics(), &[]));
+    let named = |name: &str| {
+        let found = metrics.iter().find(|metric| metric.name == format!("plimsoll.metric.{name}"));
+        found.unwrap_or_else(|| panic!("no {name}"))
+    };
+    let cart = named("cart");
+    let Some(metric::Data::Summary(summary)) = &cart.data else { panic!("{cart:?}") };
+    let [point] = &summary.data_points[..] else { panic!("{summary:?}") };
+    assert_eq!((cart.unit.as_str(), point.count, point.sum), ("EUR", 200, 10_100.0));
+    assert_eq!((point.start_time_unix_nano, point.time_unix_nano), (START.0, START.0 + 2_000_000_000));
+    let shares: Vec<f64> = point.quantile_values.iter().map(|value| value.quantile).collect();
+    assert_eq!(shares, [0.5, 0.9, 0.95]);
+    let Some(metric::Data::Summary(tagged)) = &named("cart_tagged").data else { panic!("{metrics:?}") };
+    let point = &tagged.data_points[0];
+    assert_eq!((point.count, text(&point.attributes, "shop")), (100, "north".to_owned()));
+    assert_eq!(text(&point.attributes, "quantile"), "x");
+    let Some(metric::Data::Sum(orders)) = &named("orders_total").data else { panic!("{metrics:?}") };
+    assert!(orders.is_monotonic && orders.aggregation_temporality == 2);
+    let value = |value: f64| Some(number_data_point::Value::AsDouble(value));
+    assert_eq!(orders.data_points[0].value, value(200.0));
+    let Some(metric::Data::Gauge(stock)) = &named("stock.left").data else { panic!("{metrics:?}") };
+    assert_eq!(stock.data_points[0].value, value(4.0));
+}

@@ -62,6 +62,7 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
                 "counter" => suffix == "_total" || (suffix.is_empty() && family.ends_with("_total")),
                 "histogram" => ["_bucket", "_sum", "_count"].contains(&suffix),
                 "gauge" => suffix.is_empty(),
+                "summary" => ["", "_sum", "_count"].contains(&suffix),
                 other => panic!("{other} is no type"),
             };
             assert!(fits, "{line} of {kind} {family}");
@@ -119,8 +120,28 @@ struct Metric {
     gauge: Option<Single>,
     #[prost(message, optional, tag = "3")]
     counter: Option<Single>,
+    #[prost(message, optional, tag = "4")]
+    summary: Option<Summary>,
     #[prost(message, optional, tag = "7")]
     histogram: Option<Histogram>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Summary {
+    #[prost(uint64, tag = "1")]
+    count: u64,
+    #[prost(double, tag = "2")]
+    sum: f64,
+    #[prost(message, repeated, tag = "3")]
+    quantile: Vec<Quantile>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Quantile {
+    #[prost(double, tag = "1")]
+    quantile: f64,
+    #[prost(double, tag = "2")]
+    value: f64,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -323,4 +344,49 @@ fn buckets_carry_requests_with_traces_where_the_format_has_exemplars() {
         }
     }
     assert_eq!(found, expected.map(|(_, id, value, at)| (id, value, at)));
+}
+
+#[test]
+fn metrics_of_the_plan_have_families_of_their_own() {
+    let totals = fixture::own_metrics();
+    let text = |exposition: Exposition| String::from_utf8(exposition.render(&totals)).expect("it is text");
+    let open = text(Exposition::OpenMetrics);
+    let (found, same) = (samples(&text(Exposition::Text)), samples(&open));
+    assert_eq!(found, same);
+    let own: BTreeMap<&str, f64> = found
+        .iter()
+        .filter_map(|(series, value)| Some((series.strip_prefix("plimsoll_metric_")?, *value)))
+        .collect();
+    for (series, expected) in [
+        // Two intervals with the carts 1 to 100, each, half of them of a shop.
+        ("cart_count", 200.0),
+        ("cart_sum", 10_100.0),
+        ("cart{quantile=\"0.5\"}", 50.0),
+        ("cart{quantile=\"0.95\"}", 95.0),
+        ("cart_tagged_count{quantile_2=\"x\",shop=\"north\"}", 100.0),
+        ("cart_tagged{quantile_2=\"x\",shop=\"north\",quantile=\"0.5\"}", 50.0),
+        ("orders_total", 200.0),
+        ("stock_left", 4.0),
+        ("stock_left_2", 7.0),
+        ("found_total{value=\"true\"}", 198.0),
+        ("found_total{value=\"false\"}", 2.0),
+        ("found_tagged_total{value=\"true\",value_2=\"mine\"}", 2.0),
+    ] {
+        let about = |value: f64| (value - expected).abs() <= expected / 1_000.0;
+        assert!(own.get(series).copied().is_some_and(about), "{series} {expected}: {own:?}");
+    }
+    // Too few values for a percentile, or none at all, or no tags.
+    for series in ["cart{quantile=\"0.99\"}", "nothing{quantile=\"0.5\"}", "orders_tagged_total"] {
+        assert!(!own.contains_key(series), "{series}");
+    }
+    assert_eq!(own["nothing_count"], 0.0);
+    assert_eq!(found["plimsoll_unfit_values_total{metric=\"cart\"}"], 2.0);
+    let (bytes, mut families) = (Exposition::Protobuf.render(&totals), Vec::new());
+    let mut rest = bytes.as_slice();
+    while !rest.is_empty() {
+        families.push(MetricFamily::decode_length_delimited(&mut rest).expect("it is a family"));
+    }
+    let cart = families.iter().find(|family| family.name == "plimsoll_metric_cart").expect("it is told");
+    let [Metric { summary: Some(summary), .. }] = &cart.metric[..] else { panic!("{cart:?}") };
+    assert_eq!((cart.kind, summary.count, summary.sum, summary.quantile.len()), (2, 200, 10_100.0, 3));
 }

@@ -112,6 +112,7 @@ impl IntervalDownsampler {
         let steps = std::mem::take(&mut interval.steps);
         interval.waiting = Vec::new();
         interval.exemplars = Vec::new();
+        interval.metrics = Vec::new();
         interval.worker_statuses = Vec::new();
         let times = self.by_scenario(&steps);
         if !self.is_planned && self.cells >= MOST_INTERVALS && !self.goes_on(&interval) {

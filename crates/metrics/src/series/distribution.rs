@@ -18,7 +18,7 @@ pub struct Distribution {
     /// Counts above zero, by the index of their bucket; those of negative numbers by the negated index.
     buckets: BTreeMap<i32, u64>,
     count: u64,
-    sum: i128,
+    pub(super) sum: i128,
     /// Meaningless without numbers, as the next.
     min: Millionths,
     max: Millionths,
@@ -75,6 +75,16 @@ impl Distribution {
     /// The largest number, exactly.
     pub fn max(&self) -> Option<f64> {
         (self.count > 0).then(|| self.max.to_f64())
+    }
+
+    /// The smallest and the largest number; `None` without numbers.
+    pub(super) fn limits(&self) -> Option<(Millionths, Millionths)> {
+        (self.count > 0).then_some((self.min, self.max))
+    }
+
+    /// The sum of all numbers.
+    pub fn sum(&self) -> f64 {
+        of_sum(self.sum)
     }
 
     /// The arithmetic mean, from the exact sum.

@@ -19,7 +19,7 @@ use crate::contract::context::{ModelContext, RunContext, TargetContext};
 use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::example::ErrorExampleResult;
 use crate::contract::machine::{self, MachineSummary, TargetProcessResult};
-use crate::contract::metric::OwnMetric;
+use crate::contract::metric::{IntervalMetric, OwnMetric};
 use crate::contract::phase::PhaseResult;
 use crate::contract::probe::ProbeResult;
 use crate::contract::records::RecordsResult;
@@ -552,6 +552,7 @@ impl IntervalResult {
                 }
             }),
             drain: interval.drain,
+            metrics: IntervalMetric::all(&interval.metric_sums, interval.length.as_secs_f64()),
             thresholds_failed: interval.thresholds_failed,
             by_scenario: interval
                 .scenarios

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{Distribution, MetricRecord, Series, SeriesKind};
+use plimsoll_metrics::{Distribution, MetricRecord, MetricSum, Series, SeriesKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,137 @@ pub struct MetricFigures {
     pub p: Option<NumberPercentiles>,
 }
 
+/// The values of a metric in one interval, whatever their tags. Figures that metrics of the kind do not have
+/// are left away.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalMetric {
+    /// The name that steps and thresholds use.
+    pub name: String,
+    /// The kind of its values.
+    pub kind: SeriesKind,
+    /// Number of values.
+    pub count: u64,
+    /// Counter: their sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<f64>,
+    /// Counter: the sum per second of the interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<f64>,
+    /// Rate: the number of values that are true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hits: Option<u64>,
+    /// Rate: their share of all values, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// Gauge: the last value; left away where it is not known which of several shards had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<f64>,
+    /// Gauge and trend: the smallest value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// Trend: the arithmetic mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    /// Gauge and trend: the largest value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
+/// The figures of a kind in an interval.
+const fn figures_of(kind: SeriesKind) -> &'static [&'static str] {
+    match kind {
+        SeriesKind::Counter => &["count", "sum", "per_s"],
+        SeriesKind::Gauge => &["count", "last", "min", "max"],
+        SeriesKind::Rate => &["count", "hits", "share"],
+        SeriesKind::Trend => &["count", "min", "mean", "max"],
+    }
+}
+
+impl IntervalMetric {
+    /// Names of the columns that a metric has in tables of intervals: one for each figure of its kind. A name
+    /// of a metric has letters, digits, `_`, `-` and `.` only, so that none is quoted.
+    pub fn columns(name: &str, kind: SeriesKind) -> impl Iterator<Item = String> {
+        figures_of(kind).iter().map(move |figure| format!("metric_{name}_{figure}"))
+    }
+
+    /// The cells of these columns; all but the count are empty without values.
+    pub fn cells(seen: Option<&Self>, kind: SeriesKind) -> impl Iterator<Item = String> {
+        figures_of(kind).iter().map(move |figure| match *figure {
+            "count" => seen.map_or(0, |seen| seen.count).to_string(),
+            "hits" => seen.and_then(|seen| seen.hits).map_or(String::new(), |hits| hits.to_string()),
+            figure => seen.and_then(|seen| seen.figure(figure)).map_or(String::new(), |it| it.to_string()),
+        })
+    }
+
+    fn figure(&self, name: &str) -> Option<f64> {
+        match name {
+            "sum" => self.sum,
+            "per_s" => self.per_s,
+            "share" => self.share,
+            "last" => self.last,
+            "min" => self.min,
+            "mean" => self.mean,
+            "max" => self.max,
+            _ => None,
+        }
+    }
+
+    /// The metrics of an interval of this length in seconds.
+    pub fn all(sums: &[MetricSum], length_s: f64) -> Vec<Self> {
+        let one = |sum: &MetricSum| Self {
+            name: sum.name.clone(),
+            kind: sum.kind,
+            count: sum.count,
+            sum: sum.sum(),
+            per_s: sum.sum().filter(|_| length_s > 0.0).map(|sum| sum / length_s),
+            hits: sum.hits(),
+            share: sum.share(),
+            last: sum.last(),
+            min: sum.min(),
+            mean: sum.mean(),
+            max: sum.max(),
+        };
+        sums.iter().map(one).collect()
+    }
+
+    /// The metrics of parts of an interval that has this length in seconds: of several shards, or of
+    /// intervals that follow each other. These are `in_order`, so that the last value of a gauge is known.
+    pub(crate) fn joined<'a>(
+        parts: impl Iterator<Item = &'a [Self]>,
+        length_s: f64,
+        in_order: bool,
+    ) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for part in parts.flatten() {
+            match all.iter_mut().find(|one| one.name == part.name && one.kind == part.kind) {
+                Some(one) => one.join(part, in_order),
+                None => all.push(part.clone()),
+            }
+        }
+        for one in &mut all {
+            one.per_s = one.sum.filter(|_| length_s > 0.0).map(|sum| sum / length_s);
+        }
+        all
+    }
+
+    fn join(&mut self, next: &Self, in_order: bool) {
+        let pick = |mine: Option<f64>, theirs: Option<f64>, of: fn(f64, f64) -> f64| match (mine, theirs) {
+            (Some(mine), Some(theirs)) => Some(of(mine, theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        let total = |one: &Self| one.mean.map(|mean| mean * one.count as f64);
+        let sum_of_both = pick(total(self), total(next), |mine, theirs| mine + theirs);
+        self.count = self.count.saturating_add(next.count);
+        self.mean = sum_of_both.filter(|_| self.count > 0).map(|sum| sum / self.count as f64);
+        self.sum = pick(self.sum, next.sum, |mine, theirs| mine + theirs);
+        self.hits = self.hits.map(|hits| hits.saturating_add(next.hits.unwrap_or(0)));
+        self.share = self.hits.filter(|_| self.count > 0).map(|hits| hits as f64 / self.count as f64);
+        self.min = pick(self.min, next.min, f64::min);
+        self.max = pick(self.max, next.max, f64::max);
+        self.last = next.last.filter(|_| in_order);
+    }
+}
+
 /// Percentiles of numbers by nearest rank. Null if there are too few values for any 95 % upper bound of the
 /// percentile, which takes ln(0.05) / ln(p / 100) independent ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -103,8 +234,8 @@ pub struct NumberPercentiles {
 }
 
 impl OwnMetric {
-    /// The metrics of a run whose measured part has this length.
-    pub(crate) fn all(metrics: &[MetricRecord], length: Nanos) -> Vec<Self> {
+    /// The metrics of a run whose measured part has this length, or of a part of it.
+    pub fn all(metrics: &[MetricRecord], length: Nanos) -> Vec<Self> {
         metrics.iter().map(|metric| Self::new(metric, length)).collect()
     }
 

@@ -22,7 +22,7 @@ use crate::contract::context::{Host, OnceResult, Preflight, RefreshResult};
 use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::example::ErrorExampleResult;
 use crate::contract::machine::{MachineSummary, MachineUse, TargetProcessResult};
-use crate::contract::metric::OwnMetric;
+use crate::contract::metric::{IntervalMetric, OwnMetric};
 use crate::contract::phase::PhaseResult;
 use crate::contract::probe::ProbeResult;
 use crate::contract::reconciliation::Reconciliation;
@@ -826,6 +826,10 @@ pub struct IntervalResult {
     /// Streams of events in it; left away if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_streams: Option<StreamIntervalResult>,
+    /// Metrics of the plan's own of which values were recorded in it, whatever their tags. Left away if
+    /// there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<IntervalMetric>,
     /// Thresholds that did not hold in the window that ended with it, or, of those that may end the run, over
     /// the run so far.
     #[serde(default)]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::contract::machine::ProcessResult;
+use crate::contract::metric::IntervalMetric;
 use crate::contract::result::{IntervalResult, RunResult};
 use crate::contract::watched::WatchedInterval;
 
@@ -32,12 +33,25 @@ pub(crate) fn intervals(result: &RunResult) -> String {
     for number in 1..=servers {
         WATCHED.iter().for_each(|name| out.push_str(&format!(",watched_{number}_{name}")));
     }
+    for metric in &result.metrics {
+        IntervalMetric::columns(&metric.name, metric.kind).for_each(|column| {
+            out.push(',');
+            out.push_str(&column);
+        });
+    }
     out.push('\n');
     for interval in &result.intervals {
         row(&mut out, interval);
         let machine = interval.machine.as_ref();
         for number in 0..servers {
             watched(&mut out, machine.and_then(|machine| machine.watched.get(number)));
+        }
+        for metric in &result.metrics {
+            let seen = interval.metrics.iter().find(|one| one.name == metric.name);
+            IntervalMetric::cells(seen, metric.kind).for_each(|cell| {
+                out.push(',');
+                out.push_str(&cell);
+            });
         }
         out.push('\n');
     }

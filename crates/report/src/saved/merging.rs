@@ -12,7 +12,7 @@ use plimsoll_statistics::Join;
 
 use super::{SavedRun, SavedSlice, SavedStep};
 use crate::build::assembly::{by_class, event_streams, lag, per_second, statuses};
-use crate::contract::metric::OwnMetric;
+use crate::contract::metric::{IntervalMetric, OwnMetric};
 use crate::contract::phase::PhaseResult;
 use crate::contract::result::{
     Finding, InStall, IntervalResult, IntervalTimes, LimitedByResult, Note, RunResult, SteadyResult,
@@ -453,6 +453,8 @@ fn join(mine: &mut IntervalResult, next: &IntervalResult) {
     mine.ok = mine.ok.saturating_add(next.ok);
     mine.failed = mine.failed.saturating_add(next.failed);
     mine.timed_out = mine.timed_out.saturating_add(next.timed_out);
+    let metrics = [&*mine.metrics, &*next.metrics].into_iter();
+    mine.metrics = IntervalMetric::joined(metrics, mine.length_s, true);
     (mine.in_flight, mine.connections) = (next.in_flight, next.connections);
     mine.thresholds_failed = mine.thresholds_failed.max(next.thresholds_failed);
     mine.marked |= next.marked;
@@ -499,6 +501,7 @@ fn interval(same: &[impl Borrow<IntervalResult>], slices: &[SavedSlice]) -> Inte
         achieved_per_s: (longest.length_s > 0.0).then(|| completed / longest.length_s),
         response_time,
         event_streams: event_streams_of(&same, longest.length_s),
+        metrics: IntervalMetric::joined(same.iter().map(|one| &*one.metrics), longest.length_s, false),
         thresholds_failed: same.iter().map(|one| one.thresholds_failed).max().unwrap_or(0),
         marked: same.iter().any(|one| one.marked),
         joined,

@@ -1,7 +1,7 @@
 //! Metrics of a plan's own in every format, in saved runs and in comparisons.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{MetricRecord, MetricSpec, RunRecord, SeriesKind};
+use plimsoll_metrics::{Interval, MetricRecord, MetricSpec, MetricSum, RunRecord, SeriesKind};
 use plimsoll_report::comparison::{Comparison, Group, Member, Question};
 use plimsoll_report::result::Tool;
 use plimsoll_report::{Format, RunResult, SavedRun};
@@ -96,6 +96,62 @@ fn figures_of_the_page_lead_to_their_values() {
         (Value::from(-3.0), Value::from(0.9))
     );
     assert_eq!((at("/metrics/4/all/count"), at("/metrics/4/all/p/50")), (Value::from(0), Value::Null));
+}
+
+/// The first of two intervals has the values of a shop, the second those of both with the factor 2.
+fn with_intervals(factor: f64) -> RunRecord {
+    let second = |number: u64, metrics: &[MetricRecord]| Interval {
+        at: Nanos::from_secs(number),
+        length: Nanos::from_secs(1),
+        metric_sums: metrics.iter().map(MetricSum::new).filter(|sum| sum.count > 0).collect(),
+        ..Interval::default()
+    };
+    let (first, other) = (metrics(factor), metrics(2.0 * factor));
+    let intervals = vec![second(1, &first[..2]), second(2, &other)];
+    let mut whole = first[..2].to_vec();
+    MetricRecord::merge_all(&mut whole, &other);
+    RunRecord { intervals, metrics: whole, ..fixture::quiet_record() }
+}
+
+#[test]
+fn a_table_of_intervals_has_columns_for_each_metric() {
+    let result = fixture::result(with_intervals(1.0), &["open: 1,000/s uniform for 1 s"]);
+    let csv = rendered(&result, Format::Csv, &TERMINAL);
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert!(rows.len() == 3 && rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
+    let from = rows[0].iter().position(|column| *column == "metric_cart_total_count").expect("a column");
+    let columns = [
+        "metric_cart_total_count,metric_cart_total_min,metric_cart_total_mean,metric_cart_total_max",
+        "metric_logins_count,metric_logins_sum,metric_logins_per_s",
+        "metric_stock_left_count,metric_stock_left_last,metric_stock_left_min,metric_stock_left_max",
+        "metric_found_count,metric_found_hits,metric_found_share",
+        "metric_nothing_count,metric_nothing_min,metric_nothing_mean,metric_nothing_max",
+    ];
+    assert_eq!(rows[0][from..].join(","), columns.join(","));
+    assert_eq!(rows[1][from..].join(","), "400,0.25,50.125,100,400,400,400,0,,,,0,,,0,,,");
+    assert_eq!(rows[2][from..].join(","), "400,0.5,100.25,200,400,800,800,2,-3,-3,5,400,360,0.9,0,,,");
+    let json: Value = serde_json::from_str(&rendered(&result, Format::Json, &TERMINAL)).expect("JSON");
+    assert_eq!(json.pointer("/intervals/1/metrics/1/per_s"), Some(&Value::from(800.0)));
+    assert_eq!(json.pointer("/intervals/0/metrics/2"), None);
+}
+
+#[test]
+fn intervals_of_shards_have_the_values_of_all() {
+    let saved = |factor: f64, shard: &str| {
+        let context = plimsoll_report::RunContext { shard: Some(shard.to_owned()), ..fixture::context(&[]) };
+        let record = with_intervals(factor);
+        SavedRun::new(&record, fixture::result_with(record.clone(), context), None)
+    };
+    let merged = SavedRun::merge(&[saved(1.0, "1/2"), saved(2.0, "2/2")]).expect("they are two shards");
+    let [first, second] = &merged.result.intervals[..] else { panic!("there are two") };
+    let [cart, logins] = &first.metrics[..] else { panic!("{:?}", first.metrics) };
+    assert_eq!((cart.count, cart.min, cart.max), (800, Some(0.25), Some(200.0)));
+    assert_eq!(cart.mean, Some((50.125 + 100.25) / 2.0));
+    assert_eq!((logins.sum, logins.per_s), (Some(1_200.0), Some(1_200.0)));
+    let [.., stock, found] = &second.metrics[..] else { panic!("{:?}", second.metrics) };
+    // Which of the shards had the last value is not known.
+    assert_eq!((stock.count, stock.last, stock.min, stock.max), (4, None, Some(-3.0), Some(5.0)));
+    assert_eq!((found.hits, found.share), (Some(720), Some(0.9)));
 }
 
 #[test]

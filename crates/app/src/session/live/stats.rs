@@ -7,8 +7,9 @@ use plimsoll_core::{ErrorClass, Nanos, figure};
 use plimsoll_document::Problem;
 use plimsoll_engine::Progress;
 use plimsoll_histogram::samples_needed;
-use plimsoll_metrics::{Outline, Tally};
+use plimsoll_metrics::{MetricRecord, MetricSum, Outline, Tally};
 use plimsoll_plan::Plan;
+use plimsoll_report::metric::{IntervalMetric, OwnMetric};
 use serde_json::json;
 
 use crate::args::live::LiveArgs;
@@ -21,7 +22,7 @@ use crate::session::live::rotation::RecordFile;
 /// The name of the row of all scenarios.
 const TOTAL: &str = "total";
 
-/// The columns of a row, in every format.
+/// The columns of a row, in every format. Metrics of the plan's own follow.
 const COLUMNS: &str = "unix_s,at_s,length_s,phase,scenario,started,ended,ok,failed,timed_out,status_3xx,status_4xx,\
                        status_5xx,checks,achieved_per_s,min_ns,p50_ns,p95_ns,p99_ns,max_ns,at_least,records,\
                        content_events,ttft_p50_ns,ttft_p99_ns";
@@ -79,6 +80,8 @@ struct Pending {
     scenarios: Vec<Tally>,
     /// Records by scenario: of requests that ended well, and of others.
     records: Vec<[u64; 2]>,
+    /// Metrics of the plan's own of which there were values.
+    metrics: Vec<MetricRecord>,
 }
 
 impl Statistics {
@@ -104,7 +107,7 @@ impl Statistics {
             (Sink::Stderr, if counted { Format::Lines } else { Format::Table })
         } else {
             let (header, format) = if is_csv(path) {
-                (format!("{COLUMNS}\n"), Format::Csv)
+                (format!("{}\n", this.columns()), Format::Csv)
             } else {
                 (String::new(), Format::Json)
             };
@@ -112,6 +115,13 @@ impl Statistics {
         };
         this.out = Some(Output { sink, name, format, rows: 0 });
         Ok(this)
+    }
+
+    /// The columns of all rows.
+    fn columns(&self) -> String {
+        let metrics = self.outline.metrics.iter();
+        let own = metrics.flat_map(|metric| IntervalMetric::columns(&metric.name, metric.kind));
+        std::iter::once(COLUMNS.to_owned()).chain(own).collect::<Vec<_>>().join(",")
     }
 
     /// Returns `true` if the statistics take up stderr.
@@ -142,6 +152,7 @@ impl Statistics {
             asked: None,
             scenarios: vec![Tally::default(); scenarios],
             records: vec![[0; 2]; scenarios],
+            metrics: Vec::new(),
         });
         // The wanted rate is the mean over the intervals.
         if let Some(asked) = progress.pace.asked {
@@ -150,6 +161,7 @@ impl Statistics {
             let mean = (mean * before + asked * seconds) / (before + seconds).max(1e-9);
             pending.asked = Some((mean, length + interval.length));
         }
+        MetricRecord::merge_all(&mut pending.metrics, &interval.metrics);
         pending.at = interval.at;
         pending.unix = progress.started_unix + interval.at;
         pending.length += interval.length;
@@ -198,8 +210,8 @@ impl Statistics {
                 writeln!(out, "{TABLE_HEAD}")?;
             }
             rows.iter().try_for_each(|row| match format {
-                Format::Csv => writeln!(out, "{}", row.csv()),
-                Format::Json => writeln!(out, "{}", row.json()),
+                Format::Csv => writeln!(out, "{}{}", row.csv(), pending.metric_cells(&self.outline, row)),
+                Format::Json => writeln!(out, "{}", pending.with_metrics(row)),
                 Format::Table => writeln!(out, "{}", row.table()),
                 // With one scenario, the total says the same.
                 Format::Lines if rows.len() == 2 && row.scenario != TOTAL => Ok(()),
@@ -212,6 +224,34 @@ impl Statistics {
             messages::tell(&message);
             self.out = None;
         }
+    }
+}
+
+impl Pending {
+    /// The cells of the metrics behind a row. Values belong to no scenario: only the total has them.
+    fn metric_cells(&self, outline: &Outline, row: &Row<'_>) -> String {
+        let sums: Vec<MetricSum> = self.metrics.iter().map(MetricSum::new).collect();
+        let seen = IntervalMetric::all(&sums, self.length.as_secs_f64());
+        let mut cells = String::new();
+        for metric in &outline.metrics {
+            let seen = seen.iter().find(|one| one.name == metric.name);
+            for cell in IntervalMetric::cells(seen, metric.kind) {
+                cells.push(',');
+                if row.scenario == TOTAL {
+                    cells.push_str(&cell);
+                }
+            }
+        }
+        cells
+    }
+
+    /// A row as JSON; the total has the metrics with their tags, if there are values.
+    fn with_metrics(&self, row: &Row<'_>) -> serde_json::Value {
+        let mut json = row.json();
+        if row.scenario == TOTAL && !self.metrics.is_empty() {
+            json["metrics"] = json!(OwnMetric::all(&self.metrics, self.length));
+        }
+        json
     }
 }
 
@@ -397,7 +437,7 @@ pub(crate) fn is_csv(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_metrics::{Gauges, Recorder, Sample};
+    use plimsoll_metrics::{Gauges, MetricSpec, Recorder, Sample, SeriesKind};
 
     use super::*;
 
@@ -432,7 +472,46 @@ mod tests {
             asked: Some((250.0, Nanos::from_secs(2))),
             records: vec![[398_000, 2_000]],
             scenarios: recorder.snapshot(Gauges::default()).steps,
+            metrics: Vec::new(),
         }
+    }
+
+    #[test]
+    fn the_total_has_the_metrics_of_the_plan() {
+        let spec = |name: &str, kind| MetricSpec { name: name.to_owned(), kind, unit: String::new() };
+        let specs = vec![
+            spec("cart", SeriesKind::Trend),
+            spec("orders", SeriesKind::Counter),
+            spec("stock", SeriesKind::Gauge),
+            spec("found", SeriesKind::Rate),
+        ];
+        let mut metrics: Vec<MetricRecord> = specs.iter().cloned().map(MetricRecord::new).collect();
+        let tags = [("shop", &b"north"[..])];
+        metrics[0].record(b"10", tags.into_iter(), Nanos(1));
+        metrics[0].record(b"20", std::iter::empty(), Nanos(2));
+        metrics[1].record(b"3", std::iter::empty(), Nanos(2));
+        metrics[3].record(b"true", std::iter::empty(), Nanos(2));
+        // Of a gauge without values nothing is told.
+        metrics.remove(2);
+        let pending = Pending { metrics, ..pending() };
+        let outline = Outline { metrics: specs, ..Outline::EMPTY };
+        let row = |name| Row::new(name, &pending.scenarios[0], ([0, 0], 0), &pending);
+        let (total, one) = (row(TOTAL), row("buy"));
+        let cells = ",2,10,15,20,1,3,1.5,0,,,,1,1,1";
+        assert_eq!(pending.metric_cells(&outline, &total), cells);
+        assert_eq!(pending.metric_cells(&outline, &one), ",".repeat(cells.matches(',').count()));
+        let json = pending.with_metrics(&total);
+        assert_eq!(json["metrics"][0]["all"]["mean"], 15.0);
+        assert_eq!(json["metrics"][0]["tagged"][0]["tags"]["shop"], "north");
+        assert_eq!(json["metrics"][1]["all"]["per_s"], 1.5);
+        assert_eq!(pending.with_metrics(&one).get("metrics"), None);
+        let (out, every) = (None, Nanos::ZERO);
+        let (records, so_far) = (Vec::new(), Vec::new());
+        let columns = Statistics { out, outline, records, every, pending: None, so_far }.columns();
+        let own = columns.strip_prefix(COLUMNS).expect("they follow");
+        assert_eq!(own.matches(',').count(), cells.matches(',').count());
+        assert!(own.starts_with(",metric_cart_count,metric_cart_min,metric_cart_mean,"), "{own}");
+        assert!(own.ends_with(",metric_found_count,metric_found_hits,metric_found_share"), "{own}");
     }
 
     #[test]
