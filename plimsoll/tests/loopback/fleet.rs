@@ -12,6 +12,7 @@ use plimsoll_testkit::{machine, skip};
 use serde_json::Value;
 
 use crate::loopback::around::{self, Site, TOKEN, refreshed, tokens};
+use crate::loopback::own_metrics;
 use crate::loopback::process::{Finished, Folder, Process, plimsoll, run_beside};
 use crate::loopback::queries::{Scripted, vector};
 use crate::loopback::sink::Sink;
@@ -275,6 +276,44 @@ fn a_fleet_shows_and_judges_the_sum_while_it_goes_on() {
     let sum: u64 = rows.lines().filter(|row| row.contains(",total,")).filter_map(started).sum();
     assert_eq!(sum, account(&result, "started"), "{rows}");
     assert!(run_beside(&format!("show sum -o text --store {store}")).stdout.contains("2 agents"));
+    drop(agents);
+}
+
+/// Values that agents recorded are merged as if one process had recorded all: while it goes on, interval by
+/// interval, and in the end.
+#[test]
+fn metrics_of_a_plan_are_those_of_all_agents() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
+    let sink = Sink::start("--fail 10%:503");
+    let load = serde_json::json!({"rate": 300, "duration": "4s", "connections": 8, "seed": 5});
+    let plan = own_metrics::traced_plan(&broker.folder, &sink.url(), &load);
+    let file = |name: &str| broker.folder.file(name);
+    let (csv, json, stats) = (file("run.csv"), file("run.json"), file("stats.csv"));
+    let outputs = format!("--stats {stats} --out csv={csv} --out json={json} --control 127.0.0.1:0");
+    let args = format!("run {plan} {} {outputs} --no-preflight", broker.flags());
+    let mut coordinator = Process::start(plimsoll(&args));
+    let line = coordinator.stderr.wait_for("control: http://");
+    let control = line.trim_start_matches("control: http://").trim_end_matches('/').to_owned();
+    // More than one of them has by then.
+    own_metrics::result_so_far(&control, 200);
+    let ran = coordinator.finish();
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+    let read = |path: &str| std::fs::read_to_string(path).expect("it was written");
+    let result: Value = serde_json::from_str(&read(&json)).expect("a result");
+    assert_balance(&result);
+    assert_eq!((state(&result, 0), state(&result, 1)), ("finished", "finished"));
+    let saw = sink.stop();
+    own_metrics::assert_metrics_are_those_of(&result, &saw);
+    for table in [read(&csv), read(&stats)] {
+        for (place, name, figure) in
+            [(0, "cart", "count"), (1, "spent", "sum"), (2, "level", "count"), (3, "even", "hits")]
+        {
+            let all = result["metrics"][place]["all"][figure].as_f64();
+            let column = format!("metric_{name}_{figure}");
+            assert_eq!(Some(own_metrics::column_sum(&table, &column)), all, "{table}");
+        }
+    }
     drop(agents);
 }
 
