@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Shard};
-use plimsoll_scenario::{Op, Program, SharedText, Template};
+use plimsoll_scenario::{Op, SharedText, Template};
 use plimsoll_schedule::Population;
 
 use crate::draft::Requests;
@@ -72,15 +72,17 @@ impl Plan {
     /// values, to the refresh and to the teardown.
     pub fn give(&mut self, values: &[(String, GivenValue)]) {
         for scenario in &mut self.scenarios {
-            let mut ops = scenario.program.ops().to_vec();
-            for op in &mut ops[..scenario.given] {
-                let Op::Set { variable, value } = op else { continue };
-                let name = &self.variables[usize::from(*variable)];
-                if let Some((_, given)) = values.iter().find(|(known, _)| known == name) {
-                    *value = given.template();
+            let mut left = scenario.given;
+            scenario.program = scenario.program.map(|op| {
+                let is_given = left > 0;
+                left = left.saturating_sub(1);
+                let Op::Set { variable, value } = op else { return op };
+                let name = &self.variables[usize::from(variable)];
+                match values.iter().find(|(known, _)| is_given && known == name) {
+                    Some((_, given)) => Op::Set { variable, value: given.template() },
+                    None => Op::Set { variable, value },
                 }
-            }
-            scenario.program = Program::new(ops);
+            });
         }
         let refresh = self.refresh.as_mut().map(|refresh| &mut refresh.steps);
         for steps in refresh.into_iter().chain(&mut self.teardown) {

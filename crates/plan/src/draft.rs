@@ -8,8 +8,8 @@ use plimsoll_metrics::MetricSpec;
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
     Body, BodySupply, Constants, Dialect, FeedSpec, Fingerprint, ForwardProxy, Needs, Op, PoolSpec, Program,
-    ReactionSpec, RequestSpec, RequestTemplate, ResponseHandler, Scheme, Scope, ScriptSource, TemplateError,
-    UrlScript,
+    ReactionSpec, RequestBounds, RequestSpec, RequestTemplate, ResponseHandler, Scheme, Scope, ScriptSource,
+    Shift, TemplateError, UrlScript,
 };
 
 use crate::requests::from_template;
@@ -104,6 +104,8 @@ pub(crate) struct ScenarioDraft {
     pub(crate) drafts: Vec<Draft>,
     /// Its program; steps are counted from the scenario's first.
     pub(crate) ops: Vec<Op>,
+    /// Number of the requests that these make.
+    pub(crate) requests: RequestBounds,
     /// Number of its first instructions that are to give variables the values of the setup.
     pub(crate) given: usize,
     /// The variables that its steps set, and that have a value at its end for certain.
@@ -235,7 +237,8 @@ impl ScenarioDraft {
     /// Requests one after the other, and nothing else.
     pub(crate) fn straight(name: String, drafts: Vec<Draft>) -> Self {
         let ops = (0..drafts.len() as u32).map(Op::Send).collect();
-        Self { name, drafts, ops, given: 0, set: Vec::new(), weight: 1, start_after: Nanos::ZERO }
+        let requests = RequestBounds::exactly(drafts.len() as u64);
+        Self { name, drafts, ops, requests, given: 0, set: Vec::new(), weight: 1, start_after: Nanos::ZERO }
     }
 }
 
@@ -263,7 +266,8 @@ impl Resolver<'_> {
             teardown: None,
         };
         for scenario in work.scenarios {
-            let ScenarioDraft { name, drafts, mut ops, given, set: _, weight, start_after } = scenario;
+            let ScenarioDraft { name, drafts, ops, requests: bounds, given, set: _, weight, start_after } =
+                scenario;
             let start = requests.steps.len() as u32;
             // A script reads the response before its own, which may belong to any step of the scenario.
             let of_scripts = drafts.iter().filter_map(|draft| {
@@ -277,15 +281,9 @@ impl Resolver<'_> {
             for step in &mut requests.steps[start as usize..] {
                 step.needs = union(&step.needs, &before);
             }
-            for op in &mut ops {
-                match op {
-                    Op::Send(step) => *step += start,
-                    Op::Fork(steps) => *steps = steps.start + start..steps.end + start,
-                    _ => {}
-                }
-            }
             let steps = start..requests.steps.len() as u32;
-            let program = Program::new(ops);
+            let shift = Shift { steps: start, ..Shift::default() };
+            let program = Program::with_requests(ops, bounds).map(|op| op.shifted(shift));
             requests.scenarios.push(Scenario { name, steps, program, given, weight, start_after });
         }
         for book in requests.targets.iter_mut().filter_map(|target| target.book.as_mut()) {

@@ -1,11 +1,9 @@
 //! Two plans as one: their scenarios share one load, which is dealt to both at random.
 
-use std::ops::Range;
-
 use plimsoll_core::{Nanos, gcd};
 use plimsoll_document::{Problem, Problems};
 use plimsoll_metrics::MetricSpec;
-use plimsoll_scenario::{Op, Program};
+use plimsoll_scenario::Shift;
 use plimsoll_schedule::Population;
 
 use crate::plan::Step;
@@ -139,7 +137,7 @@ impl Plan {
         }
         let others = other.scenarios.into_iter().zip(theirs);
         self.scenarios
-            .extend(others.map(|(scenario, weight)| Scenario { weight, ..shift.scenario(scenario) }));
+            .extend(others.map(|(scenario, weight)| Scenario { weight, ..shifted(scenario, shift) }));
         self.steps.extend(other.steps.into_iter().map(|mut step| {
             step.target += targets;
             step
@@ -197,46 +195,8 @@ fn apart(all: &mut Vec<MetricSpec>, later: Vec<MetricSpec>) -> u16 {
     before
 }
 
-/// By how much positions grow in the programs of a plan that is put behind another one.
-#[derive(Clone, Copy, Debug)]
-struct Shift {
-    steps: u32,
-    feeds: u16,
-    pools: u16,
-    metrics: u16,
-}
-
-impl Shift {
-    fn scenario(self, scenario: Scenario) -> Scenario {
-        let ops = scenario.program.ops().iter().cloned().map(|op| self.op(op)).collect();
-        Scenario { steps: self.range(scenario.steps), program: Program::new(ops), ..scenario }
-    }
-
-    const fn range(self, steps: Range<u32>) -> Range<u32> {
-        steps.start + self.steps..steps.end + self.steps
-    }
-
-    fn op(self, op: Op) -> Op {
-        match op {
-            Op::Send(step) => Op::Send(step + self.steps),
-            Op::Fork(steps) => Op::Fork(self.range(steps)),
-            Op::Draw(feed) => Op::Draw(feed + self.feeds),
-            Op::Keep(pool) => Op::Keep(pool + self.pools),
-            Op::Record(mut recording) => {
-                recording.metric += self.metrics;
-                Op::Record(recording)
-            }
-            Op::Pick { pool, leaves } => Op::Pick { pool: pool + self.pools, leaves },
-            // Scripts are those of one of the plans.
-            Op::Pause(_)
-            | Op::Pace(_)
-            | Op::ScriptPause(_)
-            | Op::Set { .. }
-            | Op::ClearCookies
-            | Op::Jump(_)
-            | Op::Unless(..)
-            | Op::Repeat { .. }
-            | Op::CountDown { .. } => op,
-        }
-    }
+/// The scenario in a plan that comes behind another one.
+fn shifted(scenario: Scenario, by: Shift) -> Scenario {
+    let program = scenario.program.map(|op| op.shifted(by));
+    Scenario { steps: by.range(scenario.steps), program, ..scenario }
 }

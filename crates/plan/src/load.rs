@@ -81,20 +81,10 @@ pub(crate) fn requests_per_iteration(scenarios: &[Scenario]) -> Option<(u64, u64
     for scenario in scenarios {
         let weight = u64::from(scenario.weight);
         for op in scenario.program.ops() {
-            requests += match op {
-                Op::Send(_) => weight,
-                Op::Fork(steps) => weight * steps.len() as u64,
-                Op::Pause(_)
-                | Op::Pace(_)
-                | Op::ScriptPause(_)
-                | Op::Set { .. }
-                | Op::Record(_)
-                | Op::Draw(_)
-                | Op::Keep(_)
-                | Op::Pick { .. }
-                | Op::ClearCookies => 0,
-                Op::Jump(_) | Op::Unless(..) | Op::Repeat { .. } | Op::CountDown { .. } => return None,
-            };
+            if op.is_control() {
+                return None;
+            }
+            requests += weight * op.requests();
         }
         iterations += weight;
     }
@@ -251,8 +241,7 @@ impl Resolver<'_> {
     pub(crate) fn check_first_requests(&mut self, patch: &PlanPatch, unit: RateUnit, scenarios: &[Scenario]) {
         let Some(given) = patch.rate_of.as_ref().filter(|_| unit == RateUnit::Requests) else { return };
         for scenario in scenarios {
-            let sends = |op: &&Op| !matches!(op, Op::Send(_) | Op::Fork(_));
-            let mut before = scenario.program.ops().iter().take_while(sends);
+            let mut before = scenario.program.ops().iter().take_while(|op| op.requests() == 0);
             if before.any(|op| matches!(op, Op::Pause(_) | Op::Pace(_))) {
                 let name = &scenario.name;
                 let message =

@@ -4,7 +4,6 @@ use plimsoll_core::{Nanos, Shard, figure};
 use plimsoll_histogram::samples_needed;
 use plimsoll_metrics::ThresholdSpec;
 use plimsoll_metrics::threshold::{Figure, Metric, TimeKind};
-use plimsoll_scenario::Op;
 use plimsoll_schedule::{Arrivals, Process};
 
 use crate::{Load, Plan};
@@ -59,11 +58,7 @@ impl Plan {
             let weight = u64::from(scenario.weight);
             iterations += weight;
             for op in scenario.program.ops() {
-                let steps = match op {
-                    Op::Send(step) => *step..*step + 1,
-                    Op::Fork(steps) => steps.clone(),
-                    _ => continue,
-                };
+                let steps = op.sends();
                 all += weight * steps.len() as u64;
                 requests += weight * steps.filter(|step| chosen.contains(step)).count() as u64;
             }

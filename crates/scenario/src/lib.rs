@@ -68,7 +68,7 @@ pub use message::{FieldList, FieldNeeds, Needs, Received, SentRequest};
 pub use pattern::PatternRoom;
 pub use pause::Pause;
 pub use pool::{PoolSpec, Row};
-pub use program::{LONGEST_VALUE, Next, Op, Program, Surroundings};
+pub use program::{LONGEST_VALUE, Next, Op, Program, RequestBounds, Shift, Surroundings};
 pub use quote::first_line;
 pub use recording::{RecordedValue, Recording, ValueSink};
 pub use request::{LONGEST_WITH_VALUES, RequestTemplate, Supplied};

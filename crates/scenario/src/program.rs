@@ -1,9 +1,12 @@
 //! Scenarios as programs: the next actions of a session.
 
+mod bounds;
+
 use std::ops::Range;
 
 use plimsoll_core::{Nanos, Random};
 
+pub use self::bounds::RequestBounds;
 use crate::condition::{Condition, variables_of};
 use crate::feed::{FeedError, Feeds};
 use crate::pause::Pause;
@@ -70,7 +73,87 @@ pub enum Op {
     },
 }
 
+/// By how much positions in a plan grow when another one comes before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shift {
+    /// Positions of steps.
+    pub steps: u32,
+    /// Positions of data sources.
+    pub feeds: u16,
+    /// Positions of pools.
+    pub pools: u16,
+    /// Positions of metrics.
+    pub metrics: u16,
+}
+
+impl Shift {
+    /// Steps behind those before them.
+    pub const fn range(self, steps: Range<u32>) -> Range<u32> {
+        steps.start + self.steps..steps.end + self.steps
+    }
+}
+
 impl Op {
+    /// The steps whose requests it sends.
+    pub fn sends(&self) -> Range<u32> {
+        match self {
+            Self::Send(step) => *step..*step + 1,
+            Self::Fork(steps) => steps.clone(),
+            _ => 0..0,
+        }
+    }
+
+    /// Number of the requests that it sends.
+    pub fn requests(&self) -> u64 {
+        self.sends().len() as u64
+    }
+
+    /// Where it may lead to, if that is elsewhere than to the next instruction.
+    pub const fn leads_to(&self) -> Option<u32> {
+        match self {
+            Self::Jump(to) | Self::Unless(_, to) | Self::CountDown { end: to, .. } => Some(*to),
+            _ => None,
+        }
+    }
+
+    /// The place of [where it leads to](Self::leads_to).
+    pub const fn leads_to_mut(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::Jump(to) | Self::Unless(_, to) | Self::CountDown { end: to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` for the instructions of loops and branches: those that decide on what comes next.
+    pub const fn is_control(&self) -> bool {
+        matches!(self, Self::Jump(_) | Self::Unless(..) | Self::Repeat { .. } | Self::CountDown { .. })
+    }
+
+    /// The instruction in a plan that comes behind another one. Scripts keep their positions.
+    #[must_use]
+    pub fn shifted(self, by: Shift) -> Self {
+        match self {
+            Self::Send(step) => Self::Send(step + by.steps),
+            Self::Fork(steps) => Self::Fork(by.range(steps)),
+            Self::Draw(feed) => Self::Draw(feed + by.feeds),
+            Self::Keep(pool) => Self::Keep(pool + by.pools),
+            Self::Pick { pool, leaves } => Self::Pick { pool: pool + by.pools, leaves },
+            Self::Record(mut recording) => {
+                recording.metric += by.metrics;
+                Self::Record(recording)
+            }
+            Self::Pause(_)
+            | Self::Pace(_)
+            | Self::ScriptPause(_)
+            | Self::Set { .. }
+            | Self::ClearCookies
+            | Self::Jump(_)
+            | Self::Unless(..)
+            | Self::Repeat { .. }
+            | Self::CountDown { .. } => self,
+        }
+    }
+
     /// The variables whose values it reads; one may come more than once. Requests read variables, too, and so
     /// does a [`Keep`](Self::Keep): those are not among them.
     pub fn reads(&self) -> impl Iterator<Item = u16> + '_ {
@@ -208,6 +291,7 @@ impl<'a> Surroundings<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     ops: Vec<Op>,
+    requests: RequestBounds,
 }
 
 impl Program {
@@ -215,9 +299,30 @@ impl Program {
     /// without a request.
     pub const MOST_AT_ONCE: u32 = 10_000;
 
-    /// A program of these instructions. It ends where a jump leads behind the last one.
+    /// A program of these instructions. It ends where a jump leads behind the last one. Nothing is known of
+    /// the number of its requests if it has loops or branches.
     pub fn new(ops: Vec<Op>) -> Self {
-        Self { ops }
+        let requests = match ops.iter().any(Op::is_control) {
+            true => RequestBounds::ANY,
+            false => RequestBounds::exactly(ops.iter().map(Op::requests).sum()),
+        };
+        Self { ops, requests }
+    }
+
+    /// A program of these instructions, which make so many requests.
+    pub const fn with_requests(ops: Vec<Op>, requests: RequestBounds) -> Self {
+        Self { ops, requests }
+    }
+
+    /// The program with another instruction in the place of each, which makes as many requests.
+    #[must_use]
+    pub fn map(&self, of: impl FnMut(Op) -> Op) -> Self {
+        Self { ops: self.ops.iter().cloned().map(of).collect(), requests: self.requests }
+    }
+
+    /// Bounds of the number of its requests.
+    pub const fn requests(&self) -> RequestBounds {
+        self.requests
     }
 
     /// Its instructions.

@@ -30,13 +30,16 @@ impl Compiler<'_, '_> {
         }
         let unless = part.here();
         part.ops.extend(condition.clone().map(|condition| Op::Unless(condition, 0)));
+        let before = std::mem::take(&mut part.requests);
         let then = self.steps(&branch.then, part, &mut then_known);
+        let of_then = std::mem::take(&mut part.requests);
         let jump = part.here();
         if !branch.otherwise.is_empty() {
             part.ops.push(Op::Jump(0));
         }
         let otherwise_start = part.here();
         let otherwise = self.steps(&branch.otherwise, part, &mut else_known);
+        part.requests = before.then(of_then.or(part.requests));
         *known = then_known.either(&else_known);
         (then.and(otherwise)).and(condition)?;
         part.aim(unless, otherwise_start);

@@ -58,9 +58,9 @@ impl Compiler<'_, '_> {
         complete?;
         if end - start > 1 {
             known.last = Last::Several;
-            part.ops.push(Op::Fork(start..end));
+            part.send(Op::Fork(start..end));
         } else {
-            part.ops.push(Op::Send(start));
+            part.send(Op::Send(start));
         }
         Some(())
     }

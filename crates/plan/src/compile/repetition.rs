@@ -45,7 +45,9 @@ impl Compiler<'_, '_> {
             known.last = Last::Several;
         }
         part.ops.push(Op::CountDown { counter, end: 0 });
+        let outside = std::mem::take(&mut part.requests);
         let steps = self.steps(&repetition.steps, part, known);
+        part.requests = outside.then(part.requests.repeated(literal));
         part.ops.push(Op::Jump(start + 1));
         let end = part.here();
         if literal.is_none() {
@@ -72,7 +74,9 @@ impl Compiler<'_, '_> {
         }
         let start = part.here();
         part.ops.extend(condition.clone().map(|condition| Op::Unless(condition, 0)));
+        let outside = std::mem::take(&mut part.requests);
         let steps = self.steps(&repetition.steps, part, known);
+        part.requests = outside.then(part.requests.repeated(None));
         part.ops.push(Op::Jump(start));
         let end = part.here();
         *known = before.either(known);

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use plimsoll_core::Nanos;
 use plimsoll_document::{Field, Place, Problem, ScenarioSpec, StepKind, StepNames, StepSpec};
-use plimsoll_scenario::{Op, Template};
+use plimsoll_scenario::{Op, RequestBounds, Template};
 use plimsoll_schedule::{parse_count, parse_duration};
 
 use super::around::Role;
@@ -29,6 +29,8 @@ pub(super) struct Part<'d> {
     pub(super) drafts: Vec<Draft>,
     pub(super) names: StepNames,
     pub(super) ops: Vec<Op>,
+    /// Number of the requests that these make.
+    pub(super) requests: RequestBounds,
     /// Counters of loops.
     pub(super) counters: u16,
     /// The place at which a step asks for the URL of one of several requests.
@@ -97,6 +99,7 @@ impl Compiler<'_, '_> {
             drafts: Vec::new(),
             names: StepNames::default(),
             ops: Vec::new(),
+            requests: RequestBounds::NONE,
             counters: 0,
             asks_again: None,
         };
@@ -126,13 +129,14 @@ impl Compiler<'_, '_> {
         steps.and(asks_again)?;
         let (mut ops, given) = initial?;
         let shift = ops.len() as u32;
-        part.ops.iter_mut().for_each(|op| moved(op, shift));
+        part.ops.iter_mut().filter_map(Op::leads_to_mut).for_each(|to| *to += shift);
         ops.append(&mut part.ops);
         origin?;
         Some(ScenarioDraft {
             name,
             drafts: part.drafts,
             ops,
+            requests: part.requests,
             given,
             set,
             weight: weight?.unwrap_or(1),
@@ -371,28 +375,15 @@ impl Part<'_> {
         self.sets.iter().copied().filter(|&variable| known.has(variable) || has_first(variable)).collect()
     }
 
+    /// Sends requests.
+    pub(super) fn send(&mut self, op: Op) {
+        self.requests = self.requests.then(RequestBounds::exactly(op.requests()));
+        self.ops.push(op);
+    }
+
     /// The position of the next instruction.
     pub(super) fn here(&self) -> u32 {
         self.ops.len() as u32
-    }
-}
-
-/// The same instruction behind `shift` others.
-fn moved(op: &mut Op, shift: u32) {
-    match op {
-        Op::Jump(to) | Op::Unless(_, to) | Op::CountDown { end: to, .. } => *to += shift,
-        Op::Send(_)
-        | Op::Fork(_)
-        | Op::Pause(_)
-        | Op::Pace(_)
-        | Op::ScriptPause(_)
-        | Op::Set { .. }
-        | Op::Record(_)
-        | Op::Draw(_)
-        | Op::Keep(_)
-        | Op::Pick { .. }
-        | Op::ClearCookies
-        | Op::Repeat { .. } => {}
     }
 }
 

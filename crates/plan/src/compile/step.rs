@@ -88,7 +88,7 @@ impl Compiler<'_, '_> {
             return None;
         };
         let index = part.add_draft(draft, known);
-        part.ops.push(Op::Send(index));
+        part.send(Op::Send(index));
         part.ops.extend(recordings?);
         part.ops.extend(pause?);
         Some(())
@@ -105,9 +105,9 @@ impl Compiler<'_, '_> {
 impl Part<'_> {
     /// Lets the instruction at `position` lead to `to`.
     pub(super) fn aim(&mut self, position: u32, to: u32) {
-        match self.ops.get_mut(position as usize) {
-            Some(Op::Jump(end) | Op::Unless(_, end) | Op::CountDown { end, .. }) => *end = to,
-            _ => debug_assert!(false, "the instruction leads nowhere else"),
+        match self.ops.get_mut(position as usize).and_then(Op::leads_to_mut) {
+            Some(place) => *place = to,
+            None => debug_assert!(false, "the instruction leads nowhere else"),
         }
     }
 }
