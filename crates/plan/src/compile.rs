@@ -216,7 +216,7 @@ impl Compiler<'_, '_> {
         let metrics = self.finish_metrics();
         let mut pools = self.finish_pools();
         let leaves = self.leaving(&mut scenarios, &mut pools);
-        let scripts = self.load_scripts(patch, &scenarios);
+        let scripts = self.load_scripts(patch, &scenarios, &metrics);
         if self.variables.len() > usize::from(u16::MAX) + 1 {
             return self.fail(None, Problem::new("the plan has more than 65536 variables"));
         }

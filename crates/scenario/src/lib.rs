@@ -78,8 +78,8 @@ pub use response_handler::{
 };
 pub use round_robin::WeightedRoundRobin;
 pub use script::{
-    ScriptError, ScriptLanguage, ScriptLimits, ScriptSource, ScriptText, Scripts, StepScript, UrlRequest,
-    UrlScript,
+    ScriptError, ScriptLanguage, ScriptLimits, ScriptSource, ScriptText, ScriptValue, Scripts, StepScript,
+    UrlRequest, UrlScript,
 };
 pub use session::Session;
 pub use shared_text::SharedText;

@@ -54,6 +54,17 @@ pub trait ScriptSource: fmt::Debug + Send + Sync {
     fn open(&self, worker: Shard, addresses: &[String]) -> Result<Box<dyn Scripts>, ScriptError>;
 }
 
+/// A value that a script records of a metric of the plan's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptValue {
+    /// The metric, an index into those that scripts [may record](ScriptLimits::metrics).
+    pub metric: u16,
+    /// The value as text.
+    pub value: String,
+    /// Names and values of its tags, in ascending order of the names.
+    pub tags: Vec<(String, String)>,
+}
+
 /// The scripts of one worker.
 pub trait Scripts {
     /// Makes or changes the request of a step. `request` is the rendering of the step's template; the session
@@ -80,6 +91,9 @@ pub trait Scripts {
     /// # Errors
     /// An error of the script.
     fn delay(&mut self, script: u32) -> Result<Nanos, ScriptError>;
+
+    /// Moves the values that were recorded since the last time behind others. Most scripts record none.
+    fn take_values(&mut self, _values: &mut Vec<ScriptValue>) {}
 
     /// Returns `true` if there is to be no more load on this worker: a script asked for its end, as wrk's
     /// `thread:stop()` does, or an error was one that [ends the run](ScriptError::ends_run).

@@ -42,6 +42,7 @@ mod json;
 mod language;
 mod library;
 mod machine;
+mod metrics;
 mod modules;
 mod options;
 mod output;

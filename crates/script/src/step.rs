@@ -7,6 +7,8 @@
 //!   a new table lacks stay as they are; content-length is always that of the body.
 //! - `validate_response(response_headers, response_body)` returns whether the response is good.
 //!
+//! - `plimsoll.metric(name):add(value, tags)` records a value of a metric that the plan declares.
+//!
 //! A parameter that a function does not read is not built: it is nil.
 
 use std::any::Any;
@@ -15,8 +17,8 @@ use std::sync::Arc;
 use mlua::{Function, Table, Value};
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_scenario::{
-    DynamicRequest, FieldList, FieldNeeds, Needs, Received, Scheme, ScriptError, ScriptSource, Scripts,
-    Session, StepScript,
+    DynamicRequest, FieldList, FieldNeeds, Needs, Received, Scheme, ScriptError, ScriptSource, ScriptValue,
+    Scripts, Session, StepScript,
 };
 
 use crate::ScriptOptions;
@@ -25,6 +27,7 @@ use crate::fault::{Doing, OWN_CHUNK};
 use crate::functions::{self, Shared};
 use crate::headers::{self, Headers, Message, write_field};
 use crate::machine::Machine;
+use crate::metrics::{self, Recorded};
 use crate::output::{Sink, kind, text_of};
 
 /// The scripts of all steps of a plan.
@@ -64,7 +67,7 @@ impl StepScripts {
         let mut found = Vec::new();
         for script in &scripts {
             let machine = machine(&options, &shared, Sink::Nowhere, 0);
-            match machine.and_then(|machine| Loaded::load(&machine, script)) {
+            match machine.and_then(|(machine, _)| Loaded::load(&machine, script)) {
                 Ok(loaded) => found.push(loaded.found()),
                 Err(error) => errors.push(error),
             }
@@ -113,9 +116,11 @@ impl ScriptSource for StepScripts {
     fn open(&self, worker: Shard, _addresses: &[String]) -> Result<Box<dyn Scripts>, ScriptError> {
         self.options.runs()?;
         let sink = Sink::Host(Arc::clone(&self.options.host), Some(worker.index), MARK);
-        let machine = machine(&self.options, &self.shared, sink, u64::from(worker.index))?;
+        let (machine, recorded) = machine(&self.options, &self.shared, sink, u64::from(worker.index))?;
         let loaded = self.scripts.iter().map(|script| Loaded::load(&machine, script));
         let scripts = loaded.collect::<Result<Vec<_>, _>>()?;
+        // What they record while they are loaded belongs to no request.
+        recorded.clear();
         let tables = || -> mlua::Result<(Headers, Headers)> {
             let request =
                 Message::Request { request: DynamicRequest::default(), scheme: "http", changed: false };
@@ -130,7 +135,7 @@ impl ScriptSource for StepScripts {
             Ok((make, check, Value::String(machine.lua.create_string("")?)))
         };
         let (make, check, empty) = parts().map_err(|error| machine.error(&error, &nothing))?;
-        Ok(Box::new(StepWorker { machine, scripts, request, response, make, check, empty }))
+        Ok(Box::new(StepWorker { machine, recorded, scripts, request, response, make, check, empty }))
     }
 }
 
@@ -167,12 +172,13 @@ fn machine(
     shared: &Arc<Shared>,
     sink: Sink,
     stream: u64,
-) -> Result<Machine, ScriptError> {
+) -> Result<(Machine, Recorded), ScriptError> {
     let machine = Machine::new(options, sink, stream)?;
     let added = headers::install(&machine.lua)
-        .and_then(|()| functions::install(&machine.lua, options, shared, stream));
+        .and_then(|()| functions::install(&machine.lua, options, shared, stream))
+        .and_then(|()| metrics::install(&machine.lua, &options.limits.metrics));
     match added {
-        Ok(()) => Ok(machine),
+        Ok(recorded) => Ok((machine, recorded)),
         Err(error) => Err(ScriptError::new(format!("cannot make a Lua state: {error}"))),
     }
 }
@@ -252,6 +258,8 @@ fn own_globals(machine: &Machine) -> mlua::Result<Table> {
 #[derive(Debug)]
 struct StepWorker {
     machine: Machine,
+    /// Values of metrics.
+    recorded: Recorded,
     scripts: Vec<Loaded>,
     request: Headers,
     response: Headers,
@@ -383,6 +391,7 @@ impl Scripts for StepWorker {
         if made.is_err() {
             self.request.close();
             self.response.close();
+            self.recorded.clear();
         }
         made
     }
@@ -398,6 +407,7 @@ impl Scripts for StepWorker {
         let returned = self.machine.call::<Value>(&self.check, arguments, &doing);
         if returned.is_err() {
             self.response.close();
+            self.recorded.clear();
         }
         match returned? {
             Value::Boolean(good) => Ok(good),
@@ -410,6 +420,10 @@ impl Scripts for StepWorker {
 
     fn delay(&mut self, _script: u32) -> Result<Nanos, ScriptError> {
         Ok(Nanos::ZERO)
+    }
+
+    fn take_values(&mut self, values: &mut Vec<ScriptValue>) {
+        self.recorded.take(values);
     }
 
     fn wants_to_stop(&self) -> bool {

@@ -401,3 +401,71 @@ fn json_is_there_as_scripts_for_wrk_take_it() {
         assert!(shown.iter().any(|line| line == expected), "{expected}: {shown:?}");
     }
 }
+
+/// The number of a metric, a value, and its tags.
+type Recorded = (u16, String, Vec<(String, String)>);
+
+/// The values that a script records of the metrics `cart` and `orders` when it judges a response.
+fn recorded(add: &str) -> Result<Vec<Recorded>, String> {
+    let (_, mut options) = world();
+    options.limits.metrics = ["cart", "orders"].map(str::to_owned).to_vec();
+    let source = format!("function validate_response(headers, body) {add} return true end");
+    let mut scripts = open(&source, options).map_err(|error| error.message)?;
+    let (fields, mut values) = (fields(&[]), Vec::new());
+    let judged = scripts.validate_response(0, &received(200, &fields, b"12.5"));
+    scripts.take_values(&mut values);
+    match judged {
+        Ok(_) => Ok(values.into_iter().map(|value| (value.metric, value.value, value.tags)).collect()),
+        Err(error) => {
+            assert!(values.is_empty(), "a call that fails records nothing");
+            Err(error.message)
+        }
+    }
+}
+
+#[test]
+fn scripts_record_values_of_declared_metrics() {
+    let tags = |tags: &[(&str, &str)]| -> Vec<(String, String)> {
+        tags.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let all = recorded(
+        r#"plimsoll.metric("cart"):add(tonumber(body), {shop = "a", rack = 7})
+           local orders = plimsoll.metric("orders")
+           orders:add(2) orders:add("3") orders:add(true)"#,
+    );
+    let expected = [
+        (0, "12.5".to_owned(), tags(&[("rack", "7"), ("shop", "a")])),
+        (1, "2".to_owned(), tags(&[])),
+        (1, "3".to_owned(), tags(&[])),
+        (1, "true".to_owned(), tags(&[])),
+    ];
+    assert_eq!(all.unwrap(), expected);
+    assert_eq!(recorded("for n = 1, 1000 do plimsoll.metric('cart'):add(n) end").unwrap().len(), 1_000);
+}
+
+#[test]
+fn values_that_cannot_be_recorded_say_why() {
+    for (add, why) in [
+        ("plimsoll.metric('card'):add(1)", "no metric is called `card`: did you mean `cart`?"),
+        (
+            "plimsoll.metric('stock'):add(1)",
+            "no metric is called `stock`: declare it in `metrics` of the plan",
+        ),
+        ("plimsoll.metric(nil):add(1)", "the name of a metric is a string, not a nil"),
+        ("plimsoll.metric('cart').add(1)", "metric `cart`: write `metric:add(VALUE)`, with a colon"),
+        ("plimsoll.metric('cart'):add()", "metric `cart`: `add` needs a value"),
+        ("plimsoll.metric('cart'):add({})", "metric `cart`: a value is a number, true or false, not a table"),
+        ("plimsoll.metric('cart'):add(1, 'a')", "tags are a table such as {shop = \"a\"}, not a string"),
+        ("plimsoll.metric('cart'):add(1, {'a'})", "the name of a tag is a string, not a number"),
+        ("plimsoll.metric('cart'):add(1, {['a b'] = 1})", "`a b` cannot be the name of a tag"),
+        ("plimsoll.metric('cart'):add(1, {shop = {}})", "the tag `shop` is a table, not a string"),
+        ("for n = 1, 1001 do plimsoll.metric('cart'):add(n) end", "one call records at most 1000 values"),
+        (
+            "local tags = {} for n = 1, 17 do tags['t' .. n] = n end plimsoll.metric('cart'):add(1, tags)",
+            "a value has at most 16 tags",
+        ),
+    ] {
+        let message = recorded(add).unwrap_err();
+        assert!(message.contains(why), "{add}: {message}");
+    }
+}

@@ -262,3 +262,40 @@ fn metrics_are_seen_while_the_run_goes_on_and_interval_by_interval() {
         }
     }
 }
+
+#[test]
+fn scripts_record_metrics_that_the_plan_declares() {
+    let (folder, sink) = (Folder::new(), Sink::start(""));
+    let script = "local made = plimsoll.metric('made')\n\
+                  function make_request() made:add(1, {by = 'script'}) end\n\
+                  function validate_response(headers, body)\n\
+                  plimsoll.metric('status'):add(headers[':status'])\n\
+                  plimsoll.metric('good'):add(headers[':status'] == '200' or headers[':status'] == 200)\n\
+                  return true end";
+    let plan = |script: &str| {
+        let plan = json!({
+            "targets": {"t": sink.url().trim_end_matches('/')},
+            "run": {"connections": 4, "threads": 2, "iterations": 200},
+            "metrics": {"made": "counter", "status": {"kind": "trend"}, "good": "rate"},
+            "scenarios": [{"name": "scripted", "steps": [{"get": "/", "script": script}]}],
+        });
+        folder.write("scripted.json", plan.to_string())
+    };
+    let result = run(&format!("run {} -o json --no-preflight", plan(script))).result();
+    assert_balance(&result);
+    assert_eq!(metric(&result, "made")["all"]["sum"], 200.0, "{:#}", result["metrics"]);
+    let tagged = &metric(&result, "made")["tagged"][0];
+    assert_eq!((&tagged["tags"]["by"], &tagged["figures"]["sum"]), (&json!("script"), &json!(200.0)));
+    let status = &metric(&result, "status")["all"];
+    assert_eq!(
+        (&status["count"], &status["min"], &status["max"]),
+        (&json!(200), &json!(200.0), &json!(200.0))
+    );
+    assert_eq!(metric(&result, "good")["all"]["hits"], 200);
+    // One that the plan does not declare is found before the run.
+    let wrong = plan(&format!("local wrong = plimsoll.metric('madde')\n{script}"));
+    run(&format!("run {wrong}")).assert_refused(2, "no metric is called `madde`: did you mean `made`?");
+    // A metric that neither a step nor a script records is still an error.
+    let silent = plan("function validate_response() plimsoll.metric('made'):add(1) return true end");
+    run(&format!("run {silent}")).assert_refused(2, "no step records the metric `status`");
+}

@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_plan::Plan;
-use plimsoll_scenario::{Feeds, Scripts, Surroundings};
+use plimsoll_scenario::{Feeds, ScriptValue, Scripts, Surroundings};
 
 use super::own_metrics::OwnMetrics;
 use super::random_of;
@@ -24,6 +24,8 @@ pub(super) struct Content {
     pub(super) scripts: Option<Box<dyn Scripts>>,
     /// Values that steps record of the plan's own metrics.
     pub(super) metrics: OwnMetrics,
+    /// Values of a script on their way to the metrics; empty between its calls.
+    script_values: Vec<ScriptValue>,
 }
 
 impl Content {
@@ -38,7 +40,8 @@ impl Content {
     ) -> Self {
         let tokens = TokenCache::new(plan, shard, unix_ns);
         let metrics = OwnMetrics::new(plan);
-        Self { random: random_of(plan.seed, shard), feeds, bodies, tokens, scripts, metrics }
+        let (random, script_values) = (random_of(plan.seed, shard), Vec::new());
+        Self { random, feeds, bodies, tokens, scripts, metrics, script_values }
     }
 
     /// The sources that a program may draw from in the next step of iteration `index`, `elapsed` after it
@@ -61,6 +64,16 @@ impl Content {
             tokens: Some(&self.tokens.all),
             values: Some(&mut self.metrics),
         }
+    }
+
+    /// Records the values of the last call of a script, for a request of the measured part or of another.
+    pub(super) fn record_of_script(&mut self, measured: bool, at: Nanos, plan: &Plan) {
+        let Some(scripts) = &mut self.scripts else { return };
+        if plan.metrics.is_empty() {
+            return;
+        }
+        scripts.take_values(&mut self.script_values);
+        self.metrics.record_of_script(&mut self.script_values, measured, at, plan);
     }
 
     /// Returns `true` if a script has asked for the end of the load, or has failed with an error that ends

@@ -279,6 +279,8 @@ impl<B: Backend> Worker<'_, B> {
                     fault = Some(error);
                 }
             }
+            let at = self.clock.now.since(self.clock.start);
+            self.content.record_of_script(request.measured, at, self.plan);
         } else if let Some((class, why)) = broken {
             outcome = Outcome::Failed(class);
             reason = Some(why);

@@ -219,6 +219,8 @@ impl<B: Backend> Worker<'_, B> {
         if let Err(error) = made {
             return Err(self.script_failed(error));
         }
+        let at = self.clock.now.since(self.clock.start);
+        self.content.record_of_script(request.measured, at, self.plan);
         if self.draft.dynamic.is_nothing() {
             return Ok(None);
         }

@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 use plimsoll_metrics::MetricRecord;
 use plimsoll_plan::Plan;
-use plimsoll_scenario::{RecordedValue, ValueSink};
+use plimsoll_scenario::{RecordedValue, ScriptValue, ValueSink};
 
 /// The values that the iterations of one worker record.
 #[derive(Debug)]
@@ -30,6 +30,26 @@ impl OwnMetrics {
     pub(super) const fn go_on(&mut self, measured: bool, at: Nanos) {
         self.measured = measured;
         self.at = at;
+    }
+
+    /// Records values of a script in a request of the measured part, or forgets them. Texts of tags are
+    /// redacted: no plan has seen them.
+    pub(super) fn record_of_script(
+        &mut self,
+        values: &mut Vec<ScriptValue>,
+        measured: bool,
+        at: Nanos,
+        plan: &Plan,
+    ) {
+        for ScriptValue { metric, value, tags } in values.drain(..).filter(|_| measured) {
+            let Some(metric) = self.recent.get_mut(usize::from(metric)) else { continue };
+            let redacted = |(name, text): &(String, String)| {
+                (name.clone(), plan.redaction.in_text(text).into_owned().into_bytes())
+            };
+            let tags: Vec<(String, Vec<u8>)> = tags.iter().map(redacted).collect();
+            let tags = tags.iter().map(|(name, text)| (name.as_str(), text.as_slice()));
+            metric.record(value.as_bytes(), tags, at);
+        }
     }
 
     /// The values since the end of the last interval: those metrics that have some. Texts in them are

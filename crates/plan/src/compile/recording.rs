@@ -53,7 +53,10 @@ impl Compiler<'_, '_> {
     pub(super) fn finish_metrics(&mut self) -> Vec<MetricSpec> {
         let metrics = std::mem::take(&mut self.metrics);
         let undeclared = || metrics.iter().filter(|metric| metric.declared.is_none());
-        for MetricDraft { spec, declared, .. } in metrics.iter().filter(|metric| !metric.is_recorded) {
+        let is_missing =
+            |metric: &&MetricDraft| !metric.is_recorded && !self.script_may_record(&metric.spec.name);
+        let missing: Vec<&MetricDraft> = metrics.iter().filter(is_missing).collect();
+        for MetricDraft { spec, declared, .. } in missing {
             let near = suggest::closest(&spec.name, undeclared().map(|metric| metric.spec.name.as_str()));
             let problem = Problem::new(format!("no step records the metric `{}`", spec.name));
             let hint = match near {

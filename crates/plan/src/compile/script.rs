@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_document::{Field, Place, Problem, ScriptSettings, Text};
+use plimsoll_metrics::MetricSpec;
 use plimsoll_scenario::{Scheme, ScriptLimits, ScriptSource, ScriptText as StepText, StepScript};
 use plimsoll_schedule::parse_duration;
 
@@ -43,10 +44,20 @@ impl Compiler<'_, '_> {
         Some(u32::try_from(self.scripts.len() - 1).ok())
     }
 
+    /// Returns `true` if a script may record values of a metric: it has the name in its text, or loads
+    /// modules, which may have it.
+    pub(super) fn script_may_record(&self, metric: &str) -> bool {
+        self.scripts.iter().any(|script| {
+            let source = String::from_utf8_lossy(&script.source);
+            source.contains(metric) || source.contains("require")
+        })
+    }
+
     pub(super) fn load_scripts(
         &mut self,
         patch: &PlanPatch,
         scenarios: &[ScenarioDraft],
+        metrics: &[MetricSpec],
     ) -> Option<Arc<dyn ScriptSource>> {
         let settings = self.loaded.document.scripts.get().cloned().unwrap_or_default();
         self.around.has_scripts |= !self.scripts.is_empty();
@@ -63,7 +74,8 @@ impl Compiler<'_, '_> {
         let Some(ScriptHost(language)) = &patch.script_host else {
             return self.fail(None, Problem::new("scripts cannot be run here"));
         };
-        let limits = self.script_limits(patch, &settings)?;
+        let names = metrics.iter().map(|metric| metric.name.clone());
+        let limits = ScriptLimits { metrics: names.collect(), ..self.script_limits(patch, &settings)? };
         let scheme_of = |script: u32| {
             let draft = scenarios.iter().flat_map(|s| &s.drafts).find(|d| d.script == Some(script));
             match draft.map(|draft| self.servers.get(draft.server).url.is_secure()) {
@@ -120,6 +132,7 @@ impl Compiler<'_, '_> {
             path,
             lua_path: patch.lua_path.clone(),
             seed,
+            metrics: Vec::new(),
         })
     }
 }

@@ -77,6 +77,8 @@ pub struct ScriptLimits {
     pub lua_path: Option<String>,
     /// Seed of random numbers and of UUIDs; every worker has a stream of its own.
     pub seed: u64,
+    /// Names of the metrics of the plan whose values scripts may record.
+    pub metrics: Vec<String>,
 }
 
 impl ScriptLimits {
@@ -97,6 +99,7 @@ impl Default for ScriptLimits {
             path: Vec::new(),
             lua_path: None,
             seed: 0,
+            metrics: Vec::new(),
         }
     }
 }
