@@ -48,6 +48,17 @@ export function share(value: number): string {
   return `${fixed(percent, 1)} %`;
 }
 
+/** A number of any sign with six significant digits: `1,234.5`, `-0.25`. The part before the point keeps all. */
+export function number(value: number): string {
+  const digits = 6;
+  const magnitude = Math.abs(value);
+  const ahead = magnitude < 1 ? 0 : Math.floor(Math.log10(magnitude)) + 1;
+  const [whole = "0", behind = ""] = fixed(magnitude, Math.min(Math.max(digits - ahead, 0), digits)).split(".");
+  const fraction = behind.replace(/0+$/, "");
+  const text = whole.replace(/\B(?=(\d{3})+$)/g, ",") + (fraction === "" ? "" : `.${fraction}`);
+  return value < 0 && text !== "0" ? `-${text}` : text;
+}
+
 /** A number of bytes: `512 B`, `3.42 MiB`. */
 export function bytes(value: number): string {
   if (value < 1024) return `${value} B`;

@@ -1,9 +1,16 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { BYTES } from "../src/axes.ts";
-import { bytes, count, nanos, percentile, perSecond, share, short } from "../src/figure.ts";
+import { bytes, count, nanos, number, percentile, perSecond, share, short } from "../src/figure.ts";
 
-const written: Record<string, (value: number) => string> = { nanos, count, per_second: perSecond, share, bytes };
+const written: Record<string, (value: number) => string> = {
+  nanos,
+  count,
+  number,
+  per_second: perSecond,
+  share,
+  bytes,
+};
 
 // The examples that `crates/report/src/html/tests.rs` holds the page's own figures to.
 const examples = JSON.parse(readFileSync(new URL("figures.json", import.meta.url), "utf8")) as Record<

@@ -365,6 +365,45 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await close(opened);
   });
 
+  /** Symptom: neither the page of a run nor that of one that goes on had the metrics of its plan. */
+  test("metrics of the plan's own have their figures, also while a run goes on", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    const text = `run: {rate: 50/s, duration: 6s}
+targets: {api: "\${env(TARGET)}"}
+metrics: {paid: {kind: trend, unit: EUR}, orders: counter, left: gauge, known: rate}
+data: {shops: {list: [[north, 2.5], [south, 1200]], columns: [shop, price]}}
+scenarios:
+  - steps:
+      - get: /
+        record: {paid: {value: "\${price}", tags: {shop: "\${shop}"}}, orders: 2, left: 7, known: true}
+`;
+    const id = await start(tab, { text, flags: [], name: "metered" });
+    await tab.evaluate((id) => void (location.hash = `#/live/${id}`), id);
+    const cells = async (name: string) => {
+      const row = tab.locator("#own-metrics tr", { has: tab.getByRole("rowheader", { name, exact: true }) });
+      return row.locator("td").allTextContents();
+    };
+    const orders = async () => Number((await cells("orders"))[0]?.replace(",", ""));
+    await tab.locator("#own-metrics").waitFor();
+    const early = await orders();
+    expect(early).toBeLessThan(300);
+    await expect.poll(orders, { timeout: 5_000 }).toBeGreaterThan(early);
+    await tab.getByRole("link", { name: "Open the saved run" }).click({ timeout: 30_000 });
+    await tab.getByRole("heading", { name: "metered", level: 1 }).waitFor();
+    await tab.locator("#own-metrics").waitFor();
+    expect(await orders()).toBe(300);
+    expect((await cells("orders"))[1]).toBe("600");
+    expect(await cells("left")).toEqual(["300", "7", "7", "7"]);
+    expect(await cells("known")).toEqual(["300", "300", "100.0 %"]);
+    expect((await cells("paid{shop:north} (EUR)")).slice(0, 2)).toEqual(["150", "2.5"]);
+    expect((await cells("paid (EUR)")).at(-1)).toBe("1,200");
+    expect(await violations(tab)).toEqual([]);
+    expect(await overflow(tab)).toBeLessThanOrEqual(0);
+    await removeRun(tab, await idOf(tab, "metered"));
+    await close(opened);
+  });
+
   test("a run of a terminal is seen while it goes on, and not steered", async () => {
     const opened = await open(browser, served);
     const { tab } = opened;

@@ -310,6 +310,32 @@ export interface EventStreams {
   ntpot: Summary;
 }
 
+/** Figures of the values of a metric: those of its kind. */
+export interface MetricFigures {
+  count: number;
+  sum?: number;
+  per_s?: number;
+  hits?: number;
+  share?: number;
+  last?: number;
+  min?: number;
+  mean?: number;
+  max?: number;
+  p?: Record<string, number | null>;
+}
+
+/** A metric that steps of the plan record values of. */
+export interface OwnMetric {
+  name: string;
+  kind: "counter" | "gauge" | "rate" | "trend";
+  unit?: string;
+  all: MetricFigures;
+  tagged?: { tags: Record<string, string>; figures: MetricFigures }[];
+  beyond: number;
+  unfit: number;
+  unfit_example?: string;
+}
+
 export interface Result {
   schema_version: number;
   tool: { name: string; version: string };
@@ -385,6 +411,7 @@ export interface Result {
   faults?: Fault[];
   reconciliation?: Reconciliation | null;
   event_streams?: EventStreams | null;
+  metrics?: OwnMetric[];
   agents?: AgentResult[];
   intervals: Interval[];
   generator: {

@@ -33,6 +33,7 @@ import {
 } from "./parts.tsx";
 import { seriesOf } from "./series.tsx";
 import { SlowestTable } from "./slowest.tsx";
+import { OwnMetricsPart } from "./own-metrics.tsx";
 import { StreamsPart } from "./streams.tsx";
 import { RunAgain, SearchAgain } from "./again.tsx";
 import { titleOf, whenFull } from "./words.ts";
@@ -224,6 +225,7 @@ export function ResultParts(props: {
       <ClusterPart result={result} />
       <AgentsPart result={result} />
       <StreamsPart result={result} />
+      <OwnMetricsPart result={result} />
       <Part id="course" title="Over time">
         <div class="charts">
           <CourseCharts runs={runs} picture={false} />

@@ -31,6 +31,7 @@ fn figures_are_written_as_the_script_writes_them() {
     let written = |kind: &str, value: f64| match kind {
         "nanos" => figure::nanos(Nanos(value as u64)),
         "count" => figure::count(value as u64),
+        "number" => figure::number(value),
         "per_second" => figure::per_second(value),
         "share" => figure::share(value),
         "bytes" => figure::bytes(value as u64),
