@@ -108,7 +108,7 @@ impl<'n> Reader<'n> {
         let known: Vec<&str> = known.filter(|name| !name.starts_with('(')).collect();
         let spelt = entry.name.replace('-', "_").to_ascii_lowercase();
         let near = foreign(&spelt, &known).or_else(|| suggest::closest(&spelt, known.iter().copied()));
-        if let Some(hint) = as_threshold(entry, &known) {
+        if let Some(hint) = as_threshold(entry, &known).or_else(|| as_scenario(entry, &known)) {
             self.report(problem.with_hint(hint), entry.place);
             return;
         }
@@ -131,6 +131,16 @@ fn as_threshold(entry: &Entry, known: &[&str]) -> Option<String> {
     let guesses = [format!("{name}{text}"), format!("{name}<{text}"), format!("{name}>{text}")];
     let guess = guesses.into_iter().find(is_condition).filter(|_| known.contains(&"abort_on_fail"))?;
     Some(format!("a threshold is a text in a list: thresholds: [\"{guess}\"]"))
+}
+
+/// Hint for a scenario that was written below its name, where scenarios are a list.
+fn as_scenario(entry: &Entry, known: &[&str]) -> Option<String> {
+    let Kind::Map(entries) = &entry.value.kind else { return None };
+    let is_scenario = known.contains(&"start_after") && entries.iter().any(|entry| entry.name == "steps");
+    is_scenario.then(|| {
+        let name = entry.name.escape_debug();
+        format!("scenarios are a list, each with its name: `- name: {name}`, and `steps:` below it")
+    })
 }
 
 /// The way to write a part of a plan that has a mapping, for who wrote a single value.

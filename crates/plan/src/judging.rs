@@ -51,7 +51,7 @@ impl Resolver<'_> {
             }));
         }
         let all: Option<Vec<Judged>> = all.into_iter().collect();
-        Some((all?, interval?.unwrap_or(DEFAULT_INTERVAL)))
+        Some((distinct(all?), interval?.unwrap_or(DEFAULT_INTERVAL)))
     }
 
     /// A threshold of the plan file.
@@ -184,6 +184,22 @@ fn of_k6(text: &str) -> Option<String> {
     let is_bare = limit.ends_with(|c: char| c.is_ascii_digit());
     let guess = format!("{name}{limit}{}", if is_bare { "ms" } else { "" });
     Threshold::parse(&guess).is_ok().then_some(guess)
+}
+
+/// One of those that ask the same, such as a flag that repeats a threshold of the plan: it ends the run if any
+/// of them would.
+fn distinct(all: Vec<Judged>) -> Vec<Judged> {
+    let mut distinct: Vec<Judged> = Vec::new();
+    for judged in all {
+        let asked = ThresholdSpec { abort_on_fail: false, ..judged.spec.clone() };
+        let is_asked =
+            |known: &&mut Judged| ThresholdSpec { abort_on_fail: false, ..known.spec.clone() } == asked;
+        match distinct.iter_mut().find(is_asked) {
+            Some(known) => known.spec.abort_on_fail |= judged.spec.abort_on_fail,
+            None => distinct.push(judged),
+        }
+    }
+    distinct
 }
 
 pub(crate) fn threshold_problem(by: &str, error: &ThresholdError) -> Problem {

@@ -172,6 +172,14 @@ fn reading_goes_on_behind_a_mistake() {
     assert!(problems.iter().all(|problem| problem.place.is_some()));
 }
 
+/// Symptom: "unknown key `browse`", with the keys of a scenario, of scenarios below their names.
+#[test]
+fn scenarios_below_their_names_are_told_to_be_a_list() {
+    let (_, problems) = read("scenarios:\n  browse:\n    steps: [{get: /x}]\n");
+    let hints: Vec<_> = problems.iter().filter_map(|problem| problem.hint.as_deref()).collect();
+    assert!(hints.iter().any(|hint| hint.contains("`- name: browse`")), "{hints:?}");
+}
+
 proptest! {
     #[test]
     fn no_text_makes_reading_panic(text in ".{0,200}") {

@@ -23,6 +23,14 @@ fn open(plan: &Plan) -> (&Profile, Process, Overload) {
     }
 }
 
+/// Symptom: a threshold of the plan that a flag repeats was judged and listed twice.
+#[test]
+fn thresholds_that_ask_the_same_are_one() {
+    let plan = plan(&[URL, "--threshold", "p99<1s", "--threshold", "p99<1s", "--threshold", "p99<2s"]);
+    let thresholds: Vec<String> = plan.thresholds.iter().map(ToString::to_string).collect();
+    assert_eq!(thresholds, ["p99<1s", "p99<2s"]);
+}
+
 #[test]
 fn a_url_alone_is_ten_seconds_closed() {
     let plan = plan(&[URL]);
