@@ -690,7 +690,7 @@ macro_rules! with_settings {
             ///
             /// A line has the `id` that the server gave to a completion, the server's counts of tokens, and
             /// the instants at which the request was due and sent and at which each event with content
-            /// came, in nanoseconds of CLOCK_MONOTONIC, as the truth log of `plimsoll target llm` has them.
+            /// came, in nanoseconds of CLOCK_MONOTONIC, as truth logs of built-in servers have them.
             stream_log: Value = flag().value("FILE"),
             /// Write failed requests to a file, with both messages as far as they are kept
             ///

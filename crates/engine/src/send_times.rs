@@ -130,8 +130,8 @@ pub(crate) struct SendTimes {
     shortest: Nanos,
     until_forgotten: u32,
     /// The 10th percentile of service times recently, in ns. Each moves it by a part of itself, one below it
-    /// nine times as far, so that it settles there (stochastic approximation, Robbins & Monro 1951). The first
-    /// sets it: from a guess, hundreds of requests would be needed to get near those of a slow target.
+    /// nine times as far, so that it settles there (stochastic approximation, Robbins & Monro 1951). The
+    /// first sets it: from a guess, hundreds of requests would be needed to get near those of a slow target.
     fast: Option<f64>,
     /// Flushes noted, up to [`LEARNING`].
     noted: u32,

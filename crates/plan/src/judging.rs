@@ -186,8 +186,8 @@ fn of_k6(text: &str) -> Option<String> {
     Threshold::parse(&guess).is_ok().then_some(guess)
 }
 
-/// One of those that ask the same, such as a flag that repeats a threshold of the plan: it ends the run if any
-/// of them would.
+/// Returns one of those that ask the same, such as a flag that repeats a threshold of the plan; the run ends
+/// by it if it would by any of them.
 fn distinct(all: Vec<Judged>) -> Vec<Judged> {
     let mut distinct: Vec<Judged> = Vec::new();
     for judged in all {

@@ -4,6 +4,7 @@
 //! How an answer is read token by token is a stream of the core: `stream: llm` of a step.
 #![forbid(unsafe_code)]
 
+mod advice;
 mod args;
 mod before;
 mod load;
@@ -22,5 +23,6 @@ pub const EXTENSION: Extension = Extension {
     plan: PARTS,
     loads: &[LoadCommand::of::<args::LlmArgs>("llm", args::SUMMARY, args::DETAILS)],
     servers: &[target::SERVER],
+    advice: advice::ADVICE,
     ..Extension::NONE
 };

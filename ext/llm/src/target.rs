@@ -23,10 +23,10 @@ const SUMMARY: &str = "A server of language models with the APIs of OpenAI, Anth
      come token by token by a law of time";
 
 const DETAILS: &str = "\
-POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages, /api/chat and /api/generate, streaming \
-or not, with max_tokens or as the API names it, and stream_options.include_usage; GET /v1/models and /api/tags. \
-There is no model behind it: the text is numbered words, one token each, and a prompt has a token for every \
-four bytes.";
+POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/messages, /api/chat and \
+/api/generate, streaming or not, with max_tokens or as the API names it, and \
+stream_options.include_usage; GET /v1/models and /api/tags. There is no model behind it: the text is \
+numbered words, one token each, and a prompt has a token for every four bytes.";
 
 #[derive(Debug, Args)]
 #[command(mut_arg("listen", |listen| listen.default_value("127.0.0.1:8000")))]

@@ -23,10 +23,6 @@ const FLAGS: &[(&[&str], &str)] = &[
         "the number of users (Locust's, JMeter's) is --users; curl's `-u` is --basic user:password; ab's \
          `-u FILE` is -X PUT -b @FILE; aiperf's is the URL, without a flag",
     ),
-    (
-        &["--streaming"],
-        "answers of `plimsoll llm` are streams; a plan can say `stream: false` in `completion`",
-    ),
     (&["--user", "-a"], "user and password are --basic user:password"),
     (&["-m"], "`-m` is the number of streams of `run`; the figure of `compare` and `history` is --metric"),
     (&["--host"], "Locust's `--host` is the URL, without a flag"),

@@ -2,8 +2,9 @@
 //!
 //! While a client leaves [`AHEAD_BYTES`] unread, or its windows of HTTP/2 hold a part of an answer back, that
 //! answer stands still and takes no memory but what it has. Once all connections together have used up
-//! [their memory](super::super::BUDGET_BYTES), [free bytes](plimsoll_targets::server::FREE_BYTES) are the limit. Laws
-//! and draws are those of an answer that never stood still.
+//! [their memory](super::super::BUDGET_BYTES), the limit is
+//! [free bytes](plimsoll_targets::server::FREE_BYTES). Laws and draws are those of an answer that never stood
+//! still.
 
 use std::cmp::Reverse;
 
