@@ -158,8 +158,8 @@ pub struct EventStreamRecord {
     pub last_event: Histogram,
     /// Between two events with content that follow each other in a stream.
     pub gap: Histogram,
-    /// The same divided by the tokens of the later event, once for each token; only where the server counts
-    /// them in every event.
+    /// Time between two events with content that follow each other, divided by the tokens of the later one,
+    /// once for each token. Only where the server counts tokens in every event.
     pub token_gap: Histogram,
     /// (last content − first content) / (tokens − 1), of the tokens that were sent.
     pub tpot: Histogram,
@@ -322,7 +322,7 @@ pub enum StreamTime {
 impl StreamTime {
     const ALL: [Self; 6] = [Self::Ttft, Self::Ttfa, Self::Itl, Self::Tpot, Self::Ntpot, Self::Response];
 
-    /// Its name in bounds.
+    /// Returns the name of the time in bounds of goodput.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ttft => "ttft",

@@ -126,7 +126,8 @@ pub struct RunFacts {
     pub ok: u64,
     /// The ones that failed.
     pub failed: u64,
-    /// The same by class; those that we aborted on purpose are among these, and no failures.
+    /// Errors of requests by class; requests that we aborted on purpose are among these, though they are no
+    /// failures.
     pub errors: ErrorCounts,
     /// The ones that timed out.
     pub timed_out: u64,

@@ -135,23 +135,23 @@ impl IntervalMerger {
         }
     }
 
-    /// The same for intervals of another length.
+    /// Sets the length of the intervals, a second unless it is set.
     #[must_use]
     pub fn with_length(mut self, length: Nanos) -> Self {
         self.length = length.max(Nanos(1));
         self
     }
 
-    /// The same with the figures of each scenario, if there are several.
+    /// Sets the outline of the plan, for the figures of each scenario if there are several.
     #[must_use]
     pub fn with_outline(mut self, outline: Outline) -> Self {
         self.outline = outline;
         self
     }
 
-    /// The same for a run whose intervals are cut at these instants since its start, in ascending order: from
-    /// each of them on they are counted again. Without them, two snapshots of one worker within the length of
-    /// an interval count as one.
+    /// Cuts the intervals of the run at these instants since its start, in ascending order: from each of them
+    /// on they are counted again. Without cuts, two snapshots of one worker within the length of an interval
+    /// count as one.
     #[must_use]
     pub fn with_cuts(mut self, cuts: Vec<Nanos>) -> Self {
         self.cuts = cuts;

@@ -68,7 +68,7 @@ impl LogEntry {
 /// A failed request with both messages, as far as they are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedExchange {
-    /// The same as in the log.
+    /// Entry of the request, as in the log.
     pub entry: LogEntry,
     /// Reason for the failure, in words; empty if the outcome says it all.
     pub reason: String,
@@ -81,9 +81,9 @@ pub struct FailedExchange {
 /// One message as text: its head, a blank line, its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// Its first line and its fields, each `Name: value`, without the blank line.
+    /// First line and fields of the message, each field `Name: value`, without the blank line.
     pub head: Vec<u8>,
-    /// Its body, as far as it is kept.
+    /// Body of the message, as far as it is kept.
     pub body: Vec<u8>,
     /// Number of bytes of the body that were cut off.
     pub cut: u64,
@@ -134,7 +134,7 @@ impl StreamTimes {
 /// One ended request whose response was a stream of events. Times are on the driver's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamLogEntry {
-    /// The same as in the log of requests.
+    /// Entry of the request, as in the log of requests.
     pub entry: LogEntry,
     /// When it should have started.
     pub intended: Nanos,
@@ -144,7 +144,7 @@ pub struct StreamLogEntry {
     pub prompt_tokens: Option<u64>,
     /// Tokens of the answer by the server's count, if it sent one.
     pub tokens: Option<u64>,
-    /// Its events; `None` if none came.
+    /// Events of the stream; `None` if none came.
     pub times: Option<Box<StreamTimes>>,
 }
 

@@ -50,27 +50,27 @@ impl Awaited {
 /// One scenario of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioOutline {
-    /// Its name.
+    /// Name of the scenario.
     pub name: String,
-    /// Its steps, a range of [`Outline::steps`].
+    /// Steps of the scenario, a range of [`Outline::steps`].
     pub steps: Range<u32>,
 }
 
 /// One named part of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseOutline {
-    /// Its name.
+    /// Name of the phase.
     pub name: String,
-    /// Its start, since the start of the run.
+    /// Start of the phase, since the start of the run.
     pub at: Nanos,
-    /// Its length as planned, above zero.
+    /// Length of the phase as planned, above zero.
     pub length: Nanos,
     /// `true` if the phase belongs to the measured part, and not to the warm-up.
     pub measured: bool,
 }
 
 impl PhaseOutline {
-    /// Its end, since the start of the run.
+    /// Returns the end of the phase, since the start of the run.
     pub fn end(&self) -> Nanos {
         self.at + self.length
     }

@@ -108,7 +108,8 @@ pub struct StepRecord {
     /// Values of `response_time` whose requests met a stall of their worker: due or in flight during the
     /// stall, and ended after it began. They are in `response_time`, too.
     pub response_in_stall: Histogram,
-    /// The same of `service_time`.
+    /// Values of `service_time` whose requests met a stall of their worker: due or in flight during the
+    /// stall, and ended after it began. They are in `service_time`, too.
     pub service_in_stall: Histogram,
     /// Responses by status code.
     pub statuses: BTreeMap<u16, u64>,
@@ -355,7 +356,7 @@ pub struct WorkerRecord {
     pub polled: Nanos,
     /// CPU time of the threads that make bodies ahead for this worker, in the same time.
     pub bodies_cpu: HelperCpu,
-    /// The same of those that sign messages ahead for it.
+    /// CPU time of the threads that sign messages ahead for this worker, in the measured part.
     pub signing_cpu: HelperCpu,
     /// Time that the thread was runnable but not running, if the system reports it.
     pub run_delay: Option<Nanos>,
@@ -410,7 +411,7 @@ impl WorkerRecord {
         (self.cpu_user + self.cpu_system).since(self.polled)
     }
 
-    /// The same without the distribution of times, which is large.
+    /// Returns a copy of the record without the distribution of receive lags, which is large.
     #[must_use]
     pub fn without_times(&self) -> Self {
         Self { stalls: self.stalls.clone(), receive_lag: Histogram::new(), ..*self }
@@ -423,9 +424,9 @@ impl WorkerRecord {
 /// long run neighbours are [joined](crate::interval::IntervalDownsampler).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Its end, since the start of the run (warm-up included).
+    /// End of the interval, since the start of the run (warm-up included).
     pub at: Nanos,
-    /// Its length.
+    /// Length of the interval.
     pub length: Nanos,
     /// `true` if the interval belongs to the warm-up.
     pub warmup: bool,
@@ -472,7 +473,7 @@ pub struct Interval {
     pub ttft: Option<[u64; 5]>,
     /// Thresholds that did not hold when it ended: in the window that ended with it, or over the run so far.
     pub thresholds_failed: u32,
-    /// The same scenario by scenario; empty if there is one.
+    /// Requests of the interval scenario by scenario; empty if there is only one scenario.
     pub scenarios: Vec<ScenarioInterval>,
     /// Step by step, as long as the interval is news: a record keeps none, so that its size is bounded.
     pub steps: Vec<Tally>,
@@ -502,19 +503,19 @@ pub struct Interval {
 /// The role of a kept interval. Cells are equally long; an interval is a cell or a piece of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cell {
-    /// It is a cell.
+    /// The interval is a cell.
     #[default]
     Whole,
-    /// It is a piece of the cell that another one ends.
+    /// The interval is a piece of the cell that another one ends.
     Part,
-    /// It is the last piece of this cell.
+    /// The interval is the last piece of this cell.
     Ends(Box<Interval>),
 }
 
 /// Requests of one scenario in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioInterval {
-    /// Its name.
+    /// Name of the scenario.
     pub name: String,
     /// Requests started in it.
     pub started: u64,

@@ -16,9 +16,9 @@ pub const CONFIDENCE: f64 = 0.95;
 /// Outcomes of requests in one slice of the measured part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
-    /// Its end, since the start of the run.
+    /// End of the slice, since the start of the run.
     pub at: Nanos,
-    /// Its length, without the drain that the last one includes.
+    /// Length of the slice, without the drain that the last one includes.
     pub length: Nanos,
     /// All steps together.
     pub total: Tally,

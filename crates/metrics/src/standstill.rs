@@ -11,8 +11,9 @@ const SHORTEST: Nanos = Nanos::from_secs(1);
 const LONGER: u64 = 2;
 /// Requests that have to be without an answer: a single one may hang by itself.
 const ASKED: u64 = 3;
-/// The same where other answers are slow, too, and chance makes several of them follow each other. Of a user
-/// whose answers take exponential times, one in three million takes as long as this many usually do.
+/// Requests that have to be without an answer where other answers are slow, too: chance makes several slow
+/// ones follow each other. Where answers take exponential times, one in three million takes this many times
+/// the mean.
 const ASKED_OF_SLOW: u64 = 15;
 /// Share of the time for which an answer is waited that one takes which comes nearly too late.
 const NEARLY: f64 = 0.8;

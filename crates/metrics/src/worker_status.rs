@@ -60,7 +60,7 @@ pub struct ResponseFacts {
 }
 
 impl WorkerStatus {
-    /// The same without the start lags, which are reported once.
+    /// Returns a copy of the status without the start lags, which are reported once.
     #[must_use]
     pub fn without_lags(&self) -> Self {
         Self { start_lags: Vec::new(), ..self.clone() }

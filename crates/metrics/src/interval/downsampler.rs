@@ -49,7 +49,7 @@ struct Open {
     kind: Kind,
     /// `true` if its last interval is the first of its kind: the one before it was of another kind.
     is_onset: bool,
-    /// Its response times, by scenario.
+    /// Response times of the cell, by scenario.
     whole: Vec<Tally>,
     /// Response times of its last piece, by scenario; `None` if the cell is a single piece.
     piece: Option<Vec<Tally>>,

@@ -117,15 +117,15 @@ pub struct ProcessUse {
     pub run_delay: Option<Nanos>,
     /// Threads at the end; of several intervals that are joined the most.
     pub threads: u64,
-    /// The same, of joined intervals those of the last.
+    /// Threads at the end; of joined intervals those of the last.
     pub last_threads: u64,
     /// Resident memory at the end, in bytes; of several intervals that are joined the largest.
     pub rss_bytes: Option<u64>,
-    /// The same, of joined intervals that of the last.
+    /// Resident memory at the end, in bytes; of joined intervals that of the last.
     pub last_rss_bytes: Option<u64>,
     /// Open descriptors at the end; of several intervals that are joined the most.
     pub descriptors: Option<u64>,
-    /// The same, of joined intervals those of the last.
+    /// Open descriptors at the end; of joined intervals those of the last.
     pub last_descriptors: Option<u64>,
     /// Data moved from and to files; `None` where the system does not report it.
     pub files: Option<FileUse>,

@@ -13,12 +13,12 @@ use crate::{Interval, PhaseOutline, Tally};
 /// the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseRecord {
-    /// Its name.
+    /// Name of the phase.
     pub name: String,
-    /// Its start, since the start of the run.
+    /// Start of the phase, since the start of the run.
     #[serde(rename = "at_ns", with = "crate::written::nanos")]
     pub at: Nanos,
-    /// Its length: shorter than planned if the run ended in it, zero if it ended before.
+    /// Length of the phase: shorter than planned if the run ended in it, zero if the run ended before.
     #[serde(rename = "length_ns", with = "crate::written::nanos")]
     pub length: Nanos,
     /// `true` if the phase belongs to the measured part.

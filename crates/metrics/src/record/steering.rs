@@ -19,7 +19,7 @@ pub enum SteeredBy {
 }
 
 impl SteeredBy {
-    /// Its name in results.
+    /// Returns the name of the source in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -34,7 +34,7 @@ impl SteeredBy {
 /// Effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Steering {
-    /// It set another rate.
+    /// The change set another rate.
     Rate,
     /// Nothing starts from there on.
     Pause,
@@ -43,7 +43,7 @@ pub enum Steering {
 }
 
 impl Steering {
-    /// Its name in results.
+    /// Returns the name of the effect in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rate => "rate",

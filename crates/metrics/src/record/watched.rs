@@ -11,7 +11,7 @@ const EVENTS_KEPT: usize = 100;
 /// Reason why processes are watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FoundBy {
-    /// They listen on the target's address.
+    /// The processes that listen on the target's address.
     #[default]
     Address,
     /// The one with this number, and its descendants.
@@ -47,7 +47,7 @@ pub struct WatchedProcess {
 /// Resources that a watched server used between two looks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WatchedUse {
-    /// Its processes at the end; of several intervals that are joined the most.
+    /// Processes of the server at the end; of several intervals that are joined the most.
     pub processes: u64,
     /// Resources that they used together; `None` if there was no process.
     pub used: Option<ProcessUse>,
@@ -64,9 +64,9 @@ pub struct WatchedUse {
 pub struct ProcessEvent {
     /// The end of the interval in which it was noticed, since the start of the run.
     pub at: Nanos,
-    /// Its number.
+    /// Number of the process.
     pub pid: u32,
-    /// Its name.
+    /// Name of the process.
     pub name: String,
     /// `true` if the process ended; `false` if it began.
     pub ended: bool,

@@ -21,7 +21,7 @@ const LETTERS: usize = 128;
 /// The value of one series; a single number is one of a series without labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesValue {
-    /// Its labels.
+    /// Labels of the series.
     pub labels: BTreeMap<String, String>,
     /// The value as the server writes it: `0.5`, `+Inf`, `NaN`.
     pub text: String,
@@ -43,10 +43,10 @@ pub struct Answer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SeriesResult")]
 pub struct DecidingSeries {
-    /// Its labels, with the name of the metric as `__name__`; none for a single number. At most 32 are kept,
-    /// of 128 characters each.
+    /// Labels of the series, with the name of the metric as `__name__`; none for a single number. At most 32
+    /// are kept, of 128 characters each.
     pub labels: BTreeMap<String, String>,
-    /// Its value as the server wrote it; infinite ones are here only: "+Inf".
+    /// Value of the series as the server wrote it; infinite ones are here only: "+Inf".
     pub value: String,
     /// Number of series in the answer.
     pub count: u64,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub struct Observed {
     /// The value.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: Unit,
     /// `true` if the value is only a lower bound, because of timeouts.
     pub at_least: bool,
@@ -131,7 +131,7 @@ pub(super) struct Lacking {
 }
 
 impl Judgement {
-    /// It cannot be said, so it is not met.
+    /// Makes the judgement of a threshold of which it cannot be said whether it holds: it is not met.
     pub(super) fn unknown(observed: Option<Observed>, reason: impl Into<String>) -> Self {
         Self { observed, reason: Some(reason.into()), ..Self::failed() }
     }

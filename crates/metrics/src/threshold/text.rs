@@ -79,7 +79,7 @@ macro_rules! named {
             /// All of them, in the order of their discriminants.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// Its name in thresholds.
+            /// Returns the name in thresholds.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
@@ -310,7 +310,7 @@ named! {
 }
 
 impl Span {
-    /// Its length in seconds.
+    /// Returns the length of the span in seconds.
     pub const fn seconds(self) -> u64 {
         match self {
             Self::Second => 1,

@@ -20,8 +20,8 @@ use crate::{Awaited, Interval, MachineInterval, Model, Peer, ProcessUse, Standst
 
 /// Share of segments sent again from which the network shapes the times: a tenth of it moves the p99.9.
 const LOSS_SHARE: f64 = 0.01;
-/// The same within one interval, with at least [`LOSS_COUNT`] of them: a cut, which leaves few segments to
-/// send again.
+/// Share of segments sent again within one interval, with at least [`LOSS_COUNT`] of them, from which the
+/// network shapes the times. Such a cut leaves few segments to send again.
 const CUT_SHARE: f64 = 0.05;
 const LOSS_COUNT: u64 = 10;
 /// A connect that takes longer has asked twice: the first attempt is repeated after a second (RFC 6298).

@@ -17,7 +17,7 @@ const RESERVE: f64 = 3.0;
 /// Reason why due arrivals waited for a free connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blocking {
-    /// They did not, or hardly.
+    /// Due arrivals did not wait, or hardly.
     None,
     /// There are too few connections for the rate at the mean service time.
     TooFew,
@@ -33,7 +33,7 @@ pub(super) enum Blocking {
 /// Number of requests that a load has to have in flight, by Little's law.
 struct Demand {
     requests_per_second: f64,
-    /// The same in iterations, in words, if these have several requests.
+    /// Rate of iterations, in words, if these have several requests.
     iterations: Option<String>,
     mean_ns: f64,
     /// Service time of the replies of slow moments.
@@ -420,7 +420,7 @@ impl Judge<'_> {
         self.find(Finding::Doubtful, ReasonCode::ConnectionLimit, evidence, hint);
     }
 
-    /// The same in words.
+    /// Returns evidence and hint in words, for a server that allowed fewer streams than the plan asks for.
     pub(super) fn stream_limit_words(&self, allowed: u32) -> (String, String) {
         let connections = &self.record.connections;
         let server = if self.record.peers.len() > 1 { "a server" } else { "the server" };

@@ -242,7 +242,7 @@ impl LimitedBy {
         Self::ALL.into_iter().find(|limit| limit.name() == name)
     }
 
-    /// The same for people: `limited by the target`.
+    /// Returns the limiting factor in words for people: `limited by the target`.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Target => "limited by the target",
