@@ -17,14 +17,14 @@ impl TemplateError {
         Self { message: message.into(), hint: None }
     }
 
-    /// The same error with advice.
+    /// Adds advice to the error.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same error, saying where it is: `place: message`.
+    /// Adds the place of the error to its message: `place: message`.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         self.message = format!("{place}: {}", self.message);

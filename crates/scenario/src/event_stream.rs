@@ -30,7 +30,7 @@ pub struct MessageStream {
 /// Meaning of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventFacts {
-    /// It has what a user waits for.
+    /// `true` if the event has what a user waits for.
     pub content: bool,
     /// All of that is reasoning, which comes before the answer.
     pub reasoning: bool,
@@ -38,7 +38,7 @@ pub struct EventFacts {
     pub api: Option<CompletionApi>,
     /// The stream is complete with it, as far as its content goes.
     pub ends: bool,
-    /// It says that the request has failed, or nothing that can be understood.
+    /// Set if the event says that the request has failed, or nothing that can be understood.
     pub fault: Option<EventFault>,
     /// The server's count of tokens so far.
     pub usage: Option<Usage>,
@@ -88,7 +88,7 @@ impl CompletionApi {
 pub enum EventFault {
     /// The server says that the request has failed.
     Error,
-    /// It is not what the stream consists of.
+    /// The event is not what the stream consists of.
     Malformed,
 }
 

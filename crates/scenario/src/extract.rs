@@ -7,7 +7,7 @@ use crate::reference::{Resource, resolve, resolve_url};
 pub struct Extract {
     /// Name of the response header that has it, in lower case.
     pub header: String,
-    /// Its destination: the position in [`Context::variables`](crate::Context::variables).
+    /// Destination of the value: the position in [`Context::variables`](crate::Context::variables).
     pub variable: u16,
     /// Conversion of the value.
     pub form: Conversion,
@@ -21,7 +21,8 @@ pub enum Conversion {
     /// A reference to a resource, such as a Location (RFC 9110 section 10.2.2), becomes the path and query by
     /// which it is asked for. Of an absolute one the authority is dropped: the step decides about the server.
     Path,
-    /// The same as a whole URL: the server is that of the reference, or the one that was asked before.
+    /// A reference to a resource becomes a whole URL: the server is that of the reference, or the one that
+    /// was asked before.
     Url,
 }
 
@@ -41,7 +42,7 @@ impl Extract {
         Self::make(self.form, value, request, into)
     }
 
-    /// The same without saying where the value is and where it goes.
+    /// Converts `value` as [`apply`](Self::apply) does, without saying where the value is and where it goes.
     pub(crate) fn make(form: Conversion, value: &[u8], request: Resource<'_>, into: &mut Vec<u8>) -> bool {
         into.clear();
         let value = trimmed(value);

@@ -33,7 +33,7 @@ pub struct Feeds {
 /// Specification of a data source, before it is compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedSpec {
-    /// Its name in the plan.
+    /// Name of the source in the plan.
     pub name: String,
     /// The source of its rows.
     pub rows: Rows,
@@ -114,8 +114,8 @@ pub enum AtEnd {
 /// Which rows a worker has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// Its own part: no row is given out by two workers. Of `W` workers, number `w` has the rows `w`, `w + W`
-    /// and so on, of those in a random order if they are shuffled.
+    /// A part of its own: no row is given out by two workers. Of `W` workers, number `w` has the rows `w`, `w
+    /// + W` and so on, of those in a random order if they are shuffled.
     Split,
     /// All of them.
     Whole,
@@ -135,7 +135,7 @@ pub enum Per {
 pub enum FeedError {
     /// The source has ended ([`AtEnd::Stop`]).
     Ended,
-    /// It has ended ([`AtEnd::Fail`]), or could not be read; why.
+    /// The source has ended ([`AtEnd::Fail`]), or could not be read; the reason in words.
     Failed(String),
 }
 
@@ -328,7 +328,7 @@ impl Feeds {
         Ok(Self { feeds: feeds.collect::<Result<_, _>>()?, pools: Vec::new() })
     }
 
-    /// The same with the pools of one worker.
+    /// Adds the pools of one worker.
     #[must_use]
     pub fn with_pools(self, specs: &[PoolSpec], worker: Shard) -> Self {
         let pools = specs.iter().zip(0..).map(|(spec, number)| Pool::new(spec, number, worker)).collect();

@@ -10,7 +10,8 @@ pub fn parse_header(text: &str) -> Result<(String, String), TemplateError> {
     parse_header_in(text, &Scope::default())
 }
 
-/// The same for a value that may name the variables of `scope`.
+/// Splits `Name: value` as [`parse_header`] does, and checks both; the value may name the variables of
+/// `scope`.
 pub fn parse_header_in(text: &str, scope: &Scope<'_>) -> Result<(String, String), TemplateError> {
     // The text itself is not quoted: with a forgotten name it is the bare secret.
     let Some((name, value)) = text.split_once(':') else {

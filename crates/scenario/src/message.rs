@@ -21,7 +21,8 @@ impl FieldList {
         self.push_with(name, |out| out.extend_from_slice(value));
     }
 
-    /// The same for a value that `write` appends to its argument; it must not change the argument otherwise.
+    /// Adds a field whose value `write` appends to its argument; it must not change the argument otherwise.
+    /// The name is put into lower case.
     pub(crate) fn push_with(&mut self, name: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(name);

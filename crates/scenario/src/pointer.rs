@@ -22,7 +22,7 @@ pub struct JsonPointer {
 struct Token {
     /// The name of a member.
     name: Box<[u8]>,
-    /// The same as a place in an array, if it is one.
+    /// The name as a place in an array, if it is one.
     index: Option<u64>,
 }
 
@@ -152,7 +152,7 @@ impl<'a> JsonText<'a> {
         self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")
     }
 
-    /// The same as [`text`](Self::text), for where speed does not matter.
+    /// Returns what [`text`](Self::text) does without a scratch buffer, for where speed does not matter.
     pub fn to_text(self) -> Option<Cow<'a, [u8]>> {
         let mut scratch = Vec::new();
         let text = self.text(&mut scratch)?;
@@ -549,7 +549,7 @@ mod tests {
         all.push(at);
     }
 
-    /// The same text with every character of its strings escaped.
+    /// Returns the value as JSON with every character of its strings escaped.
     fn escaped(value: &Value) -> String {
         let string = |text: &str| {
             let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();

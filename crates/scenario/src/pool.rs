@@ -9,7 +9,7 @@ use plimsoll_core::{Random, Shard};
 /// Specification of a pool, before it is compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
-    /// Its name in the plan.
+    /// Name of the pool in the plan.
     pub name: String,
     /// The variables (their positions) whose values make a row.
     pub columns: Vec<u16>,

@@ -34,7 +34,7 @@ pub enum Op {
     Set {
         /// Position of the variable.
         variable: u16,
-        /// Its new value.
+        /// New value of the variable.
         value: Template,
     },
     /// Record a value of a metric.
@@ -325,7 +325,7 @@ impl Program {
         self.requests
     }
 
-    /// Its instructions.
+    /// Returns the instructions of the program.
     pub fn ops(&self) -> &[Op] {
         &self.ops
     }

@@ -88,8 +88,8 @@ pub fn path_of(target: &[u8]) -> &[u8] {
     origin(target).map_or(target, |(_, path)| path)
 }
 
-/// The same as [`resolve`] with a whole URL as the result: the scheme is that of the reference or else of
-/// `base`, and so is the authority.
+/// Appends the whole URL that `reference` leads to from `base`, as [`resolve`] does for path and query. The
+/// scheme is that of the reference or else of `base`, and so is the authority.
 ///
 /// A reference with a user or password is refused, too: RFC 9110 section 4.2.4 asks for that where a URL is
 /// from elsewhere.

@@ -340,8 +340,8 @@ impl RequestTemplate {
         }
     }
 
-    /// The same of a request whose body may be a supplied one, which is in the context that it was rendered
-    /// with.
+    /// A large body, static or supplied, to be sent after the output of [`render`](Self::render). A supplied
+    /// one is in the context that the request was rendered with.
     #[inline]
     pub fn separate_body<'a>(&'a self, context: &Context<'a>) -> Option<&'a Arc<[u8]>> {
         match &self.content {
@@ -411,7 +411,8 @@ impl RequestTemplate {
         }
     }
 
-    /// The same for a request that a script may change.
+    /// Writes the whole request but the content-length, for a script that may change it, replacing the
+    /// content of `into`.
     pub fn render_dynamic(&self, context: &Context<'_>, random: &mut Random, into: &mut DynamicRequest) {
         into.raw.clear();
         into.raw_count = 0;

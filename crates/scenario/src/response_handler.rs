@@ -47,13 +47,13 @@ pub struct StatusRange {
 /// templates that may name variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matching {
-    /// It is there at all.
+    /// The text is there at all.
     Exists,
     /// The whole text.
     Equals(String),
-    /// Its start.
+    /// The start of the text.
     Starts(String),
-    /// Its end.
+    /// The end of the text.
     Ends(String),
     /// Anywhere in it.
     Contains(String),
@@ -119,9 +119,9 @@ pub struct CheckSpec {
 /// One value to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtractSpec {
-    /// Its destination: the position of the variable.
+    /// Destination of the value: the position of the variable.
     pub variable: u16,
-    /// Its source.
+    /// Source of the value.
     pub source: Source,
     /// Expression for the part of the text that is taken: its first group, or its whole match.
     pub regex: Option<String>,
@@ -506,7 +506,7 @@ impl ResponseHandler {
         Ok(())
     }
 
-    /// The same as [`apply`](Self::apply) for a [plain](Self::is_plain) one.
+    /// Checks the status as [`apply`](Self::apply) does, for a [plain](Self::is_plain) handler.
     ///
     /// # Errors
     /// See [`apply`](Self::apply).

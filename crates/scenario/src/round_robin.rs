@@ -67,7 +67,7 @@ impl WeightedRoundRobin {
         Self { epochs: times.into_iter().map(epoch).collect(), seed: None }
     }
 
-    /// The same with the turns of each round in a random order, which `seed` draws.
+    /// Puts the turns of each round into a random order, which `seed` draws.
     #[must_use]
     pub fn shuffled(self, seed: u64) -> Self {
         Self { seed: Some(seed), ..self }

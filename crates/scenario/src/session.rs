@@ -28,9 +28,9 @@ pub struct Session {
     pub sent: SentRequest,
     /// The fields of the last response, for scripts.
     pub last_fields: FieldList,
-    /// Its status, 0 before the first response.
+    /// Status of the last response, 0 before the first one.
     pub last_status: u16,
-    /// Its body, for scripts.
+    /// Body of the last response, for scripts.
     pub last_body: Vec<u8>,
     /// The next instruction of the program.
     pub(crate) position: u32,

@@ -119,12 +119,13 @@ pub enum Writing {
     /// everything but visible ASCII characters, and `#`. A `%` stays, so that encoded text is not encoded
     /// again.
     Encoded,
-    /// The same at the start of a request target: with a `/` in front, unless the value has one.
+    /// [Encoded](Self::Encoded) at the start of a request target: with a `/` in front, unless the value has
+    /// one.
     Path,
-    /// The same for a value that may be a whole URL of http or https: its path and query. The request decides
-    /// about the server.
+    /// As a [path](Self::Path), of a value that may be a whole URL of http or https: its path and query. The
+    /// request decides about the server.
     Resource,
-    /// The same in front of a `/`: that of a URL at its end is left out.
+    /// As a [resource](Self::Resource), in front of a `/`: the `/` at the end of a URL is left out.
     Base,
 }
 

@@ -39,8 +39,8 @@ impl Template {
         Self::parse_inside(text, Parser::new(scope))
     }
 
-    /// The same for a request target: values that are unknown when it is compiled are rendered [so that they
-    /// fit](Writing::Encoded).
+    /// Compiles a request target, which may use the names in `scope`: values that are unknown then are
+    /// rendered [so that they fit](Writing::Encoded).
     pub(crate) fn parse_target(text: &[u8], scope: &Scope<'_>) -> Result<Self, TemplateError> {
         let encode = |template: &mut Self, mut parsed: Parsed| {
             let writing = if template.pieces.is_empty() { Writing::Path } else { Writing::Encoded };
@@ -56,8 +56,8 @@ impl Template {
         Ok(target)
     }
 
-    /// The same for the value of a header: values that are unknown when it is compiled are rendered [as one
-    /// line](Writing::Line).
+    /// Compiles the value of a header, which may use the names in `scope`: values that are unknown then are
+    /// rendered [as one line](Writing::Line).
     pub(crate) fn parse_line(text: &[u8], scope: &Scope<'_>) -> Result<Self, TemplateError> {
         Self::parse_with(text, Parser::new(scope), |template, mut parsed| {
             if let Parsed::Slot(Slot::Variable { .. } | Slot::Call(_)) = parsed {
@@ -148,7 +148,7 @@ impl Template {
         text.replace("${", "$${")
     }
 
-    /// The same for the bytes of a file.
+    /// Escapes the bytes of a file, so that [`parse`](Self::parse) gives them back as they are.
     pub fn escape_bytes(bytes: &[u8]) -> Vec<u8> {
         let mut escaped = Vec::with_capacity(bytes.len());
         for (at, &byte) in bytes.iter().enumerate() {

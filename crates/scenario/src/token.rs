@@ -40,7 +40,7 @@ impl Algorithm {
     /// All of them, in the order of messages.
     pub const ALL: [Self; 6] = [Self::Hs256, Self::Hs384, Self::Hs512, Self::Es256, Self::EdDsa, Self::Rs256];
 
-    /// Its name in the header of a token.
+    /// Returns the name of the algorithm in the header of a token.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hs256 => "HS256",
@@ -120,7 +120,7 @@ pub struct TokenSpec {
     pub stamps: Vec<Stamp>,
     /// From `iat` to `exp`, in seconds.
     pub lifetime_s: u64,
-    /// It is signed again this time before `exp`, in nanoseconds.
+    /// Time before `exp` at which the token is signed again, in nanoseconds.
     pub refresh_before_ns: u64,
 }
 

@@ -204,9 +204,9 @@ struct Part {
     answer: bool,
     /// A member with reasoning.
     reasoning: bool,
-    /// It has a name, as the tool that a call begins with.
+    /// `true` if the part has a name, as the tool that a call begins with.
     is_named: bool,
-    /// It says why the answer ends.
+    /// `true` if the part says why the answer ends.
     stops: bool,
 }
 

@@ -22,9 +22,9 @@ pub(super) enum Ends {
 pub(super) struct Record {
     /// Without the line feed, and without a carriage return before it.
     pub(super) range: Range<usize>,
-    /// Its first line, from 1.
+    /// Number of the record's first line, from 1.
     pub(super) line: u64,
-    /// Its first byte, from the start of the file.
+    /// Offset of the record's first byte from the start of the file.
     pub(super) offset: u64,
 }
 
@@ -152,7 +152,7 @@ impl<R: Read> Records<R> {
 /// The end of the first record of some bytes.
 #[derive(Debug)]
 struct End {
-    /// Its line feed, if it is there.
+    /// Position of the record's line feed, if it is there.
     feed: Option<usize>,
     /// Line feeds within quotes before it.
     lines: u64,

@@ -64,9 +64,9 @@ pub(super) struct Answer {
 pub enum Answered {
     /// Nothing is said to it.
     Silently,
-    /// It is answered by a text.
+    /// The message is answered by a text.
     Text,
-    /// It is answered by a binary message.
+    /// The message is answered by a binary message.
     Binary,
 }
 

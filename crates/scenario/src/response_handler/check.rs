@@ -23,7 +23,7 @@ enum Test {
     Starts(Template),
     Ends(Template),
     Contains(Template),
-    /// The same for a text that never changes.
+    /// Looks for a text that never changes, anywhere in the value.
     ContainsAlways(Box<Finder<'static>>),
     Matches(Pattern),
 }

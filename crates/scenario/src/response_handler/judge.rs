@@ -47,11 +47,11 @@ pub trait Judge: Any + fmt::Debug + Send + Sync {
 /// Meaning of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It is the answer.
+    /// The response is the answer.
     Good,
     /// The answer is still to come.
     Pending,
-    /// It is a bad answer, or none.
+    /// The response is a bad answer, or none.
     Failed(ErrorClass),
 }
 
@@ -135,9 +135,9 @@ impl PollSpec {
 /// Meaning of an accepted response for its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has its answer.
+    /// The request has its answer.
     Settled,
-    /// Its answer is still to come: see [`PollSpec`].
+    /// The answer to the request is still to come: see [`PollSpec`].
     Pending,
 }
 

@@ -41,7 +41,7 @@ const SYNONYMS: &[(&str, &str)] = &[
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
     Slot(Slot),
-    /// It is the same in every rendering.
+    /// A text that is the same in every rendering.
     Constant {
         text: Vec<u8>,
         secret: bool,

@@ -112,7 +112,7 @@ fn of_connection(name: &str) -> bool {
     matches!(name, "connection" | "keep-alive" | "upgrade" | "te")
 }
 
-/// The same, from the request as it is written down.
+/// Returns the fields and the body of a request as it is written down.
 fn written_down(request: &RequestTemplate, context: &Context<'_>, random: &mut Random) -> (Fields, Vec<u8>) {
     let mut sent = SentRequest::default();
     sent.fields.push(b"left", b"over");

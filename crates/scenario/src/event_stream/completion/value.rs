@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for Count {
 /// What an event is by its type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It has no type.
+    /// The event has no type.
     #[default]
     None,
     /// An error, of any dialect.
