@@ -232,7 +232,7 @@ impl TargetAddresses {
         self.take_at(number.unwrap_or(0) as u32)
     }
 
-    /// The same for a site that was chosen.
+    /// Takes this site for the next connection, which is opened to it.
     pub(crate) fn take_at(&mut self, target_address: u32) -> (u32, Endpoint) {
         let place = &mut self.places[target_address as usize];
         place.open += 1;

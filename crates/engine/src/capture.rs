@@ -85,7 +85,7 @@ impl Captured {
         enough.is_some_and(|enough| self.events().is_some_and(|state| state.events() >= enough))
     }
 
-    /// The same, to take something of it.
+    /// The events of the response so far, to take something of them; `None` before any of its body has come.
     pub(crate) fn events_mut(&mut self) -> Option<&mut StreamState> {
         self.stream.as_deref_mut().filter(|_| self.streams)
     }
@@ -206,7 +206,8 @@ impl Captures {
         captured.keep_content(more, longest);
     }
 
-    /// The same for a request that is not a text on the wire, as lines of its fields.
+    /// Keeps a request that is not a text on the wire, as lines of its fields; begins a capture if there is
+    /// none.
     pub(crate) fn keep_lines(&mut self, number: &mut u32, scheme: &str, sent: &SentRequest) {
         let longest = self.longest;
         let captured = self.kept(number);

@@ -274,14 +274,14 @@ pub(crate) struct Tls {
 pub(crate) struct Conn {
     pub(crate) id: ConnId,
     pub(crate) pool: u32,
-    /// Its address: one of the pool's sites.
+    /// Address of the connection: one of the pool's sites.
     pub(crate) target_address: u32,
     pub(crate) state: State,
     /// `true` while it is in its pool's list of connections that can take a request.
     pub(crate) listed: bool,
     /// The time of its entry among the timers that counts; never, if it has none.
     pub(crate) armed: Nanos,
-    /// Its number among those that the worker has opened, from 1.
+    /// Number of the connection among those that the worker has opened, from 1.
     pub(crate) number: u64,
     /// When the connect call was made; when established, when the TCP handshake and the tunnel were over.
     pub(crate) since: Nanos,
@@ -316,7 +316,7 @@ pub(crate) struct Reply {
     pub(crate) wire_bytes: u64,
     /// `true` if the connection can be used again after this reply.
     pub(crate) keep_alive: bool,
-    /// It was judged as it came, and is good: nothing of it was kept.
+    /// `true` if the response was judged as it came, and is good: nothing of it was kept.
     pub(crate) is_good: bool,
 }
 

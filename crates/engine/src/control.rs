@@ -104,7 +104,7 @@ impl std::fmt::Debug for Leftovers {
 }
 
 impl Control {
-    /// The same with something watched beside the load.
+    /// Sets what is watched beside the load.
     #[must_use]
     pub fn watching(self, watched: Watched) -> Self {
         Self { watched, ..self }
@@ -189,7 +189,8 @@ impl Control {
         self.set_rate_at(command, by, clock::monotonic)
     }
 
-    /// The same with the time of the driver's clock, which is not the system's in simulated runs.
+    /// Changes the rate as [`set_rate`](Self::set_rate) does, with the time of the driver's clock, which is
+    /// not the system's in simulated runs.
     ///
     /// # Errors
     /// As [`set_rate`](Self::set_rate).

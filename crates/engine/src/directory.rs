@@ -20,10 +20,10 @@ pub(crate) struct ResolvedServer {
 /// Result of looking up a server.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// It is being looked for.
+    /// The server is being looked for.
     Pending,
     Found(Arc<ResolvedServer>),
-    /// It has no address, or cannot be spoken to; why.
+    /// The server has no address, or cannot be spoken to; the reason in words.
     Lost(Arc<str>),
     /// There are as many already as a run may have.
     Full,

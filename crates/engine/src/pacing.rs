@@ -38,7 +38,7 @@ const GATHER_IN_FLIGHT: u64 = 4;
 /// Share of the cycle time (in flight ÷ rate) for which responses are gathered: a closed loop that waits for
 /// much longer leaves the target without work. A response waits for half of that on average, 3 % of a cycle.
 const GATHER_SHARE: u64 = 16;
-/// The same for [`Pacing::Shared`], which trades turnaround for CPU.
+/// Share of the cycle time for which [`Pacing::Shared`], which trades turnaround for CPU, gathers responses.
 const SHARED_GATHER_SHARE: u64 = 4;
 /// Up to this rate per worker every arrival has its own wake-up with [`Pacing::Shared`], too, which costs at
 /// most about 5 % of a core.

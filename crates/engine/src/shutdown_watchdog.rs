@@ -9,7 +9,7 @@ pub(crate) const LOOK: Nanos = Nanos::from_millis(500);
 /// Looks in silence, after the time at which every worker has to be through, that end the waiting: 10 s. A
 /// worker looks at the time at least every 100 ms, unless something does not return that it has called.
 const LATE: u32 = 20;
-/// The same after the wish to stop now: 5 s.
+/// Looks in silence that end the waiting after the wish to stop now: 5 s.
 const LATE_NOW: u32 = 10;
 
 /// The patience of a run control.

@@ -29,7 +29,7 @@ const AHEAD: Nanos = Nanos::from_millis(100);
 /// Batches of bodies that are made ahead, at least and at most.
 const FEWEST: f64 = 2.0;
 const MOST: f64 = 64.0;
-/// The same where there is no rate.
+/// Batches of bodies that are made ahead where there is no rate.
 const WITHOUT_RATE: usize = 16;
 /// Bytes that are expected of a body at first.
 const FIRST_GUESS: usize = 1 << 16;

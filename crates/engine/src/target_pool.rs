@@ -64,7 +64,7 @@ const MOST_DRAWN: u64 = 100_000_000;
 pub(crate) struct Name {
     /// `host[:port]`.
     pub(crate) authority: Vec<u8>,
-    /// The same without the port.
+    /// Host of the server, without the port.
     pub(crate) host: Vec<u8>,
 }
 
@@ -87,11 +87,11 @@ impl Name {
 /// State of finding a server's addresses.
 #[derive(Debug)]
 pub(crate) enum ResolveState {
-    /// Its sites are known.
+    /// The sites of the server are known.
     Known,
-    /// Its address is being resolved: requests to it wait.
+    /// The address of the server is being resolved: requests to it wait.
     Resolving,
-    /// It was not found, and is not looked for again before this instant.
+    /// The server was not found, and is not looked for again before this instant.
     Failed { until: Nanos, reason: Arc<str> },
 }
 
@@ -307,8 +307,8 @@ impl TargetPool {
         }
     }
 
-    /// Its server was resolved, and may have up to `max` connections of this worker. It is the `peer` of this
-    /// number.
+    /// Takes over the server that was resolved for the pool: number `peer` of the peers. The worker may have
+    /// up to `max` connections to the server.
     pub(crate) fn settle(&mut self, found: &ResolvedServer, peer: usize, max: u32, worker: u32) {
         self.target_addresses = TargetAddresses::new(&found.target, &found.target_addresses, worker);
         self.server = Arc::clone(&found.target);
@@ -506,8 +506,9 @@ impl TargetPool {
         passed
     }
 
-    /// The same for the end of a load, after which none is asked for. If there are more than [`MOST_DRAWN`]
-    /// left of the Poisson process, their number is the one that is to be expected.
+    /// Counts all arrivals that are due before `until`, at the end of a load, after which none is asked for.
+    /// If more than [`MOST_DRAWN`] of the Poisson process are left, their number is the one that is to be
+    /// expected.
     pub(crate) fn give_up_before(&self, until: Nanos, exhausted: &[bool]) -> Passed {
         self.count_before(until, exhausted, false)
     }

@@ -128,7 +128,8 @@ impl WebSocket {
         })
     }
 
-    /// The same on a stream of HTTP/2. Appends the first bytes of the connection to `out`.
+    /// A connection on a stream of HTTP/2; `seed` differs from those of others. Appends the first bytes of
+    /// the connection to `out`.
     pub(crate) fn over_http2(
         seed: u64,
         options: &ClientOptions,

@@ -142,11 +142,11 @@ pub struct WorkerReport {
 /// Resources of a worker beside its plan.
 #[derive(Default)]
 pub struct Resources {
-    /// Its share of the data sources.
+    /// The worker's share of the data sources.
     pub feeds: Feeds,
     /// The bodies that are made for its requests.
     pub body_queues: BodyQueues,
-    /// Its scripts, in a state of their own.
+    /// The worker's scripts, in a state of their own.
     pub scripts: Option<Box<dyn Scripts>>,
     /// The log of single requests.
     pub log: LogSink,

@@ -13,7 +13,7 @@ use crate::websocket::MessageRoom;
 pub(super) struct Buffers {
     /// Replies that came in turn, decoded and not yet handled.
     pub(super) completed: Vec<Completed>,
-    /// The same for HTTP/2.
+    /// Events of HTTP/2 that came, decoded and not yet handled.
     pub(super) events: Vec<http2::Event>,
     /// Tickets of the requests on one connection whose time is over.
     pub(super) overdue: Vec<u32>,

@@ -16,7 +16,7 @@ use crate::supply::BodyQueues;
 /// makes the same requests each time.
 pub(super) struct Content {
     pub(super) random: Random,
-    /// Its share of the data sources.
+    /// The worker's share of the data sources.
     pub(super) feeds: Feeds,
     /// The bodies that are made for its requests.
     pub(super) bodies: BodyQueues,

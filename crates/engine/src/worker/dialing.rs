@@ -189,7 +189,7 @@ impl Dialing {
         self.demand.as_ref()
     }
 
-    /// The same, for updates.
+    /// The number of connections that are needed, where it varies, for updates.
     #[inline]
     pub(super) const fn demand_mut(&mut self) -> Option<&mut Demand> {
         self.demand.as_mut()

@@ -23,7 +23,8 @@ impl<B: Backend> Worker<'_, B> {
         self.exchanges.log.push_failed(exchange);
     }
 
-    /// The same for one that may have changed something, after the other.
+    /// Hands over a request that may have changed something, after any [`hand_over`](Self::hand_over) of it:
+    /// the memory of both messages leaves the capture.
     pub(super) fn hand_over_write(&mut self, request: &InFlight, entry: LogEntry) {
         let exchange = self.exchange(request, entry, true);
         self.exchanges.log.push_write(exchange);

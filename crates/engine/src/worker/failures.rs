@@ -72,8 +72,8 @@ impl Failures {
         self.reason = Some((class, reason));
     }
 
-    /// The same, as far as the log or an example wants the words, which `shown` makes. The first one of its
-    /// class stays.
+    /// Notes the reason of the requests that fail next with this class, as far as the log or an example wants
+    /// the words that `shown` makes. The first reason of each class stays.
     pub(super) fn note(&mut self, class: ErrorClass, is_logged: bool, shown: impl Fn() -> String) {
         if is_logged || self.examples.iter().any(|step| step.lacks(class)) {
             self.reason = Some((class, shown()));

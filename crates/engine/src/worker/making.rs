@@ -16,7 +16,8 @@ use crate::connection::Client;
 use crate::request::{InFlight, Intent};
 
 impl<B: Backend> Worker<'_, B> {
-    /// The same for a request that a script makes. If it cannot, the request has failed.
+    /// Writes a request that a script makes, on a connection that has room for it. If the script cannot make
+    /// it, the request has failed.
     #[inline(never)]
     pub(super) fn transmit_scripted(&mut self, slot: u32, request: &mut InFlight, script: u32, ready: Nanos) {
         let plan = self.plan;
@@ -55,7 +56,7 @@ impl<B: Backend> Worker<'_, B> {
         self.is_stopped_by_script(self.clock.now);
     }
 
-    /// The same for a request that a script has made with a whole URL: the URL names the server.
+    /// Sends a request that a script has made with a whole URL: the URL names the server.
     #[inline(never)]
     fn send_made(&mut self, slot: u32, request: &mut InFlight, https: bool, ready: Nanos) {
         let pool = self.conns[slot as usize].pool;

@@ -36,11 +36,11 @@ enum Preference {
 /// State of an iteration after it was asked to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IterationState {
-    /// It has requests under way, or thinks.
+    /// The iteration has requests under way, or thinks.
     UnderWay,
-    /// It is over: its session has ended.
+    /// The iteration is over: its session has ended.
     Over,
-    /// Its data had ended before it began: it never started.
+    /// The data had ended before the iteration began: it never started.
     Exhausted,
 }
 
@@ -49,9 +49,9 @@ pub(super) enum IterationState {
 pub(super) enum Fate {
     /// Other requests of it are under way.
     Pending,
-    /// It is over.
+    /// The iteration is over.
     Over,
-    /// It goes on with its next step.
+    /// The iteration goes on with its next step.
     GoesOn,
 }
 

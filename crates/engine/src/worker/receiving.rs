@@ -14,9 +14,9 @@ use crate::request::{InFlight, Intent, Loss};
 /// The way in which a peer ended a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// It had announced the end by TLS's close_notify.
+    /// The peer had announced the end by TLS's close_notify.
     Announced,
-    /// It ended the stream without an announcement.
+    /// The peer ended the stream without an announcement.
     Silent,
 }
 

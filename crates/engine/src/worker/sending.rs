@@ -75,7 +75,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// The same for a request that is not written as its step says.
+    /// Writes a request that differs from the template of its step, on a connection that has room for it.
     #[inline(never)]
     fn transmit_detour(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
         if request.redirects > 0 && !request.is_sent_again() {
@@ -94,7 +94,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// The same for a template, of which the worker knows the `facts`; its ticket.
+    /// Writes a request by a template, of which the worker knows the `facts`. Returns its ticket.
     pub(super) fn transmit_as(
         &mut self,
         slot: u32,

@@ -157,7 +157,7 @@ impl<B: Backend> Worker<'_, B> {
         self.begin_session(begin, slot, now)
     }
 
-    /// The same for an iteration that remembers something.
+    /// Begins an iteration that remembers something. False if its data has ended: then it never was.
     #[inline(never)]
     fn begin_session(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
         let Begin { scenario, pool, index, intended, ready, measured } = begin;
@@ -465,7 +465,8 @@ impl<B: Backend> Worker<'_, B> {
         self.records.of(request).note_started(request.step);
     }
 
-    /// The same for a request that was counted before. Without a connection it waits for one.
+    /// Assigns a connection to a request that was counted before, as [`place`](Self::place) does. Without a
+    /// connection the request waits for one.
     #[inline]
     pub(super) fn assign(
         &mut self,

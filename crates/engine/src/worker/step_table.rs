@@ -18,17 +18,17 @@ pub(super) struct Facts {
     pub(super) authority: bool,
     /// The request is wanted later.
     pub(super) request: bool,
-    /// Its responses are judged by their status, and by nothing else.
+    /// `true` if responses are judged by their status, and by nothing else.
     pub(super) status_alone: bool,
-    /// Its responses are judged by their status and body, and nothing of them is taken.
+    /// `true` if responses are judged by their status and body, and nothing of them is taken.
     pub(super) body_alone: bool,
     /// Each of its requests is written with the same bytes: failed ones can be written once more.
     pub(super) repeated: bool,
-    /// Its responses are streams of events.
+    /// `true` if responses are streams of events.
     pub(super) streams: bool,
     /// The work for one of its responses may hold up the worker: a script, or the search of a body.
     pub(super) may_take_long: bool,
-    /// It may change something at the target.
+    /// `true` if requests of the step may change something at the target.
     pub(super) writes: bool,
     /// Requests of the step name their traces, so that `Server-Timing` of their responses is read.
     pub(super) traced: bool,

@@ -41,7 +41,7 @@ scenarios:
       - get: /baskets/${basket}?user=${user}
 ";
 
-/// The same with more costly features: data, every place of an extraction, conditions, cookies.
+/// A scenario with more costly features: data, every place of an extraction, conditions, cookies.
 const RICH: &str = "
 targets: {a: http://sim.test}
 variables: {basket: '', id: '', whole: '', found: ''}

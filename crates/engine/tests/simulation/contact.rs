@@ -112,7 +112,7 @@ fn plain_http_where_tls_is_spoken_is_named() {
     }
 }
 
-/// It took 6 s with a timeout of 2 s, and 34 s with the usual one.
+/// Symptom: the first contact took 6 s with a timeout of 2 s, and 34 s with the usual one.
 #[test]
 fn a_server_that_hangs_is_refused_in_little_more_than_the_timeout() {
     let faults = Faults { drop_reply: 1.0, ..Faults::default() };

@@ -104,7 +104,7 @@ fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
     carry_out_steered(plan, options, &Control::default())
 }
 
-/// The same under a control that something in the world may use.
+/// Carries out the plan under a control that something in the world may use; the accounts balance.
 fn carry_out_steered(plan: &Plan, options: SimOptions, control: &Control) -> (RunRecord, TruthLog) {
     let addresses: Vec<Arc<[TargetAddress]>> =
         plan.targets.iter().map(|_| vec![server().into()].into()).collect();
@@ -163,7 +163,7 @@ fn assert_slices_add_up(record: &RunRecord) {
     assert!(record.slices.len() <= 30, "{}", record.slices.len());
 }
 
-/// The same for a world that a seed made: a panic names it.
+/// Carries out the plan with these flags in a world that a seed made: a panic names the seed.
 fn carry_out_or_name(
     seed: u64,
     flags: &[(&'static str, &str)],

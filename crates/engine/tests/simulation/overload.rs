@@ -9,8 +9,8 @@ use plimsoll_testkit::{Answer, Behaviour, Law, Pause, SimOptions};
 use super::plans::{self, answering};
 use super::{MS, carry_out, plan, simulate, world};
 
-/// It ended after 17 s with \"no worker came back\": arrivals that could not be started were counted one by
-/// one.
+/// Symptom: the run ended after 17 s with "no worker came back": arrivals that could not be started were
+/// counted one by one.
 #[test]
 fn arrivals_beyond_all_means_are_counted_at_once() {
     // Virtual time goes from arrival to arrival where those are dropped.

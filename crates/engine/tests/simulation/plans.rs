@@ -430,7 +430,7 @@ fn on_pool(settings: &str, options: SimOptions) -> RunRecord {
     on_pool_with("{get: /}", settings, options)
 }
 
-/// The same with this step.
+/// Carries out a plan with this step, whose only target is a pool of two: one as usual, and another one.
 fn on_pool_with(step: &str, settings: &str, options: SimOptions) -> RunRecord {
     let share = "{url: http://sim.test, share: [other.test], fail_back: true}";
     let rest = format!("scenarios: [{{steps: [{step}]}}]");
