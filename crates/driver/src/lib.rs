@@ -337,8 +337,9 @@ pub trait Open: Send + Sync {
     /// When the system does not provide it or has no descriptor or locked memory left.
     fn open(&self) -> Result<Self::Backend, SystemError>;
 
-    /// The same for one of several workers. Backends of one machine are alike, so that it makes no difference
-    /// which worker comes first; where each has a world of its own, it is that of this worker.
+    /// Opens a backend for one of several workers. Backends of one machine are alike, so that it makes no
+    /// difference which worker comes first. Where each worker has a world of its own, the backend is in that
+    /// of this worker.
     ///
     /// # Errors
     /// As [`open`](Self::open).

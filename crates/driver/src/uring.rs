@@ -154,7 +154,7 @@ struct Listening {
     socket: Listener,
     /// The accept request is in the kernel.
     accepting: bool,
-    /// It ended with an error: when to make it again.
+    /// When to make the accept request again, if it ended with an error.
     retry_at: Option<Nanos>,
     closed: bool,
 }

@@ -13,7 +13,7 @@ use crate::outbox::{MAX_PIECES, Outbox};
 pub(super) struct Connection {
     pub(super) fd: OwnedFd,
     pub(super) outbox: Outbox,
-    /// Its address, until the connect request has ended.
+    /// Address to connect to, until the connect request has ended.
     address: Option<Box<SockAddr>>,
     /// For sends of more than one piece; there is none before the first.
     pieces: Option<Box<Pieces>>,
