@@ -28,7 +28,7 @@ pub struct Population {
 }
 
 impl Population {
-    /// The same number of users all the time.
+    /// Makes a population with a constant number of users.
     pub fn constant(users: u32) -> Self {
         Self { stages: vec![UserStage { duration: Nanos::MAX, from: users, to: users }] }
     }

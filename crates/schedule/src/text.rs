@@ -114,7 +114,8 @@ pub fn parse_stages(text: &str) -> Result<Vec<Stage>, ScheduleError> {
     parse_stages_after(None, text)
 }
 
-/// The same for stages that go on from a rate: the first one goes linearly from `before`, if there is one.
+/// Parses stages that go on from a rate, in the notation of [`parse_stages`]: the first one goes linearly
+/// from `before`, if there is one.
 ///
 /// # Errors
 /// As [`parse_stages`].
