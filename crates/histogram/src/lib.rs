@@ -183,7 +183,7 @@ impl Histogram {
         }
     }
 
-    /// The same where the sum of the values is known.
+    /// Adds the counts of another histogram in a time, and `sum`, the known sum of its values.
     pub fn add_with_sum(&mut self, delta: &Delta, sum: u128) {
         let before = self.sum;
         self.add(delta);
@@ -488,9 +488,9 @@ pub struct Exact {
 /// Values that share a bucket of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// Its smallest value.
+    /// Smallest value of the bucket.
     pub lowest: u64,
-    /// Its largest value.
+    /// Largest value of the bucket.
     pub highest: u64,
     /// Number of values in the bucket, above zero.
     pub count: u64,
@@ -654,7 +654,7 @@ impl Delta {
         })
     }
 
-    /// The same in about two bytes for each bucket: distances and counts in groups of seven bits.
+    /// Encodes the delta in about two bytes for each bucket: distances and counts in groups of seven bits.
     pub fn packed(&self) -> Box<[u8]> {
         let mut bytes = Vec::with_capacity(2 * self.0.len());
         let mut last = 0;
