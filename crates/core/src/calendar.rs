@@ -10,7 +10,8 @@ pub fn rfc3339(unix: Nanos, digits: usize) -> String {
     written(i128::from(unix.0), digits)
 }
 
-/// The same of microseconds since 1970, which may be negative.
+/// Formats microseconds since 1970, which may be negative, in RFC 3339 with this many digits of the second,
+/// up to nine.
 pub fn rfc3339_of_micros(micros: i64, digits: usize) -> String {
     written(i128::from(micros) * 1_000, digits)
 }
