@@ -73,7 +73,7 @@ fn kib_field(text: &str, name: &str) -> Option<u64> {
 /// The machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its name.
+    /// Name of the machine.
     pub hostname: String,
     /// Name and release of the kernel.
     pub kernel: String,
