@@ -40,7 +40,7 @@ pub enum EventFormat {
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'e> {
-    /// Its data: of server-sent events the values of its `data` fields, joined by LF; of JSON the
+    /// Data of the event: of server-sent events the values of the `data` fields, joined by LF; of JSON the
     /// line; of length-prefixed messages the prefix and the message.
     pub data: &'e [u8],
     /// The value of its `event` field; empty if it has none.

@@ -117,8 +117,8 @@ impl RequestServer {
         self.next_into(limits, memo, input, None)
     }
 
-    /// The same; the payload is appended to `kept` as it comes if there is one, up to
-    /// [`LONGEST_KEPT_BODY`] bytes of it.
+    /// Reads as [`next`](Self::next) does, and appends the payload to `kept` as it comes if there is one, up
+    /// to [`LONGEST_KEPT_BODY`] bytes of it.
     #[inline]
     pub fn next_into<'a, 'i: 'a>(
         &'a mut self,

@@ -142,9 +142,9 @@ impl ResponseClient {
         self.next_into(limits, memo, owed, input, &mut Vec::new())
     }
 
-    /// The same; the payload is appended to `kept` as it comes if [`PendingRequest::capture`] asks for it, up
-    /// to [`LONGEST_KEPT_BODY`] bytes of it. Of a response with a status of 300 or
-    /// more the first [`LONGEST_QUOTE`] bytes are appended in any case.
+    /// Reads as [`next`](Self::next) does, and appends the payload to `kept` as it comes if
+    /// [`PendingRequest::capture`] asks for it, up to [`LONGEST_KEPT_BODY`] bytes of it. Of a response with a
+    /// status of 300 or more the first [`LONGEST_QUOTE`] bytes are appended in any case.
     #[inline]
     pub fn next_into(
         &mut self,

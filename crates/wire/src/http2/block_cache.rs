@@ -46,7 +46,7 @@ pub struct Field {
 /// The value of a [`Field`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// The same in every rendering. Huffman-coded if that makes it shorter.
+    /// A value that no rendering changes. Huffman-coded if that makes it shorter.
     Fixed(Vec<u8>),
     /// Written by the caller each time. Not Huffman-coded, and never put into the table.
     Variable,

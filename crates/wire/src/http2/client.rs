@@ -37,7 +37,8 @@ pub struct ClientOptions {
     /// Bytes of content that may come on a stream before the client has counted them
     /// (SETTINGS_INITIAL_WINDOW_SIZE, at most 2^31 - 1; zero is taken as one).
     pub stream_window: u32,
-    /// The same for all streams together, from 65,535 to 2^31 - 1; the nearest if it is outside.
+    /// Bytes of content that may come on all streams together before the client has counted them, from 65,535
+    /// to 2^31 - 1; the nearest if it is outside.
     pub connection_window: u32,
     /// Bytes of the payload of a frame from the server (SETTINGS_MAX_FRAME_SIZE, from 2^14 to 2^24 - 1; the
     /// nearest if it is outside).

@@ -34,7 +34,8 @@ pub struct ServerOptions {
     /// Bytes of content that may come on a stream before the server has counted them
     /// (SETTINGS_INITIAL_WINDOW_SIZE, at most 2^31 - 1; zero is taken as one).
     pub stream_window: u32,
-    /// The same for all streams together, from 65,535 to 2^31 - 1; the nearest if it is outside.
+    /// Bytes of content that may come on all streams together before the server has counted them, from 65,535
+    /// to 2^31 - 1; the nearest if it is outside.
     pub connection_window: u32,
     /// Bytes of the payload of a frame from the client (SETTINGS_MAX_FRAME_SIZE, from 2^14 to 2^24 - 1; the
     /// nearest if it is outside).
@@ -97,7 +98,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The same part of a text that stands `by` bytes further back.
+    /// Returns the span that lies `by` bytes further back.
     fn shifted(self, by: usize) -> Self {
         Self { start: self.start + by as u32, len: self.len }
     }

@@ -107,7 +107,8 @@ impl std::error::Error for HandshakeError {}
 pub enum HandshakeProgress {
     /// More has to come.
     Incomplete,
-    /// It is no upgrade: an ordinary response, of which [`ClientHandshake::held`] are the first bytes.
+    /// The answer is no upgrade: an ordinary response, of which [`ClientHandshake::held`] are the first
+    /// bytes.
     Refused,
     /// The connection speaks WebSocket from here on. The head had this many bytes.
     Open {

@@ -16,7 +16,7 @@ pub enum Received {
     Message {
         /// `true` if it is not text.
         binary: bool,
-        /// Its bytes.
+        /// Bytes of the message.
         length: usize,
     },
     /// A ping: a pong with its [payload](MessageReader::control) is owed.
@@ -45,7 +45,7 @@ pub struct MessageReader {
     read: u64,
     /// The message whose fragments are coming: its opcode.
     message: Option<Opcode>,
-    /// Its bytes so far.
+    /// Bytes so far of the message whose fragments are coming.
     partial: Vec<u8>,
     /// Number of these that are known to be UTF-8.
     checked: usize,

@@ -76,7 +76,7 @@ pub(crate) fn read_responses<'p>(
     all
 }
 
-/// The same bytes at once.
+/// Reads `bytes` in one piece with the default limits, then the end of the stream.
 pub(crate) fn read_at_once(owed: &[PendingRequest], bytes: &[u8]) -> Responses {
     read_responses(&Limits::default(), Memory::Kept, owed, [bytes])
 }

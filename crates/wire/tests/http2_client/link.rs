@@ -50,7 +50,8 @@ impl Link {
         Self::ready_with(&ClientOptions::default(), &[])
     }
 
-    /// The same with these options and SETTINGS.
+    /// Makes a client with these options whose server has sent SETTINGS with these values; all of that is
+    /// gone.
     pub(crate) fn ready_with(options: &ClientOptions, values: &[(u16, u32)]) -> Self {
         let mut link = Self::start(options);
         assert_eq!(link.feed(&settings(values)), Ok(()));

@@ -87,7 +87,7 @@ fn self_signed(names: &[&str], years: (i32, i32), is_ca: IsCa) -> Identity {
     self_signed_as("itself", names, years, is_ca)
 }
 
-/// The same, of a subject with this common name.
+/// Makes a certificate that signs itself, valid in these years, of a subject with this common name.
 fn self_signed_as(common: &str, names: &[&str], years: (i32, i32), is_ca: IsCa) -> Identity {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();

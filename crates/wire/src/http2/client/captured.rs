@@ -15,7 +15,7 @@ pub struct Captured {
 pub(super) struct KnownBlock {
     /// The head that it is; of trailers, the bytes of the names and values of their fields.
     pub(super) head: Result<ResponseHead, u32>,
-    /// Its fields, if they were captured.
+    /// Fields of the block, if they were captured.
     pub(super) fields: Option<CapturedFields>,
 }
 
