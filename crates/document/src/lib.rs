@@ -118,10 +118,10 @@ pub struct Document {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PhaseSpec {
-    /// Its name in reports.
+    /// Name of the phase in reports.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub name: Field<Text>,
-    /// Its length: `30s`, `5m`. Stages have their own.
+    /// Length of the phase: `30s`, `5m`. Stages have their own.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub duration: Field<Text>,
     /// Record this phase. Default: true. Phases that are not recorded are the warm-up, and come first.
@@ -174,7 +174,7 @@ pub struct TokenSettings {
     /// `kid` of its header.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub key_id: Field<Text>,
-    /// Its claims, an object; its texts are templates without variables.
+    /// Claims of the token, an object; texts in it are templates without variables.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub claims: Field<serde_json::Value>,
     /// Claims that are made at each signing, of `iat`, `exp`, `nbf` and `jti`. Default: `iat` and `exp`.
@@ -183,7 +183,7 @@ pub struct TokenSettings {
     /// From `iat` to `exp`, in whole seconds. Default: `5m`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub lifetime: Field<Text>,
-    /// It is signed again this time before it expires. Default: a quarter of its lifetime, at most `30s`.
+    /// Sign the token again this time before it expires. Default: a quarter of its lifetime, at most `30s`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub refresh_before: Field<Text>,
 }
@@ -207,16 +207,16 @@ pub struct RefreshSpec {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScenarioSpec {
-    /// Its name in reports.
+    /// Name of the scenario in reports.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub name: Field<Text>,
     /// The target of its steps; the only one, if there is but one.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub target: Field<Text>,
-    /// Its share of the iterations, beside the weights of the others; 0 leaves it out. Default: 1.
+    /// Share of the iterations, beside the weights of the other scenarios; 0 leaves this one out. Default: 1.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub weight: Field<Text>,
-    /// It joins this time after the start of the run.
+    /// Time after the start of the run at which the scenario joins.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub start_after: Field<Text>,
     /// Keep and send cookies, by RFC 6265. Default: false.
@@ -231,7 +231,7 @@ pub struct ScenarioSpec {
     /// Names of the data sources that it takes a row of. Default: those whose columns it names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<Field<Text>>,
-    /// Its steps.
+    /// Steps of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Field<StepSpec>>,
 }

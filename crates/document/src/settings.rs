@@ -498,12 +498,12 @@ macro_rules! with_settings {
             /// `exp`, and is signed again in time before it expires. Several tokens, and one for each user,
             /// are a matter of plans.
             jwt_key: Value = flag().value("KEY"),
-            /// Its algorithm: HS256, HS384, HS512, ES256, EdDSA or RS256 [default: HS256]
+            /// Algorithm of the JSON Web Token: HS256, HS384, HS512, ES256, EdDSA or RS256 [default: HS256]
             jwt_alg: Value = flag().value("ALGORITHM"),
-            /// Its claims besides iat and exp, a JSON object
+            /// Claims of the JSON Web Token besides iat and exp, a JSON object
             jwt_claims: Value = flag().value("JSON"),
-            /// Its lifetime in whole seconds; signed again a quarter of it before its end, at most 30s
-            /// [default: 5m]
+            /// Lifetime of the JSON Web Token in whole seconds; signed again a quarter of it before its end,
+            /// at most 30s [default: 5m]
             jwt_lifetime: Value = flag().value("TIME").number(),
             /// Limit for a whole response, from its start [default: 30s]
             timeout: Value = flag().value("TIME").number().common(),

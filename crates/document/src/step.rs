@@ -46,7 +46,7 @@ use crate::{DocumentParts, Place};
 #[schemars(transform = close)]
 #[non_exhaustive]
 pub struct StepSpec {
-    /// Its name in reports. Default: method and path.
+    /// Name of the step in reports. Default: method and path.
     pub name: Field<Text>,
     /// The one thing that the step does, with the keys of that alone.
     #[schemars(flatten)]
@@ -211,7 +211,7 @@ trait Part {
 
 /// A value that may be absent.
 trait Optional {
-    /// Its place, if it is there.
+    /// Returns the place of the value, if it is there.
     fn found(&self) -> Option<Place>;
 }
 

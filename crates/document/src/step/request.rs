@@ -13,7 +13,7 @@ pub struct RequestStep {
     /// Method and URL.
     #[schemars(flatten)]
     pub address: AddressSpec,
-    /// Its body.
+    /// Body of the request.
     #[schemars(flatten)]
     pub body: BodySpec,
     /// Headers, beside those of the scenario. An empty value leaves one out.

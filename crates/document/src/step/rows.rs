@@ -13,7 +13,8 @@ pub struct RowsStep {
     pub keep: Keyed<Field<Row>>,
     /// Set the variables of a pool to one of its rows, which stays. If it is empty, they are not set.
     pub pick: Field<Text>,
-    /// The same with a row that leaves the pool, so that no other user gets it.
+    /// Set the variables of a pool to one of its rows, which leaves the pool, so that no other user gets it.
+    /// If it is empty, they are not set.
     pub take: Field<Text>,
 }
 
