@@ -35,9 +35,9 @@ pub enum BodyForm {
 /// The content of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyContent {
-    /// Its bytes without compression.
+    /// Bytes of the body without compression.
     pub bytes: u64,
-    /// Its measurements, in the order in which they are stored, each with the number of its rows.
+    /// Measurements of the body, in the order in which they are stored, each with the number of its rows.
     pub rows: Vec<(String, u64)>,
     /// Lines and items of lists that mean nothing and are passed over.
     pub skipped: u64,

@@ -345,7 +345,7 @@ fn texts(bytes: Vec<u8>, ends: Vec<u32>) -> Texts {
 }
 
 impl Cell<'_> {
-    /// It as text, as a column of mixed kinds shows it.
+    /// Returns the cell as text, as a column of mixed kinds shows it; `None` for null.
     pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
         Some(match *self {
             Self::Null => return None,

@@ -8,7 +8,7 @@ use super::column::Value;
 /// Reason why bytes are not MessagePack, in the words of the real server's decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// They end within an item, or there are none.
+    /// The bytes end within an item, or there are none.
     End,
     /// The one code that means nothing.
     UnknownCode(u8),
@@ -140,7 +140,8 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// The same for whole numbers of 64 bits, and for small ones.
+    /// Takes whole numbers, of 64 bits or small, as long as one follows another, at most `most`; returns
+    /// their number.
     pub(crate) fn ints(&mut self, most: usize, out: &mut Vec<i64>) -> usize {
         let mut taken = 0;
         while taken < most {
@@ -166,7 +167,8 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// The same for texts of fewer than 32 bytes: one behind the other, and where each of them ends.
+    /// Takes texts of fewer than 32 bytes as long as one follows another, at most `most`; returns their
+    /// number. `bytes` gets the texts, one behind the other, and `ends` where each of them ends.
     pub(crate) fn short_texts(&mut self, most: usize, bytes: &mut Vec<u8>, ends: &mut Vec<u32>) -> usize {
         let mut taken = 0;
         while taken < most

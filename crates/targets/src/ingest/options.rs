@@ -84,13 +84,13 @@ pub type Lie = Lies<LieKind>;
 /// The way in which a write is treated wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LieKind {
-    /// It is acknowledged and thrown away.
+    /// The write is acknowledged and thrown away.
     Lose,
-    /// It is acknowledged once and stored twice.
+    /// The write is acknowledged once and stored twice.
     Duplicate,
-    /// It is acknowledged and never flushed, so that no query sees it.
+    /// The write is acknowledged and never flushed, so that no query sees it.
     Late,
-    /// It is stored, and the connection reset instead of acknowledging it.
+    /// The write is stored, and the connection reset instead of acknowledging it.
     Unacknowledged,
 }
 

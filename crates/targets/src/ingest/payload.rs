@@ -39,7 +39,7 @@ impl Compression {
 /// Reason why a payload cannot be decompressed.
 #[derive(Debug)]
 pub(crate) enum Damage {
-    /// It is larger than a payload may be: the limit in bytes.
+    /// The payload is larger than one may be: the limit in bytes.
     TooLarge(u64),
     /// The content does not match its first bytes.
     Broken(io::Error),

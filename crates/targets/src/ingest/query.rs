@@ -63,11 +63,11 @@ pub(crate) struct QueryResult {
 /// Reason why a query was not run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It would change something.
+    /// The query would change something.
     Dangerous,
-    /// It is more than one statement.
+    /// The query is more than one statement.
     Multiple,
-    /// It is wrong, or took too long; with the message.
+    /// The query is wrong, or took too long; with the message.
     Failed(String),
 }
 

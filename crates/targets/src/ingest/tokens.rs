@@ -22,7 +22,7 @@ pub(crate) struct Tokens {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthFailure {
     NoToken,
-    /// It has an unknown one.
+    /// The request has an unknown token.
     Unknown,
 }
 

@@ -39,8 +39,9 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// The same without parting from the client. True if the reply, or the rest of it, is in the backlog of
-    /// its connection: then call [`advance`](Self::advance).
+    /// Ends one request that was served, or sends another piece of its reply, without parting from the
+    /// client. Returns `true` if the reply, or the rest of it, is in the backlog of its connection: then call
+    /// [`advance`](Self::advance).
     pub(super) fn conclude(&mut self, due: PendingReply) -> bool {
         let Some(connection) = self.table.get(due.arrival.conn) else {
             self.log(due, Action::Abandoned);

@@ -43,7 +43,7 @@ pub(crate) struct State {
     pub(crate) peer_closed: bool,
     /// The client waits for `100 Continue`, which has to follow the replies before it.
     pub(crate) continue_owed: bool,
-    /// Its backlog goes on when the kernel has taken more.
+    /// `true` if the backlog of the connection goes on when the kernel has taken more.
     pub(crate) stalled: bool,
     /// Way to close once nothing is outstanding.
     pub(crate) farewell: Option<CloseMode>,

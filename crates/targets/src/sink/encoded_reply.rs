@@ -38,7 +38,7 @@ pub(crate) enum Persistence {
 pub(crate) struct Address {
     /// The HTTP/2 stream; 0 on HTTP/1.1.
     pub(crate) stream: u32,
-    /// It is a HEAD request: there is no body.
+    /// `true` if the request is a HEAD request: there is no body.
     pub(crate) head_only: bool,
     /// Persistence of the connection, on HTTP/1.1.
     pub(crate) persistence: Persistence,
@@ -50,7 +50,7 @@ pub(crate) enum FormBody {
     Empty,
     /// Ends with the number of the request.
     Counter,
-    /// The same as JSON.
+    /// JSON form of [`Counter`](Self::Counter).
     CounterJson,
     /// Ends with the number of the request in eight bytes. Make it by [`number`](Self::number).
     Number(Box<[u8]>),
@@ -125,7 +125,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) status: u16,
     pub(crate) content_type: &'a str,
     pub(crate) body: FormBody,
-    /// It has a location, which differs from reply to reply.
+    /// `true` if the reply has a location, which differs from reply to reply.
     pub(crate) located: bool,
     /// Another field.
     pub(crate) extra: Option<(&'a str, &'a str)>,
@@ -273,7 +273,7 @@ const NO_LENGTH: &[u8] = b"content-length: 0\r\n";
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
-/// The same as fields of HTTP/2 (RFC 9113 section 8.3.2).
+/// Returns the head of a reply as fields of HTTP/2 (RFC 9113 section 8.3.2).
 fn fields(
     status: u16,
     content_type: Option<&str>,

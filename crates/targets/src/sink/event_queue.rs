@@ -20,9 +20,9 @@ pub(crate) struct Arrival {
     pub(crate) conn: ConnId,
     /// When its last byte came.
     pub(crate) at: Nanos,
-    /// Its client waits no longer; never, if it has not said.
+    /// Time from which the client waits no longer; `Nanos::MAX` if the client has not said.
     pub(crate) deadline: Nanos,
-    /// Its header `x-plimsoll-id`, if there is a log.
+    /// Header `x-plimsoll-id` of the request, if there is a log.
     pub(crate) id: Option<Box<[u8]>>,
     pub(crate) to: Address,
     pub(crate) ask: Ask<'static>,

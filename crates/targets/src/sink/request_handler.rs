@@ -46,7 +46,7 @@ pub(crate) struct RequestHandler {
     requests: Vec<http2::Request>,
     /// Path of the request that is being answered, if the answer depends on it.
     path: Vec<u8>,
-    /// Its body, if the service looks into it.
+    /// Body of the request that is being answered, if the service looks into it.
     body: Vec<u8>,
     /// Plaintext to send on the connection that was read last.
     pub(crate) out: Vec<u8>,

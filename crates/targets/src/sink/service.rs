@@ -134,7 +134,7 @@ pub(crate) enum Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// The same without borrowed parts.
+    /// Returns the request without borrowed parts.
     pub(crate) fn into_owned(self) -> Ask<'static> {
         match self {
             Self::Usual => Ask::Usual,

@@ -84,7 +84,7 @@ impl Streams {
         streams
     }
 
-    /// The same without having sent anything: see [`unsent`](Self::unsent).
+    /// Prepares the client's preface without sending anything: see [`unsent`](Self::unsent).
     pub(crate) fn silent(index: usize, options: &ClientOptions) -> Self {
         let mut wire = http2::Client::new(options);
         let mut out = Vec::new();
@@ -181,7 +181,7 @@ impl Streams {
         })
     }
 
-    /// The same for one that is answered.
+    /// Sends the prepared bytes and waits for the reply to a request that is answered.
     pub(crate) fn reply(&mut self, client: &mut Client, request: u32) -> Reply {
         self.wait(client, request).unwrap()
     }

@@ -12,7 +12,7 @@ use super::super::rows::TOO_LARGE;
 pub(crate) enum Refused {
     /// The bytes are not a message.
     Broken,
-    /// Its rows take more memory than those of one payload may.
+    /// The rows of the payload take more memory than those of one payload may.
     TooLarge,
 }
 

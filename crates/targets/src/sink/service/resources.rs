@@ -50,7 +50,7 @@ impl<'a> ResourceRequest<'a> {
         key_of(path).map_or(Self::Nowhere, |key| Self::On(verb, key))
     }
 
-    /// The same without borrowed parts.
+    /// Returns the request without borrowed parts.
     pub(crate) fn into_owned(self) -> ResourceRequest<'static> {
         match self {
             Self::Create(parent) => ResourceRequest::Create(Cow::Owned(parent.into_owned())),

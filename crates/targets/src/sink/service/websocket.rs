@@ -96,7 +96,7 @@ impl WebSocketServer {
         })
     }
 
-    /// The same on a connection of HTTP/2, whose settings are written to `out`.
+    /// Makes the server for a connection of HTTP/2, whose settings are written to `out`.
     pub(crate) fn over_http2(out: &mut Vec<u8>) -> Box<Self> {
         let mut stream = Box::new(ServerStream::new());
         stream.start(out);

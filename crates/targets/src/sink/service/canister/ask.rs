@@ -21,7 +21,7 @@ pub(crate) enum CanisterRequest {
     /// A question for the outcome of one call, from a client that waits for it.
     Fate(RequestId),
     State(Shown),
-    /// It is refused with 400 and this text.
+    /// A request that is refused with 400 and this text.
     Refused(String),
     Nowhere,
 }

@@ -14,7 +14,8 @@ use crate::sink::truth::Action;
 
 /// Separates the draw for "has to ask for its certificate" from that of the fates, which have the same seed.
 const ACCEPTED: u64 = 0x6163_6365_7074_6564;
-/// The same for the bytes of answers without a meaning.
+/// Separates the draw of the bytes of answers without a meaning from that of the fates, which have the same
+/// seed.
 const GARBAGE: u64 = 0x6761_7262_6167_6521;
 /// Longest garbage answer, in bytes.
 const MOST_GARBAGE: u64 = 64;
