@@ -86,7 +86,7 @@ impl Ratio {
         u64::try_from(self.over.checked_mul(1_000_000_000)? / self.under).ok()
     }
 
-    /// The same, rounded up.
+    /// As nanoseconds, if it is a number of seconds; `None` beyond 64 bits. Rounded up.
     pub(crate) fn nanos_up(&self) -> Option<u64> {
         u64::try_from(self.over.checked_mul(1_000_000_000)?.div_ceil(self.under)).ok()
     }

@@ -40,7 +40,7 @@ pub fn import(command: &str, folder: &Path, files: &dyn Files) -> Result<Uncheck
     import_words(&shell::words(command)?, folder, files)
 }
 
-/// The same for words that a shell has cut already. The first one may be `curl`.
+/// Reads a command in words that a shell has cut already. The first one may be `curl`.
 ///
 /// # Errors
 /// All problems with them.

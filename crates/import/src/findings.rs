@@ -11,7 +11,7 @@ use crate::unchecked::{Checked, Unchecked};
 /// One thing of a source that cannot be said in a plan file, or means something else there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Note {
-    /// Its place: a JSON Pointer (RFC 6901), a line, or an option.
+    /// Place in the source: a JSON Pointer (RFC 6901), a line, or an option.
     pub at: String,
     /// Short quotation from the source.
     pub said: String,
@@ -52,7 +52,7 @@ pub(crate) fn plain(text: &str) -> String {
 #[derive(Debug, Default)]
 pub struct Findings {
     notes: Vec<Note>,
-    /// The same, to be found at once: a source may have many.
+    /// All notes so far, to be found at once: a source may have many.
     known: HashSet<Note>,
     problems: Problems,
     /// The first thing that is left out and may have requests.

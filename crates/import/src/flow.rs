@@ -84,9 +84,9 @@ pub(crate) fn weigh(document: &mut Document, ratios: &[Ratio]) -> Option<()> {
 /// A variable of a source.
 #[derive(Clone, Debug)]
 struct Variable {
-    /// Its name in the plan.
+    /// Name of the variable in the plan.
     name: String,
-    /// Its first value as the source has it.
+    /// First value of the variable as the source has it.
     value: Option<String>,
     /// The template of its first value, if the source did not write it.
     template: Option<String>,
@@ -155,7 +155,7 @@ impl Variables {
         }
     }
 
-    /// The same with a template of plans.
+    /// Gives a variable a template of plans as its first value.
     pub(crate) fn define_template(&mut self, name: &str, template: String, at: &str) {
         self.name(name);
         if let Some(variable) = self.known.get_mut(name) {
@@ -225,7 +225,7 @@ impl Variables {
         self.written(text, writing, true, at, findings)
     }
 
-    /// The same; values with parts of URLs are written out if `expands`.
+    /// Writes `text` as a template of a plan; values with parts of URLs are written out if `expands`.
     fn written(
         &mut self,
         text: &str,

@@ -103,7 +103,8 @@ const LEAST_OVERLAP: i128 = 2_000_000;
 /// Requests at once over HTTP/1.1, where each takes a connection: browsers open six for each server.
 const MOST_AT_ONCE: usize = 6;
 
-/// The same over HTTP/2: the least number of streams that a server should allow (RFC 9113 section 6.5.2).
+/// Requests at once over HTTP/2: the least number of streams that a server should allow (RFC 9113 section
+/// 6.5.2).
 const MOST_STREAMS: usize = 100;
 
 /// Reads a recording.

@@ -20,7 +20,7 @@ const DEEPEST_BRACKETS: usize = 300;
 /// takes about 1 KiB for each bracket. The memory is reserved, and used as far as a script needs it.
 const STACK_OF_A_BYTE: usize = 2 << 10;
 
-/// The same for any script.
+/// Stack of the parser for any script, beside what the bytes of the script add.
 const STACK: usize = 16 << 20;
 
 /// Parses a script and returns the result of `lower`, which runs where the stack is large enough for both.

@@ -136,7 +136,7 @@ pub(crate) struct Request {
     pub(crate) step: StepSpec,
     pub(crate) at: String,
     pub(crate) follows: bool,
-    /// It is made once for a run, beside the scenarios.
+    /// `true` if the request is made once for a run, beside the scenarios.
     pub(crate) is_once: bool,
     /// The tag `name`.
     pub(crate) tag: Option<String>,
@@ -167,7 +167,7 @@ pub(crate) struct Draw {
     pub(crate) wish: String,
     /// The variable of the plan.
     pub(crate) variable: Option<String>,
-    /// It is drawn before anything else.
+    /// `true` if the number is drawn before anything else.
     pub(crate) is_first: bool,
 }
 

@@ -115,7 +115,7 @@ pub fn shown(value: &Value) -> String {
 /// An object that is read member by member. At the end, [`rest`](Self::rest) says which were not.
 #[derive(Debug)]
 pub struct Object<'a> {
-    /// Its JSON Pointer.
+    /// JSON Pointer of the object.
     pub at: String,
     members: &'a Map<String, Value>,
     read: BTreeSet<&'static str>,

@@ -15,7 +15,8 @@ const LONGEST_PARSE: Duration = Duration::from_secs(5);
 /// Deepest nesting of a tree that is read: those who read it call themselves for each level.
 pub(crate) const DEEPEST_TREE: usize = 250;
 
-/// The same where calls behind each other, which are nested in each other, are read in one go.
+/// Deepest nesting of a tree where calls behind each other, which are nested in each other, are read in one
+/// go.
 pub(crate) const DEEPEST_CHAIN: usize = 20_000;
 
 /// A program that cannot be read: the line, from 1, and the reason.

@@ -16,7 +16,7 @@ const STEP: u64 = 1_000_000;
 
 /// The course of the rate in a phase.
 enum Course {
-    /// The same rate all the time.
+    /// One rate all the time.
     Rate(Ratio),
     /// From one to the other.
     Ramp(Ratio, Ratio),

@@ -75,7 +75,7 @@ impl Content {
         matches!(self.kind, Kind::None)
     }
 
-    /// The same behind the `?` of a URL (`-G`).
+    /// Returns the content as the query behind the `?` of a URL (`-G`), if it is text.
     pub(super) fn as_query(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),

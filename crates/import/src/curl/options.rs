@@ -9,7 +9,7 @@ pub(crate) enum Means {
     Switch(Use),
     /// A switch about curl's own output or behaviour, without meaning for a load test.
     Idle,
-    /// The same with a value.
+    /// An option with a value about curl's own output or behaviour, without meaning for a load test.
     IdleValue,
     /// An option that cannot be imported; with the reason, and an alternative.
     Refused(&'static str),

@@ -7,7 +7,7 @@ use crate::draft::{self, percent_encoded};
 pub(crate) enum Slot {
     /// A variable of the source.
     Variable(String),
-    /// The same as this slot of a plan, written without `${` and `}`.
+    /// Something that means the same as this slot of a plan, written without `${` and `}`.
     Template(String),
     /// A value that is fixed unless somebody sets it from outside, and the slot of a plan for it.
     Default(String, String),

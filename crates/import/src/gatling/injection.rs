@@ -52,7 +52,7 @@ struct Population {
     actions: Vec<Operation>,
     protocol: Protocol,
     is_rate: bool,
-    /// Its users repeat their steps.
+    /// `true` if the users repeat their steps.
     is_repeated: bool,
     pieces: Vec<Piece>,
 }

@@ -34,7 +34,7 @@ pub(super) struct In<'s> {
 pub(super) struct Operation {
     pub(super) name: String,
     pub(super) span: Span,
-    /// Its arguments; languages with several lists of them have the steps in a further one.
+    /// Arguments of the word; languages with several lists of them have the steps in a further one.
     pub(super) calls: Vec<Arc<[Expression]>>,
     /// `on`, `then` and `orElse`, with theirs.
     pub(super) behind: Vec<(String, Arc<[Expression]>)>,

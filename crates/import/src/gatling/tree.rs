@@ -123,7 +123,7 @@ impl Expression {
         }
     }
 
-    /// The same expression with these values in the places of names. `size` counts what was looked at.
+    /// Returns the expression with these values in the places of names. `size` counts what was looked at.
     pub(super) fn with(&self, values: &BTreeMap<String, Expression>, size: &mut usize) -> Self {
         *size += 1;
         let all = |items: &[Expression], size: &mut usize| -> Arc<[Expression]> {

@@ -335,7 +335,7 @@ impl Importer<'_> {
         Some(self.written(&text, writing, expression.span))
     }
 
-    /// The same for a text that is known.
+    /// Writes a text that is known as a template of a plan.
     pub(super) fn written(&mut self, text: &str, writing: Writing, span: Span) -> String {
         let at = self.at(span);
         self.variables.template(text, writing, &at, &mut self.findings)

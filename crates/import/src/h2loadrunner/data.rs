@@ -25,7 +25,7 @@ impl Table {
         self.rows.iter().all(|row| row.len() == self.columns.len())
     }
 
-    /// The same with `width` values in every row: a shorter row is filled up with its last value.
+    /// Returns the table with `width` values in every row: a shorter row is filled up with its last value.
     fn of_width(mut self, width: usize) -> Self {
         for row in &mut self.rows {
             let last = row.last().cloned().unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::source::Object;
 pub(super) struct Share {
     /// The place of its weight.
     pub(super) at: String,
-    /// Its share of the requests, beside those of the others; not 0.
+    /// Share of the requests that the scenario has, beside those of the others; not 0.
     pub(super) weight: u64,
     /// Requests of one iteration, at least 1.
     pub(super) requests: u64,

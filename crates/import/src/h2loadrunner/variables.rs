@@ -74,7 +74,8 @@ impl Variables {
         template
     }
 
-    /// The same for the value of a header: the text of the deprecated form is not a variable there.
+    /// Writes the value of a header of the request at `position` as a template: the text of the deprecated
+    /// form is not a variable there.
     pub(super) fn header_template(
         &mut self,
         text: &str,

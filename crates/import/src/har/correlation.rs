@@ -20,7 +20,7 @@ use crate::source::{Object, below};
 
 /// Least length of a value with a digit that is told from a word or a number that is there by chance.
 const LEAST_WITH_DIGIT: usize = 8;
-/// The same of a value without a digit.
+/// Least length of a value without a digit that is told from a word that is there by chance.
 const LEAST_WITHOUT_DIGIT: usize = 20;
 /// Longest value that is looked for.
 const LONGEST: usize = 4096;
@@ -72,7 +72,7 @@ const OF_THE_SERVER: &[&str] = &[
 /// A response, as far as values are looked for in it.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// Its place in the recording.
+    /// Place of the response in the recording.
     at: String,
     /// Names in lower case.
     headers: Vec<(String, String)>,

@@ -43,12 +43,12 @@ impl<'e> Node<'e> {
         name.rsplit('.').next().unwrap_or(name)
     }
 
-    /// Its name in the test plan.
+    /// Returns the name of the element in the test plan.
     pub(super) fn name(&self) -> &'e str {
         self.element.attribute("testname").unwrap_or_default()
     }
 
-    /// Its place: the names around it, and its line.
+    /// Returns the place of the element: the names around it, and its line.
     pub(super) fn at(&self) -> String {
         format!("{} (line {})", self.path, self.element.line)
     }

@@ -80,7 +80,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// The same for a script beside this one.
+    /// Binds what a script beside this one gives.
     fn bring_own(
         &mut self,
         from: &str,

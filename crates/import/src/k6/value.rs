@@ -58,7 +58,7 @@ pub(crate) enum Value {
     Regex(String),
     /// A part of a form that is a file.
     FormFile,
-    /// It is not known before the run.
+    /// A value that is not known before the run.
     Unknown,
     /// A value that is not followed: whatever depends on it is refused.
     Lost(Rc<Lost>),
@@ -233,7 +233,7 @@ pub(crate) struct Uniform {
 /// A number that k6 counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counter {
-    /// It is that of the user, not of the iteration.
+    /// `true` if the number is that of the user, not of the iteration.
     pub(crate) is_user: bool,
     /// All users count together, as `exec.scenario.iterationInTest` does; others count on their own.
     pub(crate) is_shared: bool,
@@ -266,7 +266,7 @@ pub(crate) struct Text {
     pub(crate) parts: Vec<Part>,
     /// All of it is one number.
     pub(crate) is_number: bool,
-    /// It is another one each time that it is written.
+    /// `true` if the text is another one each time that it is written.
     pub(crate) is_drawn: bool,
 }
 
@@ -276,7 +276,7 @@ pub(crate) enum Part {
     Literal(String),
     /// The inside of a slot.
     Slot(String),
-    /// The same, encoded for URLs.
+    /// The inside of a slot whose value is encoded for URLs.
     Encoded(String),
     /// A variable of the environment, with its default.
     Environment(String, Option<String>),

@@ -73,9 +73,9 @@ pub(crate) struct Defined {
     pub(crate) kind: Option<ClassKind>,
     /// The classes that it is made of, itself last, by their numbers.
     pub(crate) lineage: Vec<usize>,
-    /// Its own attributes, also methods and inner classes.
+    /// Own attributes of the class, also methods and inner classes.
     pub(crate) values: Vec<(String, Value)>,
-    /// Its tasks with their weights, also those of its bases.
+    /// Tasks of the class with their weights, also those of its bases.
     pub(crate) tasks: Vec<(Task, u64)>,
 }
 

@@ -76,7 +76,7 @@ fn preferred<'a>(content: &Object<'a>) -> Option<(&'a str, &'a Value)> {
     json.or_else(|| members.iter().next()).map(|(name, media)| (name.as_str(), media))
 }
 
-/// The same value with texts that templates give back as they are.
+/// Returns `value` with texts that templates give back as they are.
 fn escaped(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(draft::escaped(&text)),

@@ -350,7 +350,7 @@ impl Importer<'_> {
 /// A field of a form.
 struct Pair {
     name: String,
-    /// Its value, or the path of its file.
+    /// Value of the field, or the path of its file.
     value: String,
     is_file: bool,
     content_type: Option<String>,

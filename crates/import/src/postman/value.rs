@@ -13,7 +13,7 @@ pub(super) enum Value {
     Json(Vec<String>),
     /// Something else of the response.
     Response(Place),
-    /// Its response time.
+    /// Response time of the request.
     Time,
     /// A text as it is; numbers and the like as they are written.
     Literal(String),
