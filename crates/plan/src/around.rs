@@ -94,7 +94,7 @@ impl Plan {
 /// A value that the setup has set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenValue {
-    /// It stays for the whole run.
+    /// A value that stays for the whole run.
     Fixed(Vec<u8>),
     /// The refresh of the plan replaces it.
     Refreshed(SharedText),

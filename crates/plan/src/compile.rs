@@ -274,7 +274,7 @@ impl Compiler<'_, '_> {
         self.resolver.problems.push(problem.at(place));
     }
 
-    /// The same; returns `None` for `return self.fail(…)`.
+    /// Reports a problem at a place; returns `None` for `return self.fail(…)`.
     fn fail<T>(&mut self, place: Option<Place>, problem: Problem) -> Option<T> {
         self.report(place, problem);
         None

@@ -276,8 +276,8 @@ impl Resolver<'_> {
         Some(())
     }
 
-    /// The same for HTTP/2, where nothing is pipelined and no request can ask for its connection to be
-    /// closed.
+    /// Checks that the flags about the reuse of an HTTP/2 connection do not contradict each other. Nothing is
+    /// pipelined there, and no request can ask for its connection to be closed.
     fn check_http2_reuse(
         &mut self,
         patch: &PlanPatch,

@@ -54,7 +54,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// The same without servers that no step asks.
+    /// Leaves out servers that no step asks.
     pub(crate) fn asking_only(mut self) -> Self {
         let mut asked: Vec<usize> = self.steps.iter().map(|step| step.target).collect();
         asked.sort_unstable();
@@ -102,7 +102,7 @@ pub(crate) struct Work {
 pub(crate) struct ScenarioDraft {
     pub(crate) name: String,
     pub(crate) drafts: Vec<Draft>,
-    /// Its program; steps are counted from the scenario's first.
+    /// Program of the scenario; steps are counted from the scenario's first.
     pub(crate) ops: Vec<Op>,
     /// Number of the requests that these make.
     pub(crate) requests: RequestBounds,
@@ -144,7 +144,7 @@ pub(crate) struct Draft {
     pub(crate) script: Option<u32>,
     /// Records that it carries.
     pub(crate) records: u32,
-    /// Its place in the plan file.
+    /// Place of the request in the plan file.
     pub(crate) place: Option<Place>,
 }
 

@@ -53,7 +53,7 @@ impl DynamicOrigin {
         &self.url.authority
     }
 
-    /// Its URL without a path: `scheme://host[:port]`.
+    /// Returns the URL of the server without a path: `scheme://host[:port]`.
     pub fn origin(&self) -> String {
         let scheme = self.url.scheme.scheme;
         format!("{scheme}://{}", self.url.authority)

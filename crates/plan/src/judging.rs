@@ -166,7 +166,7 @@ impl Resolver<'_> {
 pub(crate) struct Judged {
     pub(crate) spec: ThresholdSpec,
     by: String,
-    /// Its place, if the plan file has it.
+    /// Place of the threshold, if the plan file has it.
     place: Option<Place>,
 }
 

@@ -72,7 +72,7 @@ pub struct Layered {
 pub struct GaveWay {
     /// The name of the setting.
     pub name: &'static str,
-    /// Its value.
+    /// Value of the setting.
     pub value: RawValue,
     /// The setting that overrode it.
     pub to: RawValue,

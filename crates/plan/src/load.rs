@@ -174,7 +174,7 @@ impl Resolver<'_> {
         Some(Schedule { profile, users, end, warmup, phases: Vec::new() })
     }
 
-    /// The same for the phases of a plan file.
+    /// Makes the schedule for the phases of a plan file.
     fn phased_schedule(
         &mut self,
         patch: &PlanPatch,

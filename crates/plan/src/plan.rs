@@ -55,7 +55,7 @@ pub struct Plan {
     pub tokens: Vec<Arc<Signer>>,
     /// The scripts, if there are any.
     pub scripts: Option<Arc<dyn ScriptSource>>,
-    /// The same, if it is a script of wrk's, which has a part before and after the run.
+    /// The script of wrk's, if there is one; it has a part before and after the run.
     pub wrk: Option<Arc<dyn UrlScript>>,
     /// Identifies the scenarios of a plan file apart from their requests: programs, checks, variables.
     pub logic: Fingerprint,
@@ -319,16 +319,16 @@ impl Plan {
 pub struct Scenario {
     /// Name for the report.
     pub name: String,
-    /// Its steps: a range of [`Plan::steps`], never empty.
+    /// Steps of the scenario: a range of [`Plan::steps`], never empty.
     pub steps: Range<u32>,
     /// In which order and under which conditions they are carried out.
     pub program: Program,
     /// Number of the first instructions of the program that [give](Plan::give) variables the values of the
     /// setup.
     pub given: usize,
-    /// Its share of the iterations, beside the weights of the others; at least 1.
+    /// Share of the iterations, beside the weights of the other scenarios; at least 1.
     pub weight: u32,
-    /// It joins this time after the start of the run, warm-up included.
+    /// Time after the start of the run, warm-up included, at which the scenario joins.
     pub start_after: Nanos,
 }
 
@@ -361,9 +361,9 @@ pub struct Step {
     /// Records that each request carries by the plan's word, where its body is none of a supply; 0 for one
     /// that carries none.
     pub records: u32,
-    /// Its request where its URL may be on another server than its target, which is known only when it is
-    /// sent: the [leading variable](RequestTemplate::leading_variable) says it. Without such a variable, or
-    /// where it always is a path of the target, it is `None`.
+    /// Request to send where the URL is on another server than the target, which is known only when it is
+    /// sent: the [leading variable](RequestTemplate::leading_variable) says it. `None` without such a
+    /// variable, or where it always is a path of the target.
     pub away: Option<ForeignRequest>,
 }
 
@@ -518,9 +518,9 @@ pub enum Dealing {
 /// Handling of an arrival that finds every connection busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
-    /// It waits; its waiting is part of its response time.
+    /// The arrival waits; its waiting is part of its response time.
     Queue,
-    /// It is dropped and counted.
+    /// The arrival is dropped and counted.
     Drop,
     /// A connection is opened for it, up to [`Connections::max`]; beyond that it waits.
     Grow,

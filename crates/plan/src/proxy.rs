@@ -29,7 +29,8 @@ pub struct Proxy {
     pub authority: String,
     /// User and password, if there are any.
     pub credentials: Option<Credentials>,
-    /// Its part in requests of HTTP/1.1 by `http`, if it is handed those instead of being asked for a tunnel.
+    /// Part of the proxy in requests of HTTP/1.1 by `http`, if it is handed those instead of being asked for
+    /// a tunnel.
     pub forward: Option<ForwardProxy>,
 }
 

@@ -57,7 +57,7 @@ impl Plan {
         Self::resolve_in(patch, files, &BTreeMap::new())
     }
 
-    /// The same for a plan file that may name variables of an environment.
+    /// Resolves as [`resolve`](Self::resolve) does a plan file that may name variables of an environment.
     ///
     /// # Errors
     ///

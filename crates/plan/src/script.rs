@@ -18,7 +18,7 @@ use crate::url::Url;
 #[derive(Clone, Debug)]
 pub struct ScriptHost(pub Arc<dyn ScriptLanguage>);
 
-/// The same object.
+/// Hosts are equal if they are the same object.
 impl PartialEq for ScriptHost {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -83,9 +83,9 @@ impl Plan {
         Some(requests as f64 / iterations as f64)
     }
 
-    /// The same requests as fast as they go: in the closed model, for `duration` after `warmup`, without
-    /// think times, loops and conditions, and without a look at the responses, which may be another server's.
-    /// It judges no thresholds and tries no request first.
+    /// Makes a plan that sends these requests as fast as they go: in the closed model, for `duration` after
+    /// `warmup`, without think times, loops and conditions. Responses, which may be another server's, are not
+    /// looked at. The plan judges no thresholds and tries no request first.
     pub fn at_full_speed(&self, warmup: Nanos, duration: Nanos) -> Self {
         let mut plan = Self {
             load: Load::Closed,
@@ -113,11 +113,11 @@ impl Plan {
         plan
     }
 
-    /// The same requests as an observer of a run of this plan makes them: at a low constant `rate`, with as
-    /// long a warm-up and run, or for a day where the plan's length is not known. One thread wakes up for
-    /// each of them. They come at random times (Poisson), so that they see the server as it is on average
-    /// over time (Wolff, "Poisson Arrivals See Time Averages", 1982), and do not keep step with the load. It
-    /// judges no thresholds and tries no request first.
+    /// Makes a plan that sends these requests as an observer of a run of this plan, at a low constant `rate`.
+    /// Warm-up and run are as long as in this plan, or a day where its length is not known. One thread wakes
+    /// up for each request. Requests come at random times (Poisson), and do not keep step with the load: they
+    /// see the server as it is on average over time (Wolff, "Poisson Arrivals See Time Averages", 1982). The
+    /// observer judges no thresholds and tries no request first.
     ///
     /// # Errors
     /// If the rate does not fit: see [`ProfileError`].
@@ -155,10 +155,10 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same requests from this many slow clients beside a run of this plan, for as long, or for a
-    /// day where the plan's length is not known: in the closed model, each client on a connection of its own,
-    /// which it gives up as little as its requests, however long they take. They come within the first
-    /// second. It judges no thresholds and tries no request first.
+    /// Makes a plan that sends these requests from this many slow clients beside a run of this plan. The
+    /// clients stay for as long as the run, or for a day where its length is not known. In the closed model,
+    /// each has a connection of its own, which it gives up as little as its requests, however long they take.
+    /// Clients come within the first second. The plan judges no thresholds and tries no request first.
     pub fn as_slow_clients(&self, clients: u32) -> Self {
         let mut plan = Self {
             load: Load::Closed,
@@ -202,9 +202,9 @@ impl Plan {
         self.end.duration.map_or(LONGEST_PROBE, |duration| self.warmup + duration)
     }
 
-    /// The same at a constant rate for `duration`, after unmeasured stages. It judges no thresholds and tries
-    /// no request first; its intervals are a twentieth of `unit`, the length of the shortest of several such
-    /// runs, which are to be compared.
+    /// Makes a plan that sends these requests at a constant rate for `duration`, after unmeasured stages. The
+    /// plan judges no thresholds and tries no request first. Intervals are a twentieth of `unit`, the length
+    /// of the shortest of several such runs, which are to be compared.
     ///
     /// # Errors
     /// If the numbers of the stages do not fit: see [`ProfileError`].

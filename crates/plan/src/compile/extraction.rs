@@ -134,7 +134,8 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// The same place in the body of the request, where only JSON Pointers are understood.
+/// Returns the place of `source` in the body of the request; `None` unless it is a JSON Pointer, because no
+/// others are understood there.
 fn of_request(source: Source) -> Option<Source> {
     match source {
         Source::JsonPointer(pointer) => Some(Source::RequestJsonPointer(pointer)),

@@ -20,9 +20,9 @@ pub(super) struct Known {
 pub(super) enum Last {
     /// There may be none.
     Nothing,
-    /// It is always this one.
+    /// The last request is always this one.
     One(usize),
-    /// It is this one or that one.
+    /// The last request is one of several.
     Several,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct ScriptText {
     pub(crate) source: Vec<u8>,
     /// The step that it belongs to.
     pub(crate) step: String,
-    /// Its place in the plan file.
+    /// Place of the script in the plan file.
     pub(crate) place: Option<Place>,
 }
 

@@ -42,13 +42,13 @@ impl Compiler<'_, '_> {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The same for a text whose slots are not filled in later.
+    /// Fills the environment's values into a text whose slots are not filled in later.
     pub(super) fn filled_plain(&mut self, text: &str, place: Option<Place>) -> Option<String> {
         let bytes = self.filled_bytes(text.as_bytes(), place, Template::escape)?;
         Some(unescaped(&String::from_utf8_lossy(&bytes)))
     }
 
-    /// The same for the content of a file.
+    /// Fills the environment's values, as `write` writes them, into the content of a file or another text.
     pub(super) fn filled_bytes(
         &mut self,
         text: &[u8],

@@ -30,7 +30,7 @@ pub(crate) fn resolve(
     resolve_with(PlanPatch::default(), text, files, environment)
 }
 
-/// The same with these flags.
+/// Resolves a plan file in `plans/` with these flags, beside other files and in an environment.
 pub(crate) fn resolve_with(
     flags: PlanPatch,
     text: &str,

@@ -1,4 +1,4 @@
-//! The same command has the same fingerprint, any other has another.
+//! Fingerprints: equal for equal commands, different for any other.
 
 use crate::resolve::flags::plan;
 
