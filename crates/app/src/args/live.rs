@@ -46,7 +46,7 @@ impl LiveArgs {
         self.rotate.rotation(self.files_of_records().iter().any(|(_, file)| file.is_some()))
     }
 
-    /// The same, with the files that a plan names where no flag does.
+    /// Returns these flags, with the files that a plan names where no flag does.
     pub(crate) fn or(&self, patch: Option<&PlanPatch>) -> Self {
         Self { files: self.files.or(patch), ..self.clone() }
     }

@@ -120,7 +120,8 @@ impl OutputFormat {
         }
     }
 
-    /// The same for several runs, which have fewer formats.
+    /// Returns the format of a report on several runs with this name; `None` if such reports have no such
+    /// format.
     pub(crate) fn for_table(self) -> Option<TableFormat> {
         match self {
             Self::Summary | Self::Text => Some(TableFormat::Text),
@@ -158,7 +159,7 @@ pub(crate) enum TableOutputFormat {
 }
 
 impl TableOutputArgs {
-    /// The same for a single run.
+    /// Returns these flags as those of a single run.
     pub(crate) fn for_run(&self) -> OutputArgs {
         let output = match self.output {
             TableOutputFormat::Text => OutputFormat::Summary,

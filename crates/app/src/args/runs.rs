@@ -31,7 +31,8 @@ pub(crate) struct RunsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Its id, or the beginning of it, its name (the latest run of it), latest, latest~1, or a file
+    /// Run to show: its id, or the beginning of it, its name (the latest run of it), latest, latest~1, or a
+    /// file
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     #[command(flatten)]
@@ -43,7 +44,8 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Its id, or the beginning of it, its name (the latest run of it), latest, latest~1, or a file
+    /// Run to export: its id, or the beginning of it, its name (the latest run of it), latest, latest~1, or a
+    /// file
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     /// Format

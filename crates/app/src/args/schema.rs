@@ -53,7 +53,7 @@ impl SchemaOf {
         Self::Suite,
     ];
 
-    /// Its name on the command line.
+    /// Returns the name of the schema on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plan => "plan",

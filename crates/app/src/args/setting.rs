@@ -67,7 +67,7 @@ impl<S> From<PlanPatch> for SettingArgs<S> {
 }
 
 impl<S> SettingArgs<S> {
-    /// The same, with the values of `lower` where no flag was given.
+    /// Returns these flags, with the values of `lower` where no flag was given.
     pub(crate) fn or(&self, lower: Option<&PlanPatch>) -> Self
     where
         S: Section,

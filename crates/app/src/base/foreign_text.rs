@@ -16,7 +16,7 @@ pub(crate) fn in_lines(message: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same, and at most a screenful of it.
+/// Returns the beginning of a text, at most a screenful of it, as [`visible`] shows it.
 pub(crate) fn visible_beginning(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(LONGEST) {
         None => visible(text),

@@ -12,7 +12,7 @@ pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()
     content_to_stdout(Content::Text, write)
 }
 
-/// The same for bytes that may be no text.
+/// Writes content that may be no text to stdout. A reader that has seen enough (`| head`) is not a failure.
 pub(crate) fn content_to_stdout(
     content: Content,
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,

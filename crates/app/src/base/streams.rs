@@ -64,7 +64,7 @@ pub(crate) fn to_stderr(text: &str) {
     let _ = try_stderr(text.as_bytes());
 }
 
-/// The same for bytes that may be no text.
+/// Writes bytes that may be no text to stderr in one go.
 ///
 /// # Errors
 /// It cannot be written.
@@ -239,7 +239,7 @@ impl Write for Shown<'_> {
 /// Result of looking for a colour at the beginning of a text.
 enum Color {
     No,
-    /// It may go on as a colour.
+    /// The text may go on as a colour.
     Begun,
     /// With the escape sequence of a colour (SGR of ECMA-48) of this many bytes.
     Whole(usize),

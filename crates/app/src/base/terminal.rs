@@ -37,7 +37,7 @@ struct State {
 enum Screen {
     /// The screen is not wanted.
     Off,
-    /// It is wanted, and left for now: the process is stopped, or in the background.
+    /// The screen is wanted, and left for now: the process is stopped, or in the background.
     Left,
     On,
 }

@@ -79,7 +79,7 @@ pub(crate) fn command(args: &DemoArgs, look: Theme, style: &Style) -> Result<Exi
     Ok(worst)
 }
 
-/// The same patch that the flags would give.
+/// Makes the patch that the flags would give.
 fn patch(url: &str, load: &[(&'static str, &'static str)]) -> PlanPatch {
     let value = |flag: &'static str| {
         load.iter().find(|(name, _)| *name == flag).map(|(name, value)| RawValue::new(*name, *value))

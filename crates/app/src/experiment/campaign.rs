@@ -165,7 +165,8 @@ impl Campaign {
         self.run_shown(number, plan, &mut |progress| Seen { go_on: go_on(progress), known: None })
     }
 
-    /// The same for a caller that has something to show in the line of progress.
+    /// Carries out a variant of the plan of this number for a caller that has something to show in the line
+    /// of progress.
     pub(crate) fn run_shown(
         &self,
         number: usize,

@@ -74,7 +74,8 @@ impl<'a> RunRequest<'a> {
         Self { args, made: None, on_fleet: false }
     }
 
-    /// The same on a fleet: that of the usual broker, where none is named.
+    /// A run of the plan that a command line names, on a fleet: that of the usual broker, where none is
+    /// named.
     pub(crate) const fn on_fleet(args: &'a RunArgs) -> Self {
         Self { args, made: None, on_fleet: true }
     }
@@ -84,7 +85,7 @@ impl<'a> RunRequest<'a> {
         Self { args, made: Some(plan.into()), on_fleet: false }
     }
 
-    /// Its plan, without notes if it is quiet.
+    /// Returns the request for the plan of the run, without notes if it is quiet.
     pub(crate) fn plan(&self, quiet: bool) -> PlanRequest<'a> {
         PlanRequest { args: &self.args.plan, made: self.made.clone(), quiet, is_shown: false }
     }

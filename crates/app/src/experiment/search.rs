@@ -18,7 +18,7 @@ use crate::session::{describe, run};
 /// A search or a sweep that is over.
 pub(crate) struct Found {
     pub(crate) result: Searched,
-    /// Its evidence, if that was to be kept.
+    /// Evidence of the search or sweep, if that was to be kept.
     pub(crate) evidence: Option<SearchEvidence>,
     /// The signal that ended it.
     pub(crate) interrupted: Option<i32>,

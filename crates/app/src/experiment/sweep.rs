@@ -117,7 +117,7 @@ pub(crate) struct SweptFleet {
 
 /// A setting whose levels are tried.
 pub(crate) struct Sweep<'a> {
-    /// Its name in results.
+    /// Name of the setting in results.
     pub(crate) setting: &'a str,
     /// `true` if the work is the same at all levels, so that a law of scalability may fit.
     pub(crate) is_scaling: bool,

@@ -48,7 +48,7 @@ pub(crate) const fn sent_beside(accounting: &Accounting) -> u64 {
     started - undelivered + redirects_followed + polls + resent + unmeasured
 }
 
-/// The same of all records and steps around a load.
+/// Requests of all records and steps around a load that reached a server.
 pub(crate) fn sent_in_all<'a>(
     records: impl Iterator<Item = &'a RunRecord>,
     once: impl Iterator<Item = &'a DoneOnce>,

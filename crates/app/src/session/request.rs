@@ -64,7 +64,7 @@ impl<'a> PlanRequest<'a> {
         self.resolve_from(&Disk, amend)
     }
 
-    /// The same, with the files that it names read by `files`.
+    /// Resolves the plan with flags that the command itself adds; `files` reads the files that it names.
     ///
     /// # Errors
     /// All problems with it.

@@ -34,7 +34,7 @@ use crate::session::{calibration, describe};
 
 /// A run that has ended: its result, and how the process ends.
 pub(crate) struct Outcome {
-    /// Its result, and the histograms behind it.
+    /// Result of the run, and the histograms behind it.
     pub(crate) run: Box<SavedRun>,
     pub(crate) exit: Exit,
     /// Output of the script's `done`, or the failure that prevented it.

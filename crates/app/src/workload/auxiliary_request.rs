@@ -134,8 +134,9 @@ pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result
     answers_with(origin, steps, flags, FailedExchange::LONGEST, |_| {})
 }
 
-/// The same with a limit for the bytes of each answer, and with a function that changes the plan before it is
-/// carried out: it can add bodies that JSON cannot represent.
+/// Sends the steps of a plan whose target is `origin` in turn; returns all answers, of at most `longest`
+/// bytes each. `prepare` changes the plan before it is carried out: it can add bodies that JSON cannot
+/// represent.
 pub(crate) fn answers_with(
     origin: &str,
     steps: &[Value],

@@ -287,7 +287,7 @@ impl Tally {
         tally
     }
 
-    /// The same of all operations of the mix.
+    /// Counts all operations of the mix.
     fn of_main(load: &CrudLoad, result: &RunResult) -> Self {
         Self::of(load, Operation::ALL[..4].iter().flat_map(|&operation| steps_of(result, operation)))
     }

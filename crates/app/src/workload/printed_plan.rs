@@ -24,7 +24,7 @@ use crate::session::request::PlanRequest;
 /// A plan that is printed.
 #[derive(Debug)]
 pub(crate) struct PrintedPlan {
-    /// Its text.
+    /// Text of the plan.
     pub(crate) yaml: String,
     /// Settings that a plan cannot contain, such as credentials, and the flags that set them.
     pub(crate) notes: Vec<String>,

@@ -18,7 +18,7 @@ use crate::workload::auxiliary_request::answers;
 /// Number of times that a store is asked while it does not have everything, a second apart: stores show
 /// records some seconds after they have acknowledged them.
 const LOOKS: u32 = 12;
-/// The same for a store that shows records at once, or has said that it now shows all of them.
+/// Number of times to ask a store that shows records at once, or has said that it now shows all of them.
 const FEW_LOOKS: u32 = 3;
 
 /// Contents of the store before the load, and how to ask again.

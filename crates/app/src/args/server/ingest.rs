@@ -91,7 +91,7 @@ pub(crate) struct IngestSpec {
 }
 
 impl IngestArgs {
-    /// The same with everything parsed and checked; all problems at once.
+    /// Parses and checks the flags of an ingest server; reports all problems at once.
     pub(crate) fn to_spec(&self) -> Result<IngestSpec, Problems> {
         let mut reader = Reader::default();
         let place = self.place.read(&mut reader);

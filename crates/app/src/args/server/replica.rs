@@ -186,7 +186,7 @@ impl NodeArgs {
 }
 
 impl CrudNodeArgs {
-    /// The same with everything parsed and checked; all problems at once.
+    /// Parses and checks the flags of a node; reports all problems at once.
     pub(crate) fn to_spec(&self) -> Result<CrudNodeSpec, Problems> {
         let mut reader = Reader::default();
         let id = reader.read("--id", &self.id, |text| whole(text, 0..=u64::from(u32::MAX)));
@@ -211,7 +211,7 @@ impl CrudNodeArgs {
 }
 
 impl CrudClusterArgs {
-    /// The same with everything parsed and checked; all problems at once.
+    /// Parses and checks the flags of a cluster; reports all problems at once.
     pub(crate) fn to_spec(&self) -> Result<CrudClusterSpec, Problems> {
         let mut reader = Reader::default();
         let nodes = reader.read("--nodes", &self.nodes, parse_nodes).unwrap_or(7);

@@ -181,7 +181,7 @@ pub(crate) struct SinkSpec {
 }
 
 impl SinkArgs {
-    /// The same with everything parsed and checked; all problems at once.
+    /// Parses and checks the flags of a sink; reports all problems at once.
     pub(crate) fn to_spec(&self, files: &dyn Files) -> Result<SinkSpec, Problems> {
         let mut reader = Reader::default();
         let mut options = self.place.read(&mut reader).sink();

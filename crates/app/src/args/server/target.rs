@@ -105,7 +105,7 @@ struct ResourceArgs {
 }
 
 impl TargetArgs {
-    /// The same with everything parsed and checked; all problems at once.
+    /// Parses and checks the flags of a target; reports all problems at once.
     pub(crate) fn to_spec(&self, files: &dyn Files) -> Result<TargetSpec, Problems> {
         match &self.target {
             Some(Target::Crud(args)) => args.to_spec(files).map(TargetSpec::Sink),

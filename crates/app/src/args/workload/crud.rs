@@ -16,7 +16,7 @@ const TOTAL: u64 = 10_000;
 const BULK_SIZE: u32 = 100;
 /// Default number of requests in flight.
 const CONCURRENCY: u32 = 64;
-/// The same, and the limit for a response, as Lithair's generator has them.
+/// Requests in flight, and the limit for a response, as Lithair's generator has them.
 const OF_LITHAIR: (u32, &str) = (512, "10s");
 /// The largest share: more counts as much.
 const LARGEST_SHARE: u32 = 100;

@@ -40,7 +40,7 @@ enum Event {
     Stop,
     /// A node says something.
     Said(usize, String),
-    /// Its stderr has ended.
+    /// The stderr of a node has ended.
     Ended(usize),
 }
 
@@ -55,7 +55,7 @@ struct Cluster {
 
 struct Node {
     child: Child,
-    /// It ends when this is closed.
+    /// Pipe to the node, which ends when this is closed.
     stdin: Option<ChildStdin>,
     http: Option<String>,
     raft: Option<String>,

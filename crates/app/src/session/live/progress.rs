@@ -60,7 +60,7 @@ impl ProgressLine {
         self.show_with(progress, None);
     }
 
-    /// The same with something that is known now in place of the percentiles of the interval.
+    /// Takes up an interval, with something that is known now in place of its percentiles.
     pub(crate) fn show_with(&mut self, progress: &Progress<'_>, known: Option<&str>) {
         let text = match self.kind {
             Kind::Silent => return,

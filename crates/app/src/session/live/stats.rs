@@ -59,7 +59,7 @@ enum Format {
     Json,
     /// For people, on stderr.
     Table,
-    /// The same for requests that carry records, which are counted then.
+    /// For people, on stderr, of requests that carry records, which are counted then.
     Lines,
 }
 

@@ -25,7 +25,7 @@ const TARGET: &str = "\u{254c}";
 /// One interval in a chart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChartColumn {
-    /// Its value; `None` if there is none.
+    /// Value of the interval; `None` if there is none.
     pub(super) value: Option<f64>,
     pub(super) style: Style,
 }

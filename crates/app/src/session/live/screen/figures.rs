@@ -17,7 +17,7 @@ use crate::session::live::standing::Standing;
 
 /// Intervals that charts can show: as many as the widest terminal has columns.
 const POINTS: usize = 1024;
-/// The same of each step.
+/// Intervals of each step that charts can show.
 const STEP_POINTS: usize = 64;
 /// Columns of an interval in a chart, at most.
 const WIDEST_BAR: usize = 6;
@@ -111,7 +111,7 @@ impl Times {
 /// One step of the plan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepFigures {
-    /// Its scenario, if that has more than one step or there are several scenarios.
+    /// Scenario of the step, if that has more than one step or there are several scenarios.
     pub(super) scenario: String,
     pub(super) name: String,
     pub(super) rate: f64,
@@ -166,7 +166,7 @@ pub(super) struct Figures {
     pub(super) lost: u64,
     /// Time of the run now, since its start.
     pub(super) elapsed: Nanos,
-    /// The same at the last interval, and when that came.
+    /// Time of the run at the last interval, and when that came.
     last: (Nanos, Nanos),
 }
 
@@ -320,7 +320,7 @@ impl Figures {
         self.points.back().map_or(0.0, |point| point.rate)
     }
 
-    /// The same over the measured part.
+    /// Whole responses per second over the measured part.
     pub(super) fn mean_rate(&self) -> Option<f64> {
         let record = self.standing.record();
         let seconds = record.duration.as_secs_f64();

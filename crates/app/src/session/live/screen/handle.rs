@@ -29,7 +29,7 @@ pub(crate) enum ViewKey {
     Down,
     /// Rows up, as many as are shown.
     PageUp,
-    /// The same down.
+    /// Rows down, as many as are shown.
     PageDown,
     /// To the first row.
     First,

@@ -18,11 +18,11 @@ const STATE: usize = 7;
 /// The state of a threshold during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
-    /// It does not hold.
+    /// The threshold does not hold.
     Fails,
     /// There is not enough yet to say that it holds.
     Open,
-    /// It holds.
+    /// The threshold holds.
     Holds,
 }
 
