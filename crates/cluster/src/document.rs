@@ -85,16 +85,16 @@ spec! {
         ids: Vec<Field<Text>>,
         /// The program.
         command: Field<Text>,
-        /// Its arguments, each a text of its own.
+        /// Arguments of the program, each a text of its own.
         arguments: Vec<Field<Text>>,
         /// Arguments that follow once for each other node, with `${peer.id}` and `${peer.NAME}`.
         per_peer: Vec<Field<Text>>,
         /// Variables of its environment, beside those of ours.
         environment: Keyed<Field<Text>>,
-        /// Its data folder, relative to the folder of the node. Default: `data`.
+        /// Data folder of a node, relative to the folder of the node. Default: `data`.
         data: Field<Text>,
-        /// Its ports by name. 0 is chosen freely; else the first node of the group has this one, and the
-        /// others those that follow.
+        /// Ports of a node by name. 0 is chosen freely; else the first node of the group has this port, and
+        /// the others those that follow.
         ports: Keyed<Field<Text>>,
         /// Signs that a node is ready; all have to be there. Default: the first port takes connections.
         ready: Vec<Field<ReadySpec>>,

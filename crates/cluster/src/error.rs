@@ -28,12 +28,12 @@ pub enum ClusterError {
         node: String,
         /// The name of the port.
         port: String,
-        /// Its number.
+        /// Number of the port.
         number: u16,
     },
     /// A node could not be started.
     Start {
-        /// Its id.
+        /// Id of the node.
         node: String,
         /// The program.
         command: String,
@@ -42,13 +42,13 @@ pub enum ClusterError {
     },
     /// A node did not become ready.
     NotReady {
-        /// Its id.
+        /// Id of the node.
         node: String,
         /// Reason why it is not ready: the sign that is missing.
         reason: String,
         /// The file of its log.
         log: PathBuf,
-        /// Its first error, and the end of it.
+        /// Lines of the log: the first error, and the last lines.
         said: Vec<String>,
     },
     /// There is no leader.

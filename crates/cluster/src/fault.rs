@@ -113,7 +113,7 @@ pub struct Calendar<'a> {
 pub struct Occurrence<'a> {
     /// The fault.
     pub fault: &'a FaultPlan,
-    /// Its number in the spec.
+    /// Index of the fault in the spec.
     pub number: usize,
     /// When it begins, since the start of the load.
     pub at: Nanos,

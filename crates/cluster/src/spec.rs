@@ -93,15 +93,15 @@ pub struct NodePlan {
     pub id: String,
     /// The program, a template.
     pub command: String,
-    /// Its arguments, templates.
+    /// Arguments of the program, templates.
     pub arguments: Vec<String>,
     /// Arguments for each other node, templates.
     pub per_peer: Vec<String>,
-    /// Its environment, templates.
+    /// Variables of the node's environment, templates.
     pub environment: Vec<(String, String)>,
-    /// Its data folder, relative to its own.
+    /// Data folder of the node, relative to the folder of the node.
     pub data: PathBuf,
-    /// Its ports by name; 0 is chosen freely.
+    /// Ports of the node by name; 0 is chosen freely.
     pub ports: Vec<(String, u16)>,
     /// Signs that the node is ready; all have to be there.
     pub ready: Vec<Probe>,
@@ -124,7 +124,7 @@ pub enum Probe {
         port: String,
         /// The path.
         path: String,
-        /// Its status.
+        /// Status of the answer.
         status: u16,
         /// Condition on the JSON of the answer.
         json: Option<Condition>,
@@ -152,7 +152,7 @@ pub struct Condition {
 /// A named set of environment and arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Its name.
+    /// Name of the profile.
     pub name: String,
     /// Variables, above those of the nodes.
     pub environment: Vec<(String, String)>,
@@ -217,7 +217,7 @@ pub struct Check {
 pub enum CheckKind {
     /// All nodes converge to the same content.
     Convergence,
-    /// It is the same after all were killed and started again.
+    /// The content is the same after all nodes were killed and started again.
     Persistence,
     /// Every node has the acknowledged writes, and nothing else. The owner of the load knows these.
     Acknowledged,
@@ -246,7 +246,7 @@ impl CheckKind {
         matches!(self, Self::Acknowledged | Self::Staleness | Self::ErrorShare)
     }
 
-    /// Its name in specs and results.
+    /// Returns the name of the check in specs and results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Convergence => "convergence",
@@ -285,7 +285,7 @@ pub struct Content {
 /// A series of runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suite {
-    /// Its name.
+    /// Name of the suite.
     pub name: String,
     /// The parameters, and their values.
     pub matrix: Vec<(String, Vec<String>)>,

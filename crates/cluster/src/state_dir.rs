@@ -42,18 +42,18 @@ pub struct State {
 /// One node that was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeState {
-    /// Its id.
+    /// Id of the node.
     pub id: String,
     /// The number of its first process.
     pub pid: u32,
     /// When that began, in ticks since the boot.
     pub began: Option<u64>,
-    /// Its address.
+    /// Address of the node.
     #[serde(default = "loopback")]
     pub host: Ipv4Addr,
-    /// Its ports by name.
+    /// Ports of the node by name.
     pub ports: Vec<(String, u16)>,
-    /// Its data folder.
+    /// Data folder of the node.
     pub data: PathBuf,
     /// The file of its log.
     pub log: PathBuf,

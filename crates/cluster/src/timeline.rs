@@ -59,7 +59,7 @@ impl CancelSignal {
 struct Active<'a> {
     fault: &'a FaultPlan,
     nodes: Vec<usize>,
-    /// Its place among the events, and its number at the network.
+    /// Index of the fault's event, which is also the number of the fault at the network.
     event: usize,
     until: Nanos,
 }

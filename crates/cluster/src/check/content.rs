@@ -158,7 +158,7 @@ fn items(path: &str, page: &[u8], content: &Content) -> Result<Vec<Value>, Strin
     }
 }
 
-/// The same value with the members of objects in the order of their names.
+/// Returns the value with the members of objects in the order of their names.
 fn canonical(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
