@@ -34,7 +34,7 @@ const FREE_AGAIN: Nanos = Nanos::from_secs(15);
 /// Properties of an agent that it announces.
 #[derive(Clone, Debug, Default)]
 pub struct AgentIdentity {
-    /// Its name.
+    /// Name of the agent.
     pub name: String,
     /// Version of the program.
     pub version: String,
@@ -49,9 +49,9 @@ pub struct AgentIdentity {
 pub enum AgentAction {
     /// Publish a message.
     Publish {
-        /// Its subject.
+        /// Subject of the message.
         subject: String,
-        /// Its content.
+        /// Content of the message.
         payload: Vec<u8>,
     },
     /// Start the process of a run, which then waits for its start. Answered by [`HostEvent::Ready`] or

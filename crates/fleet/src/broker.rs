@@ -18,7 +18,7 @@ pub struct BrokerOptions {
     pub folder: PathBuf,
     /// Names of the agents that get a key.
     pub agents: Vec<String>,
-    /// Its certificate, if connections are encrypted.
+    /// Certificate of the broker, if connections are encrypted.
     pub tls: Option<BrokerTls>,
 }
 
@@ -34,7 +34,7 @@ pub struct BrokerTls {
 /// Files of a broker, and the keys that it knows.
 #[derive(Debug)]
 pub struct BrokerFiles {
-    /// Its configuration.
+    /// Configuration of the broker.
     pub configuration: String,
     /// The key of coordinators.
     pub coordinator: Credentials,

@@ -34,7 +34,7 @@ impl fmt::Debug for ControlPort {
 pub struct ControlReply {
     /// Status of HTTP.
     pub status: u16,
-    /// Its content.
+    /// Body of the answer.
     pub body: String,
     /// Number of all intervals of a result, including those that were not requested.
     pub intervals: Option<usize>,

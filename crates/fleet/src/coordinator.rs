@@ -39,7 +39,7 @@ const LEAD: Nanos = Nanos::from_secs(4);
 const COMMIT: Nanos = Nanos::from_secs(1);
 /// Interval between two beats.
 const BEAT: Nanos = Nanos::from_secs(1);
-/// The same until all have begun.
+/// Interval between two beats until all agents have begun.
 const FAST_BEAT: Nanos = Nanos::from_millis(100);
 /// Silence after which an agent is suspect.
 const SUSPECT: Nanos = Nanos::from_secs(3);
@@ -87,7 +87,7 @@ impl OnLoss {
 /// A run that is to be carried out.
 #[derive(Clone, Debug)]
 pub struct CoordinatorOptions {
-    /// Its name: a word of subjects.
+    /// Name of the run: a word of subjects.
     pub run: String,
     /// Names of its agents, and the number of shards of each, which is at least one. They have them in this
     /// order.
@@ -121,9 +121,9 @@ pub fn released(holder: &str, agents: &[String]) -> Vec<Delivery> {
 pub enum CoordinatorAction {
     /// Publish a message.
     Publish {
-        /// Its subject.
+        /// Subject of the message.
         subject: String,
-        /// Its content.
+        /// Content of the message.
         payload: Vec<u8>,
     },
     /// The next interval of an agent, as its process reported it. Each comes once, and those of one agent in
@@ -236,55 +236,55 @@ pub struct Refusal {
 /// End of an agent's part of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberEnd {
-    /// It has not ended.
+    /// The agent's part has not ended.
     None,
-    /// Its process has ended.
+    /// The process of the run has ended.
     Ended(End),
-    /// Its process was killed, was ended because it hung, or stopped because another agent has its share: the
-    /// part that it had saved is all there is.
+    /// The process of the run was killed, was ended because it hung, or stopped because another agent has its
+    /// share. The part that it had saved is all there is.
     Died(End),
     /// The agent was told to end, and has stopped its process: the part has everything that was sent.
     Left(End),
-    /// It fell silent.
+    /// The agent fell silent.
     Lost,
 }
 
 /// State of an agent while the load goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentStanding {
-    /// It is running.
+    /// The agent is running.
     GoingOn,
-    /// It has been silent for a while.
+    /// The agent has been silent for a while.
     Suspect,
-    /// It is considered lost.
+    /// The agent is considered lost.
     Lost,
-    /// It has ended, and all of its result has arrived.
+    /// The agent has ended, and all of its result has arrived.
     Ended,
 }
 
 /// An agent of a run.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Its name.
+    /// Name of the agent.
     pub name: String,
     /// Version of its program.
     pub version: String,
     /// Processors that its process may use.
     pub cores: u32,
-    /// Its first shard, counted from zero, and the number of its shards.
+    /// First shard of the agent, counted from zero, and the number of its shards.
     pub shards: (u32, u32),
     /// When it has them, since the start: from when, if it has taken them over, and until when, if another
     /// one has. [`Nanos::MAX`] stands for never: it was asked to take them over, and did not.
     pub span: (Nanos, Option<Nanos>),
-    /// Its clock, as it was estimated before the start.
+    /// Clock of the agent, as it was estimated before the start.
     pub clock: Option<ClockEstimate>,
-    /// Its clock, as it was estimated last.
+    /// Clock of the agent, as it was estimated last.
     pub latest_clock: Option<ClockEstimate>,
-    /// Its latest figures.
+    /// Latest figures of the agent.
     pub line: Option<Line>,
     /// Changes of the load that it did not carry out.
     pub missed_changes: u64,
-    /// Its end.
+    /// End of the agent's part of the run.
     pub end: MemberEnd,
     /// The last part of its result that has arrived: bytes of a saved run; empty if there is none.
     pub part: Vec<u8>,
@@ -386,7 +386,8 @@ impl Coordinator {
         self.sketches().into_iter().zip(parts).map(|(member, part)| Member { part, ..member }).collect()
     }
 
-    /// The same without the parts of their results, which may be large.
+    /// Returns all agents in the order of their shards, without the parts of their results, which may be
+    /// large.
     pub fn sketches(&self) -> Vec<Member> {
         let member = |side: &Side| Member {
             name: side.name.clone(),

@@ -21,7 +21,7 @@ pub struct Credentials {
 /// Credentials that cannot be read or made.
 #[derive(Debug)]
 pub enum CredentialError {
-    /// They contain no seed of a user's key.
+    /// The credentials contain no seed of a user's key.
     NoSeed,
     /// The name of the agent is invalid.
     Name(NameError),

@@ -7,7 +7,7 @@ use plimsoll_core::Nanos;
 pub struct Delivery {
     /// The subject that it was published on.
     pub subject: String,
-    /// Its content.
+    /// Content of the message.
     pub payload: Vec<u8>,
 }
 

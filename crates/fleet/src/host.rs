@@ -266,7 +266,7 @@ fn private(path: &Path, content: &[u8]) -> io::Result<()> {
 struct Process {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
-    /// Its intervals, and at the end its report, which is ignored.
+    /// Standard output of the process: intervals, and at the end a report, which is ignored.
     told: Lines<BufReader<ChildStdout>>,
     said: VecDeque<String>,
     control: Option<ControlPort>,
@@ -329,7 +329,7 @@ impl Process {
         End { exit, messages: self.said.iter().cloned().collect(), ..End::default() }
     }
 
-    /// Its first error, and the hint after it.
+    /// Returns the refusal of the run: the first error that the process wrote, and the hint after it.
     fn refusal(&self, end: &End) -> HostEvent {
         let said = |word: &str| {
             self.said.iter().find_map(|line| Some(line.trim_start().strip_prefix(word)?.trim().to_owned()))

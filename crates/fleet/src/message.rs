@@ -142,7 +142,7 @@ pub enum Order {
 /// Everything that an agent needs to carry out its shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepare {
-    /// Its first shard, counted from zero.
+    /// First shard of the agent, counted from zero.
     pub shard: u32,
     /// Number of its shards.
     pub held: u32,
@@ -162,11 +162,11 @@ pub struct Prepare {
 /// A file by its hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileReference {
-    /// Its name, relative to the folder of the run.
+    /// Name of the file, relative to the folder of the run.
     pub name: String,
     /// Hash of its content, in hexadecimal digits.
     pub sha256: String,
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     pub bytes: u64,
 }
 
@@ -182,7 +182,7 @@ pub struct FromAgent {
     /// Number of the share that it is about.
     #[serde(default)]
     pub share: u32,
-    /// Its content.
+    /// Content of the message.
     pub word: Word,
 }
 
@@ -239,18 +239,18 @@ pub enum Word {
         /// The instant as Unix time of its own clock.
         start_at_unix_ns: u64,
     },
-    /// Its figures of the last second.
+    /// Figures of the last second of the agent's shard.
     Line(Line),
     /// An interval of its shard, which is the body of the message.
     Interval {
-        /// Its number, from one.
+        /// Number of the interval, from one.
         number: u64,
         /// Number of the oldest one that the agent still has.
         first: u64,
     },
     /// An order could not be carried out.
     Unsteered(Unsteered),
-    /// Its process has the values of the setup with this number, or could not take them.
+    /// The process of the run has the values of the setup with this number, or could not take them.
     Values {
         /// Their number.
         number: u64,
@@ -320,7 +320,7 @@ pub struct Piece {
 /// Exit of the process of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// Its exit code; `None` if it was killed.
+    /// Exit code of the process; `None` if it was killed.
     pub exit: Option<i32>,
     /// The last messages that it wrote.
     pub messages: Vec<String>,
@@ -346,7 +346,7 @@ pub(crate) const TOO_LATE: &str = "it had ended before it was told";
 /// An order that was not carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unsteered {
-    /// Its number.
+    /// Number of the order.
     pub number: u64,
     /// The reason.
     pub error: String,
@@ -380,7 +380,7 @@ pub enum BeatStage {
 /// An order to all agents, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steer {
-    /// Its number, from one.
+    /// Number of the order, from one.
     pub number: u64,
     /// Instant at which it applies, since the start of the run; zero is at once.
     pub at_ns: u64,
@@ -423,14 +423,14 @@ impl SteerCommand {
 /// A message that cannot be read.
 #[derive(Debug)]
 pub enum MessageError {
-    /// Its wire has another version.
+    /// The message is of another version of the wire.
     WrongWire {
         /// The version of the message.
         wire: u32,
         /// The run that it is about, if it says that as this version does.
         run: Option<String>,
     },
-    /// It is not a message of this protocol.
+    /// The text is not a message of this protocol.
     Malformed(serde_json::Error),
 }
 

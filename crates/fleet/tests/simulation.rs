@@ -36,7 +36,7 @@ struct Weather {
 /// The process of a run, as far as a fleet knows it: it begins at its instant, counts, and ends.
 #[derive(Clone, Debug)]
 struct Process {
-    /// Its first shard, and the number of its shards.
+    /// First shard of the process, and the number of its shards.
     shards: (u64, u64),
     of: u64,
     ready_at: Nanos,
@@ -88,7 +88,7 @@ fn planned_by(changes: &[Steer], (first, held): (u64, u64), of: u64, until: Nano
 }
 
 impl Process {
-    /// The same of a load whose rate was not changed.
+    /// Counts the requests that the shards have until an instant since the start if the rate is not changed.
     fn planned(shards: (u64, u64), of: u64, until: Nanos) -> u64 {
         planned_by(&[], shards, of, until)
     }
@@ -153,7 +153,7 @@ struct Machine {
     /// Runs that were saved here.
     history: BTreeMap<String, Vec<u8>>,
     dies: Option<Nanos>,
-    /// Its process is not able to begin in time.
+    /// `true` if the machine's process cannot begin in time.
     is_late: bool,
     /// When its agent is told to end. It dies once it may.
     leaves: Option<Nanos>,
@@ -919,7 +919,7 @@ fn the_latest_values_of_the_setup_come_to_every_process() {
     }
 }
 
-/// The same without a network: it goes on with values that the coordinator has replaced, and is named.
+/// An agent without a network goes on with values that the coordinator has replaced, and is named.
 #[test]
 fn an_agent_that_has_ended_without_the_latest_values_is_named() {
     let secs = Nanos::from_secs;

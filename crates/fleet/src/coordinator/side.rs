@@ -15,7 +15,7 @@ use crate::parts::PartInbox;
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) name: String,
-    /// Its first shard, and the number of its shards.
+    /// First shard of the agent, and the number of its shards.
     pub(super) shard: u32,
     pub(super) held: u32,
     pub(super) version: String,
@@ -45,9 +45,9 @@ pub(super) struct Side {
     pub(super) outdated: u64,
     /// When it is sent those that it lacks.
     pub(super) next_values: Nanos,
-    /// It has ended without the latest ones.
+    /// Set once the agent has ended without the latest values of the setup.
     pub(super) is_outdated: bool,
-    /// It has sent parts or intervals since its last acknowledgement.
+    /// `true` if the agent has sent parts or intervals since the last acknowledgement.
     pub(super) is_owed: bool,
     pub(super) is_suspect: bool,
     pub(super) is_lost: bool,
@@ -67,7 +67,7 @@ pub(super) struct Takeover {
     pub(super) asked: Nanos,
     /// When it has the share, since the start, once it was told.
     pub(super) from: Option<Nanos>,
-    /// It could not.
+    /// Set once the agent could not take the share over.
     pub(super) is_refused: bool,
 }
 
