@@ -73,7 +73,8 @@ pub struct Contradiction {
 /// Reason why statements were not compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    /// They come from outside of the record: exports, agents, faults, answers of a server after the run.
+    /// Statements that come from outside of the record: exports, agents, faults, answers of a server after
+    /// the run.
     #[default]
     FromOutside,
     /// Thresholds whose figures were summed up while the run went on.
@@ -156,7 +157,7 @@ pub struct Verification<R = RunResult> {
 }
 
 impl<R> Verification<R> {
-    /// The same of what a function makes of the result.
+    /// Applies a function to the result.
     pub fn map<T>(self, of: impl FnOnce(R) -> T) -> Verification<T> {
         let Self { result, compared, contradictions, open } = self;
         Verification { result: of(result), compared, contradictions, open }

@@ -60,10 +60,10 @@ pub struct SavedRun {
 /// A time of a run, with the outcomes of the requests of all steps in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedSlice {
-    /// Its end, since the start of the run, warm-up included.
+    /// End of the slice, since the start of the run, warm-up included.
     #[serde(rename = "at_ns", with = "plimsoll_metrics::written::nanos")]
     pub at: Nanos,
-    /// Its length.
+    /// Length of the slice.
     #[serde(rename = "length_ns", with = "plimsoll_metrics::written::nanos")]
     pub length: Nanos,
     /// `true` if it belongs to the warm-up.

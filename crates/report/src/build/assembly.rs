@@ -567,7 +567,7 @@ impl IntervalResult {
         }
     }
 
-    /// The same with the state of the machine in it.
+    /// Returns the interval with the state of the machine in it.
     fn on(self, machine: &MachineRecord, interval: &Interval) -> Self {
         Self { machine: machine::during(machine, interval).map(Box::new), ..self }
     }

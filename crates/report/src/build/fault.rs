@@ -58,7 +58,7 @@ pub enum FaultEffect {
     None,
     /// Requests failed or stood still, and then ended well again.
     Recovered,
-    /// They still did so at the end of its window.
+    /// Requests still failed or stood still at the end of the fault's window.
     Lasting,
 }
 
@@ -82,8 +82,8 @@ pub fn effects(run: &SavedRun, faults: Vec<FaultMark>) -> Vec<FaultResult> {
     effects_on(&run.result, &run.slices, faults)
 }
 
-/// The same of a run that goes on, without response times: these are those of its parts, which only a saved
-/// run keeps.
+/// Returns the effects of the faults of a run that goes on, without response times: these come from the
+/// slices, which only a saved run keeps.
 pub fn effects_so_far(result: &RunResult, faults: Vec<FaultMark>) -> Vec<FaultResult> {
     effects_on(result, &[], faults)
 }

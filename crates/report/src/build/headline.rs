@@ -26,13 +26,13 @@ impl VerdictResult {
 /// A threshold after a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It holds.
+    /// The threshold holds.
     Holds,
-    /// It does not.
+    /// The threshold does not hold.
     Fails,
     /// The figures show neither.
     NotShown,
-    /// They would, if the measurement could be believed.
+    /// The figures would decide, if the measurement could be believed.
     NotJudged,
 }
 
@@ -73,7 +73,7 @@ impl RunResult {
         }
     }
 
-    /// The same with a headline, which results of earlier versions do not have.
+    /// Adds the headline if there is none, as in results of earlier versions.
     pub(crate) fn with_headline(mut self) -> Self {
         if self.verdict.summary.is_empty() {
             self.restate();

@@ -16,7 +16,7 @@ impl RunResult {
         Pace::new(self.rate_unit(), rate.achieved_per_s, rate.iterations_started_per_s, rate.target_per_s)
     }
 
-    /// The same of one of its phases.
+    /// Returns the rate of one phase beside the one that was asked for.
     pub fn pace_of(&self, phase: &PhaseResult) -> Pace {
         let PhaseResult { achieved_per_s, iterations_started_per_s, target_per_s, .. } = phase;
         Pace::new(self.rate_unit(), *achieved_per_s, *iterations_started_per_s, *target_per_s)

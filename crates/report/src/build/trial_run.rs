@@ -15,11 +15,11 @@ const NOTHING_STARTED: ReasonCode = ReasonCode::TooFewSamples;
 /// The measurements of a trial, or of a level of a sweep, but for the counts of its intervals.
 #[derive(Clone, Debug)]
 pub struct TrialRun {
-    /// Its record; of a fleet as far as the merged result has it.
+    /// Record of the trial; of a fleet as far as the merged result has it.
     pub record: RunRecord,
-    /// Its findings about the generator.
+    /// Findings about the generator.
     pub applied: Applied,
-    /// Its figures.
+    /// Figures of the trial.
     pub figures: TrialFigures,
 }
 

@@ -30,7 +30,7 @@ pub const COMPARISON_VERSION: u32 = 1;
 pub struct Member {
     /// The file.
     pub file: String,
-    /// Its result.
+    /// Result of the run.
     pub result: RunResult,
 }
 
@@ -39,7 +39,7 @@ pub struct Member {
 pub struct Group {
     /// The user's name for it.
     pub name: String,
-    /// Its runs, at least one.
+    /// Runs of the group, at least one.
     pub members: Vec<Member>,
 }
 
@@ -50,7 +50,8 @@ pub struct Question {
     pub measures: Vec<Measure>,
     /// The smallest relative change that matters: 0.05 for 5 %.
     pub effect: f64,
-    /// The same of the share of errors, as a difference: 0.001 for a tenth of a percentage point.
+    /// The smallest change of the share of errors that matters, as a difference: 0.001 for a tenth of a
+    /// percentage point.
     pub error_effect: f64,
     /// Confidence of the intervals, and one minus the share of false alarms, in (0, 1).
     pub confidence: f64,
@@ -131,7 +132,7 @@ impl Comparison {
 }
 
 impl Word {
-    /// It in lower case.
+    /// Returns the word in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -169,7 +170,7 @@ pub struct Settings {
 pub struct GroupResult {
     /// The user's name for it.
     pub name: String,
-    /// Its runs, as they were given.
+    /// Runs of the group, as they were given.
     pub runs: Vec<RunLabel>,
 }
 
@@ -178,7 +179,7 @@ pub struct GroupResult {
 pub struct RunLabel {
     /// The file of its result; empty if it was not read from one.
     pub file: String,
-    /// Its identity.
+    /// Identity of the run.
     pub id: String,
     /// When it started: RFC 3339, UTC.
     pub started_at: String,
@@ -235,15 +236,15 @@ pub struct MetricResult {
     pub judged: bool,
     /// Run by run, as in the group; null where a run has no value.
     pub a: Vec<Option<f64>>,
-    /// The same of the other group.
+    /// Values of the second group, run by run; null where a run has no value.
     pub b: Vec<Option<f64>>,
     /// Median of the runs; null if one has no value.
     pub a_median: Option<f64>,
-    /// The same of the other group.
+    /// Median of the runs of the second group; null if one has no value.
     pub b_median: Option<f64>,
     /// True if values of the first group are only lower bounds, because of requests without an answer.
     pub a_at_least: bool,
-    /// The same of the other group.
+    /// True if values of the second group are only lower bounds, because of requests without an answer.
     pub b_at_least: bool,
     /// From a to b; null if there is nothing to compare.
     pub change: Option<ChangeResult>,
@@ -277,7 +278,7 @@ pub struct ChangeResult {
     pub high: Option<f64>,
     /// Probability of runs at least as different if there is no change; null if nothing can be said.
     pub p: Option<f64>,
-    /// The same, raised for the other judged figures (Holm); null if it was not judged.
+    /// The probability `p`, raised for the other judged figures (Holm); null if the figure was not judged.
     pub p_adjusted: Option<f64>,
     /// "ranks" (Mann–Whitney and Hodges–Lehmann, from 5 runs a side), "means" (Welch, 2 to 4 runs), "equal"
     /// (every run has the same value), "slices" (one run a side: bootstrap of its slices, which knows nothing
@@ -289,13 +290,13 @@ pub struct ChangeResult {
 /// One figure in both groups, for people.
 #[derive(Clone, Debug)]
 pub(crate) struct FigureRow {
-    /// Its name.
+    /// Name of the figure.
     pub(crate) label: String,
-    /// Its value in A and in B, the change, the interval of that, and the probability.
+    /// Values in A and in B, the change, its interval, and the probability.
     pub(crate) cells: [String; 5],
     /// Judgement of the change; `None` if it was not judged.
     pub(crate) verdict: Option<Word>,
-    /// The same in words.
+    /// Judgement of the change in words.
     pub(crate) word: &'static str,
 }
 
@@ -429,7 +430,7 @@ impl Comparison {
         markdown::page(self)
     }
 
-    /// Its figures for people, one after the other.
+    /// Returns the figures for people, one after the other.
     pub(crate) fn rows(&self) -> Vec<FigureRow> {
         self.metrics.iter().map(text::row).collect()
     }

@@ -67,7 +67,7 @@ pub struct Point {
 /// The newest run that has the figure, judged by its predecessors.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Newest {
-    /// Its index in `runs`.
+    /// Index of the run in `runs`.
     pub at: usize,
     /// Identity of the run.
     pub run_id: String,

@@ -58,7 +58,7 @@ pub struct InterleavedResult {
     pub blocks: u64,
     /// Requests of A that ended.
     pub a: SideResult,
-    /// The same of B.
+    /// Requests of B that ended.
     pub b: SideResult,
     /// The intervals as the run went on, about once a second.
     pub looks: Vec<Look>,
@@ -228,7 +228,7 @@ impl Interleaving {
         })
     }
 
-    /// The same for iterations of at most so many requests, each of which is dealt as a whole.
+    /// Sets the largest number of requests of an iteration; an iteration is dealt as a whole.
     #[must_use]
     pub fn dealing(self, requests: u32) -> Self {
         Self { comparison: self.comparison.dealing(requests), ..self }
@@ -493,7 +493,7 @@ impl InterleavedResult {
 }
 
 impl Broken {
-    /// It as the first words of a page.
+    /// Returns the first words of a page about broken sides.
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::A => "A is broken",

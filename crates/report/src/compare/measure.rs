@@ -107,7 +107,7 @@ impl Measure {
         Self::Time(None, TimeFigure::Percentile(index.expect("the names are those of the table")))
     }
 
-    /// The same with the kind of time that counts in this model.
+    /// Returns the measure with the kind of time that counts in this model.
     #[must_use]
     pub fn in_model(self, model: ModelKind) -> Self {
         match (self, model) {
@@ -150,7 +150,7 @@ impl Measure {
         }
     }
 
-    /// Its value in a run.
+    /// Returns the value of the measure in a run.
     ///
     /// # Errors
     /// The reason why there is none.

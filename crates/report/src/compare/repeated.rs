@@ -45,7 +45,7 @@ pub struct RepeatedVerdict {
     /// The worst outcome of a run.
     #[serde(default)]
     pub outcome: OutcomeResult,
-    /// The same in one line for people, without its first word.
+    /// The worst outcome in one line for people, without its first word.
     #[serde(default)]
     pub summary: String,
     /// True if the measurement of every run is valid.

@@ -10,9 +10,9 @@ pub enum AgentState {
     /// All of its result is here.
     #[default]
     Finished,
-    /// It stopped answering: its figures up to then are here.
+    /// The agent stopped answering: its figures up to then are here.
     Lost,
-    /// It was told to end while the load went on, and stopped its part: all that it sent is here.
+    /// The agent was told to end while the load went on, and stopped its part: all that it sent is here.
     Left,
     /// The load goes on, and its figures are those so far.
     Running,
@@ -32,15 +32,15 @@ pub struct TakenOver {
 /// One agent of a fleet, with its shard of the load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentResult {
-    /// Its name.
+    /// Name of the agent.
     pub name: String,
-    /// Its shard, as `2/3`.
+    /// Shard of the agent, as `2/3`.
     pub shard: String,
     /// Version of its program.
     pub version: String,
     /// Processors that its process may use.
     pub cores: u32,
-    /// Its state at the end of the run, or so far.
+    /// State of the agent at the end of the run, or so far.
     pub state: AgentState,
     /// Nanoseconds that its clock was ahead of the coordinator's before the start; null if that is not known.
     pub clock_ahead_ns: Option<i64>,

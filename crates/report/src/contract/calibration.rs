@@ -54,7 +54,8 @@ pub struct CalibrationCell {
     /// this machine adds to every response time, with its kernel and the server's own work. In nanoseconds;
     /// null with too few samples, and where that rate was not kept.
     pub added_p50_ns: Option<u64>,
-    /// Its 99th percentile.
+    /// At half of the rate that was reached, the 99th percentile of the response time of a server that
+    /// answers at once. In nanoseconds; null with too few samples, and where that rate was not kept.
     pub added_p99_ns: Option<u64>,
 }
 
@@ -92,7 +93,8 @@ pub struct CalibrationUse {
     pub used_share: f64,
     /// At half of the limit, the median of what this machine adds to response times; null if unknown.
     pub added_p50_ns: Option<u64>,
-    /// Its 99th percentile.
+    /// At half of the limit, the 99th percentile of what this machine adds to response times; null if
+    /// unknown.
     pub added_p99_ns: Option<u64>,
 }
 

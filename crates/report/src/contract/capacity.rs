@@ -33,7 +33,7 @@ pub struct CapacityResult {
 pub struct SearchResult {
     /// Identity of the search.
     pub id: String,
-    /// Its name, if it was given one; omitted without.
+    /// Name of the search, if it was given one; omitted without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The URLs of its targets, without user and password; missing in older results.
@@ -43,7 +43,7 @@ pub struct SearchResult {
     pub seed: u64,
     /// When it started: RFC 3339, UTC.
     pub started_at: String,
-    /// The same in nanoseconds since 1970; 0 in older results.
+    /// Start of the search in nanoseconds since 1970; 0 in older results.
     #[serde(default)]
     pub started_at_unix_ns: u64,
     /// Duration of the search in seconds.
@@ -72,7 +72,8 @@ pub struct Capacity {
     /// Lower end of the interval of the capacity, in iterations per second; null if no rate was shown to hold
     /// what was asked for.
     pub low_per_s: Option<f64>,
-    /// Its upper end; null if no rate was shown not to hold it.
+    /// Upper end of the interval of the capacity, in iterations per second; null if no rate was shown not to
+    /// hold what was asked for.
     pub high_per_s: Option<f64>,
     /// The rate that the server was asked to carry at least, in iterations per second; omitted if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,7 +87,7 @@ pub struct Capacity {
     pub after_overload_per_s: Option<f64>,
     /// Reason why the search ended: narrow, unclear, highest, generator, lowest, answered or stopped.
     pub end: String,
-    /// The same in a sentence.
+    /// Reason why the search ended, in a sentence.
     pub statement: String,
     /// Remarks on the capacity, a sentence each.
     pub notes: Vec<String>,
@@ -140,7 +141,7 @@ pub struct TrialResult {
     pub after_per_s: Option<f64>,
     /// When it started, in seconds since the start of the search.
     pub at_s: f64,
-    /// Its figures. The measured part is shorter than planned if its outcome was plain.
+    /// Figures of the trial. The measured part is shorter than planned if the outcome was plain.
     #[serde(flatten)]
     pub figures: TrialFigures,
     /// The finding of its level, from all trials at this rate.

@@ -105,7 +105,7 @@ pub struct ModelContext {
 /// The machine that generated the load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
-    /// Its name.
+    /// Host name of the machine.
     pub hostname: String,
     /// Name and version of its kernel.
     pub kernel: String,

@@ -77,8 +77,8 @@ pub struct EventStreamsResult {
     /// Inter-token latency: between two events with content that follow each other in a stream. Of all
     /// streams, those included that broke later.
     pub itl: Summary,
-    /// The same divided by the tokens of the later event, once for each token; only where the server counts
-    /// them in every event.
+    /// Inter-token latency divided by the tokens of the later event, once for each token; only where the
+    /// server counts the tokens in every event.
     pub itl_per_token: Summary,
     /// Time per output token of a request: (last content − first content) / (tokens − 1), of the tokens that
     /// were sent.

@@ -77,7 +77,7 @@ impl PercentileBounds {
         }
     }
 
-    /// The same as a sentence, where nothing around it says that it is an interval.
+    /// Returns the interval in words, where nothing around them says that it is one.
     pub(crate) fn sentence(&self) -> String {
         let value = |value: u64| figure::nanos(Nanos(value));
         let bounds = match (self.low, self.high) {

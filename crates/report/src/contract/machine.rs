@@ -139,7 +139,7 @@ pub struct MachineSummary {
 /// The target's process on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetProcessResult {
-    /// Its number; several, if several processes listen together.
+    /// Process id of the target; several, if several processes listen together.
     pub pids: Vec<u32>,
     /// The name of the first.
     pub name: String,

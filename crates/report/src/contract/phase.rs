@@ -14,11 +14,12 @@ use crate::contract::summary::{PERCENTILES, Percentiles, missing};
 /// the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseResult {
-    /// Its name.
+    /// Name of the phase.
     pub name: String,
-    /// Its begin in seconds since the start of the run, warm-up included.
+    /// Start of the phase in seconds since the start of the run, warm-up included.
     pub at_s: f64,
-    /// Its length in seconds: shorter than planned if the run ended in it, 0 if it ended before.
+    /// Length of the phase in seconds: shorter than planned if the run ended in it, 0 if the run ended
+    /// before.
     pub duration_s: f64,
     /// True if it is a part of the measured one; the warm-up is not.
     pub measured: bool,

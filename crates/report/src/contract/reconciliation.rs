@@ -98,7 +98,7 @@ impl Reconciliation {
         })
     }
 
-    /// The same with what else was found.
+    /// Adds the findings of further checks.
     #[must_use]
     pub fn with_findings(mut self, findings: Vec<ConsistencyFinding>) -> Self {
         self.consistent &= findings.iter().all(|finding| finding.passed);
@@ -128,8 +128,8 @@ impl ReconciliationCheck {
         }
     }
 
-    /// The same with how many records are `misdated`, and from when to when those of the tables are, in
-    /// milliseconds since the epoch.
+    /// Sets how many records are `misdated`, and the least and the greatest time of all records of the
+    /// tables, in milliseconds since the epoch.
     #[must_use]
     pub fn with_times(self, misdated: Option<u64>, times_ms: Option<(i64, i64)>) -> Self {
         Self { misdated, times_ms, ..self }

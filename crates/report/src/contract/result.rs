@@ -213,7 +213,7 @@ pub struct SteadyResult {
 pub enum SteadyState {
     /// The run was steady from a time on.
     Steady,
-    /// It was not steady before it ended.
+    /// The run was not steady before it ended.
     Never,
     /// Unknown: the run was too short, or its load changed.
     #[default]
@@ -237,9 +237,9 @@ pub struct LittleResult {
 /// The program that made the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
 }
 
@@ -248,7 +248,7 @@ pub struct Tool {
 pub struct Run {
     /// Identity of the run.
     pub id: String,
-    /// Its name: from `--name`, else from its plan, else that of the plan's file; omitted without any.
+    /// Name of the run: from `--name`, else from its plan, else that of the plan's file; omitted without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Seed of every random choice: the same seed makes the same load.
@@ -363,7 +363,7 @@ pub fn shell_line(args: &[String]) -> String {
 pub struct Target {
     /// The URLs that address it, without user and password.
     pub urls: Vec<String>,
-    /// Its authority, as in these URLs: host, and port if one was given.
+    /// Authority of the target, as in `urls`: host, and port if one was given.
     pub authority: String,
     /// The addresses that were used.
     pub addresses: Vec<String>,
@@ -413,7 +413,7 @@ pub struct VerdictResult {
     pub valid: bool,
     /// Codes of the reasons why not.
     pub invalid_reasons: Vec<String>,
-    /// The same reasons with evidence and hints.
+    /// Reasons why the measurement is not valid, with evidence and hints.
     pub evidence: Vec<Finding>,
     /// Findings that do not make the run invalid, but deserve attention.
     pub warnings: Vec<Finding>,
@@ -521,11 +521,11 @@ pub struct ThresholdOutcome {
 pub struct ObservedResult {
     /// The value.
     pub value: f64,
-    /// Its unit: "ns", "percent", "count", "bytes", "per_s", or "number" of one without a unit.
+    /// Unit of the value: "ns", "percent", "count", "bytes", "per_s", or "number" of one without a unit.
     pub unit: String,
     /// True if it is only a lower bound, because of timeouts.
     pub at_least: bool,
-    /// The same for people.
+    /// The value for people.
     pub text: String,
 }
 
@@ -732,7 +732,7 @@ pub struct Http2Result {
 pub struct StepResult {
     /// Name of its scenario.
     pub scenario: String,
-    /// Its name.
+    /// Name of the step.
     pub step: String,
     /// Requests that ended with a whole response of a status below 400.
     pub ok: u64,
@@ -789,9 +789,9 @@ impl StepResult {
 /// One second of the run, or the last part of one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalResult {
-    /// Its end in seconds since the start of the run, warm-up included.
+    /// End of the interval in seconds since the start of the run, warm-up included.
     pub at_s: f64,
-    /// Its length in seconds.
+    /// Length of the interval in seconds.
     pub length_s: f64,
     /// True if it belongs to the warm-up.
     pub warmup: bool,
@@ -834,7 +834,7 @@ pub struct IntervalResult {
     /// the run so far.
     #[serde(default)]
     pub thresholds_failed: u32,
-    /// The same figures scenario by scenario, if there are several.
+    /// Figures of the interval scenario by scenario, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_scenario: Vec<ScenarioIntervalResult>,
     /// True if something was done to the system under test in it, such as a fault that began or ended. Left
@@ -894,7 +894,7 @@ impl IntervalResult {
 /// The figures of one scenario in an interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioIntervalResult {
-    /// Its name.
+    /// Name of the scenario.
     pub scenario: String,
     /// Requests started in it.
     pub started: u64,
@@ -957,8 +957,8 @@ pub struct Generator {
     pub cpu_sys_s: f64,
     /// CPU time of both kinds per whole response, in microseconds; null without responses.
     pub cpu_us_per_request: Option<f64>,
-    /// The same by kind of thread: "workers", "bodies" and "signing", of which the last two are there only
-    /// if there were such threads.
+    /// CPU time of the load by kind of thread: "workers", "bodies" and "signing", of which the last two are
+    /// there only if there were such threads.
     #[serde(default)]
     pub cpu_by_kind: Vec<CpuOfKind>,
     /// Largest resident memory of the process in bytes; null if the system does not report it.
@@ -1023,7 +1023,7 @@ pub struct CpuOfKind {
     pub threads: u64,
     /// Their CPU time over the measured part, in seconds.
     pub cpu_s: f64,
-    /// The same per whole response, in microseconds; null without responses.
+    /// CPU time of the threads of this kind per whole response, in microseconds; null without responses.
     pub cpu_us_per_request: Option<f64>,
 }
 
@@ -1057,6 +1057,6 @@ pub struct Worker {
 pub struct StallResult {
     /// When it began, in seconds since the start of the run.
     pub at_s: f64,
-    /// Its length in nanoseconds.
+    /// Length of the stall in nanoseconds.
     pub length_ns: u64,
 }

@@ -31,7 +31,7 @@ impl Searched {
         Ok(sweep.map(Self::Sweep))
     }
 
-    /// The same with a name; without one it keeps what it has.
+    /// Names the search or sweep; with `None` the name stays as it is.
     pub fn with_name(mut self, name: Option<String>) -> Self {
         let circumstances = match &mut self {
             Self::Capacity(result) => &mut result.search,

@@ -177,8 +177,8 @@ impl Summary {
         Self::new(histogram, Censored::default())
     }
 
-    /// The same with the intervals of its percentiles, from what the histogram counted in each slice of the
-    /// run; `slices` is why there are none where they are not known.
+    /// Adds the intervals of the percentiles, from what the histogram counted in each slice of the run;
+    /// `slices` is why there are none where they are not known.
     pub(crate) fn with_intervals(
         mut self,
         histogram: &Histogram,

@@ -24,7 +24,7 @@ pub struct SweepResult {
     pub sweep: SearchResult,
     /// The setting that was varied: connections, streams, threads, rate or batch-size.
     pub setting: String,
-    /// Its levels in the order of the command.
+    /// Levels of the sweep in the order of the command.
     pub levels: Vec<SweepLevel>,
     /// True if a signal ended it; left out otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -40,7 +40,7 @@ pub struct SweepResult {
 pub struct SweepLevel {
     /// The setting's value.
     pub value: f64,
-    /// Its figures.
+    /// Figures of the level.
     #[serde(flatten)]
     pub figures: TrialFigures,
     /// Records acknowledged per second; omitted where requests carry none.

@@ -21,7 +21,7 @@ pub struct WatchedResult {
     pub found_by: String,
     /// True if the verdict took it for the target's.
     pub is_target: bool,
-    /// Its processes at the start.
+    /// Processes of the server at the start.
     pub pids: Vec<u32>,
     /// Processes at most at the end of an interval.
     pub processes: u64,
@@ -90,16 +90,16 @@ pub struct ProcessEventResult {
     pub at_s: f64,
     /// "began" or "ended".
     pub what: String,
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// Its name.
+    /// Name of the process.
     pub name: String,
 }
 
 /// Resources used by a watched server in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WatchedInterval {
-    /// Its processes at the end.
+    /// Processes of the server at the end of the interval.
     pub processes: u64,
     /// Resources used by them together; null if there were none.
     pub used: Option<ProcessResult>,
@@ -156,8 +156,8 @@ impl WatchedResult {
         }
     }
 
-    /// Its figures for people, a line for each kind. For a server that was not named by the user, the first
-    /// says all.
+    /// Returns the figures of the server for people, a line for each kind. For a server that was not named by
+    /// the user, the first line has all figures.
     pub(crate) fn lines(&self) -> Vec<String> {
         let title = self.title();
         let mut lines = match &self.used {

@@ -44,7 +44,7 @@ pub struct SearchEvidence {
     pub objectives: Vec<ThresholdSpec>,
     /// The way that it took.
     pub course: Course,
-    /// Its trials, or levels, in their order.
+    /// Trials of the search, or levels of the sweep, in their order.
     pub trials: Vec<TrialEvidence>,
     /// The text of the plan file, credentials aside; `None` if there was none.
     pub plan: Option<String>,
@@ -63,7 +63,7 @@ pub struct SearchEvidence {
 pub enum Course {
     /// Of a search for a capacity.
     Search {
-        /// Its settings.
+        /// Settings of the search.
         settings: CapacitySettings,
         /// When it started, on the monotonic clock.
         begun: Nanos,
@@ -76,7 +76,7 @@ pub enum Course {
     },
     /// Of a sweep.
     Sweep {
-        /// Its settings.
+        /// Settings of the sweep.
         settings: SweepSettings,
         /// When it started, on the monotonic clock.
         begun: Nanos,
@@ -97,7 +97,7 @@ pub struct TrialEvidence {
     pub level: String,
     /// The counts by which the search decided.
     pub counts: TrialCounts,
-    /// Its record and its result, as of a run that is alone.
+    /// Record and result of the trial, as of a run that is alone.
     pub run: Evidence,
 }
 

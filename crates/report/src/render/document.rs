@@ -239,7 +239,7 @@ impl Span {
         Self { text: text.into(), emphasis, source: None, href: None }
     }
 
-    /// The same with emphasis.
+    /// Returns the span with this emphasis.
     pub(crate) fn with(self, emphasis: Emphasis) -> Self {
         Self { emphasis, ..self }
     }
@@ -260,12 +260,12 @@ impl Line {
         self.spans.push(span.into());
     }
 
-    /// The same with a remark behind it.
+    /// Returns the line with a remark behind it.
     pub(crate) fn with_note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
     }
 
-    /// The same in the background.
+    /// Returns the line as one that is beside the point.
     pub(crate) fn quiet(self) -> Self {
         Self { quiet: true, ..self }
     }
@@ -346,7 +346,7 @@ impl Fact {
         Self { label, value: Value::Identity(identity), shown: Shown::Everywhere }
     }
 
-    /// The same in some formats only.
+    /// Shows the fact in some formats only.
     pub(crate) fn on(self, shown: Shown) -> Self {
         Self { shown, ..self }
     }

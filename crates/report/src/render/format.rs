@@ -43,7 +43,7 @@ impl Format {
         Self::K6,
     ];
 
-    /// Its name on the command line.
+    /// Returns the name of the format on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Summary => "summary",
@@ -75,9 +75,9 @@ impl Format {
 pub enum TableFormat {
     /// One screen for people.
     Text,
-    /// Its contract, as one object.
+    /// The result by its contract, as one object.
     Json,
-    /// Its table: one header line, one row per interval or run.
+    /// A table: one header line, one row per interval or run.
     Csv,
 }
 

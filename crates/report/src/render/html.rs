@@ -45,7 +45,7 @@ const WITHOUT_HISTOGRAMS: &str = "Of this run only its result was kept, so there
 /// A run on a page.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedRun<'a> {
-    /// Its name on the page.
+    /// Name of the run on the page.
     pub name: &'a str,
     /// The run.
     pub run: &'a SavedRun,

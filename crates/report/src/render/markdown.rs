@@ -30,7 +30,7 @@ impl Table {
         Self::aligned(heads, "--:")
     }
 
-    /// The same for sentences, flush left.
+    /// Makes a table with these heads whose columns are sentences, flush left.
     pub(crate) fn of_text(heads: &[&str]) -> Self {
         Self::aligned(heads, ":--")
     }

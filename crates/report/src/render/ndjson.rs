@@ -22,7 +22,7 @@ enum Line {
 struct IntervalLine {
     /// Identity of the run.
     run_id: String,
-    /// Its figures.
+    /// Figures of the interval.
     #[serde(flatten)]
     interval: IntervalResult,
 }

@@ -26,7 +26,7 @@ pub struct FleetShare {
     /// The agent: its name, shard, version, processors, state, clock, and the arrivals of its shard after the
     /// last that is known (`unknown`), or that it left out (`left_out`). Its figures are filled in.
     pub agent: AgentResult,
-    /// Its run, or as much as had come of it; `None` if nothing had.
+    /// Run of the agent, or as much as had come of it; `None` if nothing had.
     pub run: Option<SavedRun>,
 }
 

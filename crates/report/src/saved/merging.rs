@@ -29,22 +29,22 @@ pub enum MergeError {
     Nothing,
     /// A run has no histograms, but only the figures that were made of them.
     NoHistograms {
-        /// Its id.
+        /// Id of the run.
         id: String,
     },
     /// A run is of another plan than the first one.
     OtherPlan {
-        /// Its id.
+        /// Id of the run.
         id: String,
     },
     /// A run is a whole load, and no shard of one.
     NoShard {
-        /// Its id.
+        /// Id of the run.
         id: String,
     },
     /// A shard is of another load than the first one: of another seed, or of another number of shards.
     OtherLoad {
-        /// Its id.
+        /// Id of the run.
         id: String,
     },
     /// A shard is there twice.

@@ -11,22 +11,22 @@ use crate::{RepeatedResult, RunResult, SCHEMA_VERSION};
 /// Reason why a text is not a readable result.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It is not JSON, or no object.
+    /// The text is not JSON, or no object.
     NotJson(serde_json::Error),
-    /// It has no version of this contract: it is something else.
+    /// The text has no version of this contract: it is something else.
     NotAResult,
-    /// It was written by a later version of this program.
+    /// The result was written by a later version of this program.
     TooNew {
         /// The version of its contract.
         found: u32,
         /// The latest version that is known here.
         known: u32,
     },
-    /// It is of a search or a sweep, which has trials and no run.
+    /// The result is of a search or a sweep, which has trials and no run.
     OfSearch,
-    /// It is of a comparison or a suite, which is of several runs.
+    /// The result is of a comparison or a suite, which is of several runs.
     OfRuns,
-    /// It has the version of a result, but not its fields.
+    /// The text has the version of a result, but not its fields.
     Broken(serde_json::Error),
 }
 

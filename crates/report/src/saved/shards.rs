@@ -29,7 +29,7 @@ impl SavedRun {
         Self::merge_some_shards(runs)
     }
 
-    /// The same of shards some of which may be missing, once they were checked.
+    /// Merges shards some of which may be missing, once they were checked.
     pub(super) fn merge_some_shards(runs: &[Self]) -> Result<Self, MergeError> {
         let mut merged = Self::merge(runs)?;
         (merged.result.run.shard, merged.result.run.taken_over) = (None, None);

@@ -23,7 +23,7 @@ pub struct Beginning {
     pub context: RunContext,
     /// Open or closed.
     pub model: ModelKind,
-    /// Its start as Unix time in nanoseconds.
+    /// Start of the run as Unix time in nanoseconds.
     pub started_unix_ns: u64,
     /// Length of its warm-up in nanoseconds.
     pub warmup_ns: u64,
@@ -41,7 +41,7 @@ pub struct Beginning {
 pub struct Part {
     /// Warm-up, measured part or drain.
     pub kind: PartKind,
-    /// Its times and its steps; the total is not used.
+    /// Times and steps of the part; the total is not used.
     pub slice: Slice,
 }
 
@@ -73,9 +73,9 @@ impl PartKind {
 /// Reason why the end of a run is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// It has not come yet.
+    /// The run goes on.
     Ongoing,
-    /// Its process ended before it did.
+    /// The process of the run ended before the run did.
     Killed,
     /// None of its workers came back.
     Stuck,

@@ -47,7 +47,7 @@ pub(crate) fn recorded(steps: &[&str], model: Model, samples: impl IntoIterator<
     recorded_as(&Outline { steps, ..Outline::default() }, model, samples)
 }
 
-/// The same with scenarios, as long as the record is told step by step.
+/// Makes the record of one worker that saw these samples, with the steps and scenarios of an outline.
 fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item = Sample>) -> RunRecord {
     let mut recorder = Recorder::new(&outline.steps);
     let mut merger = IntervalMerger::new(1).with_outline(outline.clone());
@@ -231,13 +231,13 @@ pub(crate) fn open() -> RunResult {
     result(recorded(GET, Model::Open, (0..10_000).map(quiet)), OPEN)
 }
 
-/// The same, with its slices.
+/// Makes an open run of 10 s that kept its schedule, with its slices.
 pub(crate) fn with_slices() -> RunResult {
     let record = recorded(GET, Model::Open, (0..10_000).map(quiet));
     result_with(record, RunContext { slices: true, ..context(OPEN) })
 }
 
-/// The same beside a probe, whose responses came 100 us sooner.
+/// Makes an open run of 10 s beside a probe, whose responses came 100 us sooner.
 pub(crate) fn with_probe() -> RunResult {
     let record = recorded(GET, Model::Open, (0..10_000).map(quiet));
     let sooner = |i: u64| {

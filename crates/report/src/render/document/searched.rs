@@ -21,7 +21,7 @@ pub(crate) struct SearchDocument {
     pub(crate) tool: String,
     /// `search 17f…` or `sweep 17f…`.
     pub(crate) identity: String,
-    /// Its name, or what it is about.
+    /// Name of the search or sweep, or what it is about.
     pub(crate) title: String,
     pub(crate) started_at: String,
     /// How well its question was answered.

@@ -52,7 +52,7 @@ pub(super) struct Span {
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Annotation {
     at_s: f64,
-    /// Its length in seconds.
+    /// Length of the event in seconds.
     length_s: f64,
     /// "change", "fault", "stall" or "threshold".
     kind: &'static str,

@@ -18,7 +18,7 @@ const INTERRUPTED: &str = "interrupted";
 enum Ended {
     Passed,
     Failed(String),
-    /// It shows nothing; with the kind of the reason.
+    /// The test case shows nothing: the kind of the reason, and the words about it.
     Erred(String, String),
     Skipped(String),
 }
