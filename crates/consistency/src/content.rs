@@ -33,7 +33,8 @@ impl Content {
         Self::read_by(object, |name| names.number(name))
     }
 
-    /// The same, without the members whose names have not occurred so far.
+    /// Reads an object without the members whose names have not occurred so far. `None` if the text is not
+    /// one.
     pub(crate) fn read_known(object: &[u8], names: &Names) -> Option<Self> {
         let mut members = Vec::new();
         let each = |name: &[u8], value: JsonText<'_>| {

@@ -21,7 +21,7 @@ impl Key {
         }
     }
 
-    /// The same of the last segment of a path, which may be percent-encoded.
+    /// Reads a key from the last segment of a path, which may be percent-encoded.
     pub(crate) fn of_segment(segment: &str) -> Self {
         let (mut bytes, mut rest) = (Vec::with_capacity(segment.len()), segment.as_bytes());
         while let Some((&byte, after)) = rest.split_first() {

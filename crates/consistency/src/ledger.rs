@@ -41,11 +41,11 @@ impl Resource {
 /// A request that may have changed something, with its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
-    /// Its method.
+    /// Method of the request.
     pub method: &'a str,
-    /// Its path; a query does not matter.
+    /// Path of the request; a query does not matter.
     pub path: &'a str,
-    /// Its body.
+    /// Body of the request.
     pub request: &'a [u8],
     /// Status of the response; 0 if none came.
     pub status: u16,
@@ -90,13 +90,13 @@ pub(crate) struct State {
     done: u32,
 }
 
-/// It was acknowledged that it is gone.
+/// Set once it was acknowledged that the item is gone.
 const DELETED: u8 = 1;
-/// Writes of it overlapped: which of them came last is not known.
+/// Set if writes of the item overlapped: which of them came last is not known.
 const CONTENDED: u8 = 2;
-/// There is something to be seen of it.
+/// Set if there is something to be seen of the item.
 const WITNESSED: u8 = 4;
-/// Its creation was acknowledged, and noted.
+/// Set once the creation of the item was acknowledged, and noted.
 const CREATED: u8 = 8;
 
 impl State {

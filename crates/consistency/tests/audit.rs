@@ -16,15 +16,15 @@ struct Server {
 /// The fate of a write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
-    /// It is done and acknowledged.
+    /// The write is done and acknowledged.
     Good,
-    /// It is refused, and not done.
+    /// The write is refused, and not done.
     Refused,
-    /// It is done, and the answer is lost.
+    /// The write is done, and the answer is lost.
     Deaf,
-    /// It is lost.
+    /// The write is lost.
     Lost,
-    /// It is acknowledged and not done.
+    /// The write is acknowledged and not done.
     Lie,
 }
 
