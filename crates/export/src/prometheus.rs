@@ -65,7 +65,7 @@ impl Exposition {
         best.1
     }
 
-    /// Its media type.
+    /// Returns the media type of the exposition.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",

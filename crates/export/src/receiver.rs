@@ -101,7 +101,7 @@ impl Receiver {
         Ok(Self { origin, path, headers: Vec::new() })
     }
 
-    /// The same with header fields that every request bears.
+    /// Sets the header fields that every request bears.
     ///
     /// # Errors
     /// If one of them could not stand in a request.

@@ -53,14 +53,14 @@ pub struct Gauges {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ServerTotals {
     pub(crate) name: String,
-    /// Its place among them, from 1 on: several may have one name.
+    /// Place of the server among those that are watched, from 1 on: several may have one name.
     pub(crate) number: String,
     pub(crate) processes: u64,
     pub(crate) user: Nanos,
     pub(crate) system: Nanos,
-    /// Its file use in total; `None` from the first interval in which that was not known.
+    /// File use of the server in total; `None` from the first interval in which that was not known.
     pub(crate) files: Option<FileUse>,
-    /// Its gauges; `None` while it has no process.
+    /// Gauges of the server; `None` while it has no process.
     pub(crate) now: Option<ProcessUse>,
 }
 
@@ -181,7 +181,7 @@ impl Totals {
         self.gauges = over;
     }
 
-    /// The same with the usage of this process so far.
+    /// Adds the usage of this process so far to the gauges.
     #[must_use]
     pub fn with_process(mut self) -> Self {
         let cpu = usage::process_cpu();
