@@ -154,7 +154,7 @@ struct Caller {
     /// When it came, or its last request was answered.
     since: Nanos,
     reader: RequestReader,
-    /// It ends when its last reply has been sent. Until then it keeps its place.
+    /// `true` if the connection ends when its last reply has been sent. Until then it keeps its place.
     leaves: bool,
 }
 

@@ -76,7 +76,7 @@ impl Reply {
         Self::text(status, format!("error: {message}"))
     }
 
-    /// The same with another header field.
+    /// Adds a header field to the reply.
     #[must_use]
     pub fn with_field(mut self, name: &str, value: &str) -> Self {
         self.fields.push((name.to_owned(), value.to_owned()));
