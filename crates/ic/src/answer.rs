@@ -101,20 +101,20 @@ fn optional_text<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Undecod
 /// Status of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestStatus<'a> {
-    /// Nothing is known of it, or nothing any more.
+    /// Nothing is known of the call, or nothing any more.
     Unknown,
-    /// It waits to be carried out.
+    /// The call waits to be carried out.
     Received,
-    /// It is being carried out.
+    /// The call is being carried out.
     Processing,
-    /// It was carried out.
+    /// The call was carried out.
     Replied {
         /// Mostly Candid.
         reply: &'a [u8],
     },
-    /// It was rejected.
+    /// The call was rejected.
     Rejected(Reject<'a>),
-    /// It was carried out or rejected, and its result is not kept any more.
+    /// The call was carried out or rejected, and its result is not kept any more.
     Done,
 }
 

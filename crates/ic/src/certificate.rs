@@ -28,24 +28,24 @@ pub(crate) fn root_message(root: &Hash) -> [u8; 46] {
 /// Reason why a certificate proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CertificateError {
-    /// It cannot be read.
+    /// The certificate cannot be read.
     Undecodable(Undecodable),
-    /// Its signature, or that of its delegation, is not of the key that has to have made it: the root key is
-    /// another network's, or somebody has changed it.
+    /// The signature of the certificate, or that of its delegation, is not of the key that has to have made
+    /// it: the root key is another network's, or somebody has changed the certificate.
     WrongSignature,
-    /// It is older than is taken.
+    /// The certificate is older than is taken.
     Stale {
-        /// Its age.
+        /// Age of the certificate.
         age: Duration,
     },
-    /// Its time lies further ahead than clocks differ.
+    /// The time of the certificate lies further ahead than clocks differ.
     FromTheFuture {
         /// Distance from now.
         by: Duration,
     },
-    /// It is of a subnet that does not have the canister.
+    /// The certificate is of a subnet that does not have the canister.
     OtherCanisters,
-    /// It is in order, but lacks the requested part.
+    /// The certificate is in order, but lacks the requested part.
     Absent,
 }
 
@@ -235,9 +235,9 @@ fn is_in_ranges(ranges: &[u8], canister: &[u8]) -> Result<bool, Undecodable> {
 /// The tree and the time that a verified certificate proves.
 #[derive(Clone, Copy, Debug)]
 pub struct Verified<'a> {
-    /// Its tree.
+    /// Tree of the certificate.
     pub tree: Tree<'a>,
-    /// Its time, in nanoseconds since 1970.
+    /// Time of the certificate, in nanoseconds since 1970.
     pub time_ns: u64,
 }
 

@@ -14,7 +14,7 @@ const MAX_FIELDS: usize = 16;
 /// A message as it came.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope<'a> {
-    /// Its id, which covers all of its fields.
+    /// Id of the message, which covers all of its fields.
     pub id: RequestId,
     /// Claimed sender; [`authenticate`](Self::authenticate) verifies it.
     pub sender: Principal,
@@ -36,7 +36,7 @@ pub enum Content<'a> {
         kind: Kind,
         /// The canister.
         canister: Principal,
-        /// Its method.
+        /// Method of the canister.
         method: &'a str,
         /// The argument.
         arg: &'a [u8],
@@ -48,7 +48,7 @@ pub enum Content<'a> {
 /// Reason why the sender of a message is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotTheSender {
-    /// It has no signature, and its sender is not the anonymous one.
+    /// The message has no signature, and its sender is not the anonymous one.
     Unsigned,
     /// The sender is another than the one with the public key.
     OtherKey,

@@ -9,12 +9,12 @@ pub const MAX_AHEAD: Duration = Duration::from_secs(5 * 60);
 /// Reason why a replica refuses an expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadExpiry {
-    /// It has passed.
+    /// The expiry has passed.
     Past {
         /// Since when.
         by: Duration,
     },
-    /// It lies further ahead than [`MAX_AHEAD`].
+    /// The expiry lies further ahead than [`MAX_AHEAD`].
     TooFarAhead {
         /// By how much.
         by: Duration,

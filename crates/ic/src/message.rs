@@ -64,7 +64,7 @@ pub struct Call<'a> {
     pub kind: Kind,
     /// The canister.
     pub canister: Principal,
-    /// Its method.
+    /// Method of the canister.
     pub method: &'a str,
     /// The argument, mostly Candid.
     pub arg: &'a [u8],

@@ -70,7 +70,7 @@ impl Principal {
         Some(Self { bytes: own, length: bytes.len() as u8 })
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the principal.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }

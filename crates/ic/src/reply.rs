@@ -14,7 +14,7 @@ const RESPONSE_DOMAIN: &[u8] = b"\x0bic-response";
 pub enum QueryResult<'a> {
     /// The reply.
     Replied(&'a [u8]),
-    /// It was rejected.
+    /// The query was rejected.
     Rejected(Reject<'a>),
 }
 

@@ -14,9 +14,9 @@ pub struct Tree<'a>(Reader<'a>);
 /// Result of looking up the value at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup<'a> {
-    /// It has this value.
+    /// The path has this value.
     Found(&'a [u8]),
-    /// It has no value.
+    /// The path has no value.
     Absent,
     /// Unknown: that part of the tree was pruned.
     Unknown,
@@ -212,7 +212,7 @@ pub(crate) fn leb128(bytes: &[u8]) -> Option<u64> {
     None
 }
 
-/// The same in the other direction.
+/// Appends a number as certificates have it in their leaves: unsigned LEB128.
 pub(crate) fn write_leb128(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         // The low seven bits.

@@ -61,7 +61,7 @@ impl Node {
         nodes.pop().unwrap_or(Self::Empty)
     }
 
-    /// Its hash.
+    /// Returns the root hash of the tree.
     pub fn hash(&self) -> Hash {
         match self {
             Self::Empty => empty_hash(),
@@ -155,15 +155,15 @@ pub fn certificate(authority: &Authority, tree: &Node, delegation: Option<&Deleg
 /// Outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing is known of it.
+    /// Nothing is known of the call.
     Unknown,
-    /// It waits to be carried out.
+    /// The call waits to be carried out.
     Received,
-    /// It is being carried out.
+    /// The call is being carried out.
     Processing,
-    /// It was carried out, and this is the reply.
+    /// The call was carried out, with this reply.
     Replied(Vec<u8>),
-    /// It was rejected.
+    /// The call was rejected.
     Rejected(Rejection),
 }
 
