@@ -33,7 +33,7 @@ pub fn host() -> Host {
     host_in(&Tree::system())
 }
 
-/// The same below another root than the system's.
+/// Looks the machine up below another root than the system's.
 pub fn host_below(root: &Path) -> Host {
     host_in(&Tree::of(root))
 }

@@ -30,7 +30,8 @@ impl ProcFile {
         Self::noted(path, File::open(path), missing)
     }
 
-    /// The same with a first read: files of other users' processes can be opened, but not read.
+    /// Opens the file and reads from it once: files of other users' processes can be opened, but not read. A
+    /// failure is noted in `missing`.
     pub(crate) fn open_readable(path: &Path, missing: &mut Vec<String>) -> Option<Self> {
         let read = |file: File| file.read_at(&mut [0; 64], 0).map(|_| file);
         Self::noted(path, File::open(path).and_then(read), missing)

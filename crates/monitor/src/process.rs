@@ -154,7 +154,7 @@ impl Process {
         self.status.as_ref().and_then(|file| parse::resident(file.read(buffer)?))
     }
 
-    /// Its threads that are examined one by one.
+    /// Returns the number of threads that are examined one by one.
     pub(crate) const fn threads(&self) -> usize {
         self.threads.len()
     }

@@ -62,7 +62,7 @@ impl Sampler {
         Self::open_in(&Tree::system(), worker_prefix, watch, now)
     }
 
-    /// The same below another root than the system's: that of a captured `/proc`.
+    /// Takes the first look, at `now`, below another root than the system's: that of a captured `/proc`.
     pub fn open_below(root: &Path, worker_prefix: &str, watch: &Watch, now: Nanos) -> Self {
         Self::open_in(&Tree::of(root), worker_prefix, watch, now)
     }

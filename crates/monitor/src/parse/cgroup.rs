@@ -28,7 +28,8 @@ pub fn cpu_max(bytes: &[u8]) -> Option<f64> {
     share(quota, number(fields.next()?)?)
 }
 
-/// The same of `cpu.cfs_quota_us` and `cpu.cfs_period_us` of version 1, where -1 means no limit.
+/// Processors' worth of time that `cpu.cfs_quota_us` and `cpu.cfs_period_us` of version 1 allow; `None` for
+/// -1, which means no limit, and for other content.
 pub fn cfs_quota(quota: &[u8], period: &[u8]) -> Option<f64> {
     share(number(words(quota).next()?)?, number(words(period).next()?)?)
 }
