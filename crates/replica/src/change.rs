@@ -8,7 +8,7 @@ pub(crate) struct Change<'a> {
     pub(crate) model: &'a str,
     #[serde(borrow)]
     pub(crate) what: What<'a>,
-    /// It is acknowledged and not carried out.
+    /// `true` if the change is acknowledged and not carried out.
     pub(crate) lost: bool,
 }
 

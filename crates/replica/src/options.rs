@@ -10,7 +10,7 @@ use crate::lies::Lie;
 /// Settings of a node.
 #[derive(Clone, Debug)]
 pub struct ReplicaOptions {
-    /// Its number; no other node of the cluster has it.
+    /// Number of the node; no other node of the cluster has it.
     pub id: u64,
     /// Address to listen on for its API; port 0 takes a free one.
     pub http: SocketAddr,
@@ -73,7 +73,7 @@ impl ReplicaOptions {
 /// Another node, as this one reaches it: the addresses may be those of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its number.
+    /// Number of the node.
     pub id: u64,
     /// The address that clients are sent to when it leads.
     pub http: SocketAddr,

@@ -26,7 +26,7 @@ pub(crate) struct Proposal {
 pub(crate) enum Outcome {
     /// A majority has it; the result, and the index of its entry.
     Committed(Reply, u64),
-    /// It is in no log: this node does not lead.
+    /// The write is in no log: this node does not lead.
     NotLeader,
     /// The outcome is unknown: the node is ending.
     Unknown,
