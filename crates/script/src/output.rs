@@ -18,7 +18,7 @@ pub(crate) enum Sink {
     Nowhere,
     /// To the host, as this worker's, each line behind a mark.
     Host(Arc<dyn Host>, Option<u32>, &'static str),
-    /// It is kept.
+    /// A buffer, in which the output is kept.
     Kept,
 }
 

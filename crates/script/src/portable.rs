@@ -18,7 +18,7 @@ pub(crate) enum Portable {
     Number(f64),
     Text(Vec<u8>),
     Table(Vec<(Portable, Portable)>),
-    /// It cannot be carried: why.
+    /// A value that cannot be carried, with the reason.
     Refused(String),
 }
 
@@ -76,10 +76,10 @@ impl Portable {
         }
     }
 
-    /// The same value in a state.
+    /// Makes the value anew in a state.
     ///
     /// # Errors
-    /// It could not be carried, or the state has no memory for it.
+    /// The value could not be carried, or the state has no memory for it.
     pub(crate) fn give(&self, lua: &Lua) -> mlua::Result<Value> {
         Ok(match self {
             Self::Nil => Value::Nil,

@@ -27,7 +27,7 @@ pub struct WrkMain {
 #[derive(Debug, Default)]
 struct Worker {
     setup: ThreadSetup,
-    /// Its globals: before the run those of the script, after it those that the worker left behind.
+    /// Globals of the worker: before the run those of the script, after it those that the worker left behind.
     globals: Vec<(Vec<u8>, Portable)>,
 }
 
