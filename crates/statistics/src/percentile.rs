@@ -14,9 +14,9 @@ const EVENTS_PER_SLICE: f64 = 2.0;
 /// The interval in which the true value of a percentile lies with the given confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PercentileInterval {
-    /// Its lower end; `None` if the samples do not bound the percentile from below.
+    /// Lower end of the interval; `None` if the samples do not bound the percentile from below.
     pub low: Option<u64>,
-    /// Its upper end; `None` if the samples do not bound the percentile from above.
+    /// Upper end of the interval; `None` if the samples do not bound the percentile from above.
     pub high: Option<u64>,
     /// The confidence, in (0, 1).
     pub confidence: f64,

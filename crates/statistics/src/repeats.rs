@@ -10,7 +10,7 @@ pub const FEWEST_RUNS: usize = 5;
 pub struct RunEstimate {
     /// The figure.
     pub value: f64,
-    /// Its standard error within the run: half the width of a 95 % interval, divided by 1.96.
+    /// Standard error of the figure within the run: half the width of a 95 % interval, divided by 1.96.
     pub standard_error: f64,
 }
 
@@ -21,7 +21,7 @@ pub struct BetweenRuns {
     pub runs: usize,
     /// Mean of the runs.
     pub mean: f64,
-    /// Its 95 % interval, from the differences between the runs alone; `None` below [`FEWEST_RUNS`].
+    /// 95 % interval of the mean, from the differences between the runs alone; `None` below [`FEWEST_RUNS`].
     pub interval: Option<(f64, f64)>,
     /// Standard deviation of the runs' values; `None` for one run, whose variation from run to run is
     /// unknown.

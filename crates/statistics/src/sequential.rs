@@ -32,7 +32,7 @@ const LARGEST: f64 = 12.0;
 /// Values in a range, by number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bin {
-    /// Its smallest value.
+    /// Smallest value of the bin.
     low: f64,
     /// All its values are below this one.
     high: f64,
@@ -187,7 +187,7 @@ impl SequentialComparison {
         Self::default()
     }
 
-    /// The same for requests of which at most so many are dealt to a side together: those of an iteration.
+    /// Sets how many requests are dealt to a side together at most: those of an iteration.
     #[must_use]
     pub fn dealing(self, together: u32) -> Self {
         Self { dealt_together: Some(f64::from(together.max(1))), ..self }

@@ -14,7 +14,7 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// The same with another scale: `scale` must not fall.
+    /// Converts the estimate and its interval to another scale: `scale` must not fall.
     #[must_use]
     pub fn map(self, scale: impl Fn(f64) -> f64) -> Self {
         Self { estimate: scale(self.estimate), low: scale(self.low), high: scale(self.high) }

@@ -48,7 +48,7 @@ pub enum Series {
 impl Series {
     const ALL: [Self; 3] = [Self::Throughput, Self::P50, Self::P99];
 
-    /// Its name for people.
+    /// Returns the name of the series for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",

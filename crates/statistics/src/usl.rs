@@ -52,7 +52,7 @@ pub struct Peak {
 pub struct UslFit {
     /// The law that fits best.
     pub law: Usl,
-    /// Its peak; `None` if throughput never falls (β = 0).
+    /// Peak of the law; `None` if throughput never falls (β = 0).
     pub peak: Option<Peak>,
     /// Lower ends of the intervals of the peak; `None` if not even these are bounded.
     pub peak_low: Option<Peak>,

@@ -142,7 +142,7 @@ fn search(seed: u64, settings: Settings, server: Server) -> (Answer, f64) {
     search_within(f64::INFINITY, seed, settings, server)
 }
 
-/// The same, where it may take this many seconds.
+/// Carries out a search that may take this many seconds; also returns the seconds that it took.
 fn search_within(longest: f64, seed: u64, settings: Settings, server: Server) -> (Answer, f64) {
     let (search, took) = searched_within(longest, seed, settings, server);
     (search.answer(false), took)
