@@ -30,7 +30,7 @@ pub enum StoreError {
     },
     /// There is something that is not a regular file: a folder, a pipe, a socket, a device.
     NotAFile {
-        /// Its name.
+        /// Path of the folder, pipe, socket or device.
         path: PathBuf,
         /// The kind of file that it is, in words.
         kind: &'static str,
@@ -46,7 +46,7 @@ pub enum StoreError {
     },
     /// One run of the store cannot be read.
     Run {
-        /// Its id.
+        /// Id of the run.
         id: String,
         /// The reason.
         reason: ReadError,
@@ -64,7 +64,7 @@ impl StoreError {
         }
     }
 
-    /// The same of another file: the name that people know of one that is only about to get it.
+    /// Puts another path in the error: the one that people know, of a file that is only about to get it.
     #[must_use]
     pub(crate) fn at(mut self, known: &Path) -> Self {
         match &mut self {

@@ -37,15 +37,15 @@ pub struct Page {
 /// The little of a run that is read in no time, however large it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Outline {
-    /// Its number in this store.
+    /// Number of the run in this store.
     pub number: i64,
-    /// Its id.
+    /// Id of the run.
     pub id: String,
     /// What it is.
     pub kind: Kind,
     /// Name of the run; while it goes on and has none, the name of its plan.
     pub name: Option<String>,
-    /// Its progress.
+    /// Progress of the run.
     pub state: State,
     /// When it began: Unix time in nanoseconds.
     pub started_unix_ns: u64,

@@ -12,16 +12,16 @@ use crate::{Store, StoreError, Tag};
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// It goes on.
+    /// The run goes on.
     Running,
-    /// It came to its end, planned or not.
+    /// The run came to its end, planned or not.
     Finished,
-    /// Its process ended before it did.
+    /// The process of the run ended before the run did.
     Killed,
 }
 
 impl State {
-    /// Its name in the store and in output.
+    /// Returns the name of the state in the store and in output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -45,7 +45,7 @@ pub enum Kind {
 impl Kind {
     const ALL: [Self; 3] = [Self::Run, Self::Search, Self::Sweep];
 
-    /// Its name in the store and in output.
+    /// Returns the name of the kind in the store and in output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -58,17 +58,17 @@ impl Kind {
 /// One run in a list. Its figures are those of its result; `None` where it has none yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its number in this store, by which it is read and removed.
+    /// Number of the run in this store, by which it is read and removed.
     pub number: i64,
-    /// Its id, which no other run has.
+    /// Id of the run, which no other run has.
     pub id: String,
     /// What it is.
     pub kind: Kind,
-    /// Its name.
+    /// Name of the run.
     pub name: Option<String>,
-    /// Its tags, by their words.
+    /// Tags of the run, by their words.
     pub tags: Vec<Tag>,
-    /// Its progress.
+    /// Progress of the run.
     pub state: State,
     /// When it began: RFC 3339, UTC.
     pub started_at: String,
@@ -78,7 +78,7 @@ pub struct Row {
     pub plan_hash: String,
     /// `open` or `closed`.
     pub model: String,
-    /// Its first URL.
+    /// First URL of the run.
     pub target: String,
     /// Length of the measured part in seconds.
     pub duration_s: Option<f64>,
@@ -104,7 +104,7 @@ pub struct Row {
     pub invalid_reasons: Vec<String>,
     /// `pass`, `fail` or `none`.
     pub thresholds: Option<String>,
-    /// Its outcome: `pass`, `fail`, `done` or `no_verdict`; `None` for runs of earlier versions.
+    /// Outcome of the run: `pass`, `fail`, `done` or `no_verdict`; `None` for runs of earlier versions.
     pub outcome: Option<String>,
     /// `true` if a threshold, a signal or somebody who steered it ended it before its time.
     pub stopped_early: bool,

@@ -11,7 +11,7 @@ const LONGEST: usize = 200;
 pub struct Tag {
     /// The word.
     pub name: String,
-    /// Its value for this run; empty if the tag is the word alone.
+    /// Value of the tag for this run; empty if the tag is the word alone.
     pub value: String,
 }
 

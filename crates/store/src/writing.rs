@@ -14,9 +14,9 @@ use crate::{Kind, State, Store, StoreError, Tag};
 /// The name and the tags of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
-    /// Its name, which other runs may have, too.
+    /// Name of the run, which other runs may have, too.
     pub name: Option<String>,
-    /// Its tags; of two with the same word the later one holds.
+    /// Tags of the run; of two with the same word the later one holds.
     pub tags: Vec<Tag>,
 }
 
@@ -110,7 +110,7 @@ impl Store {
 }
 
 impl Ongoing {
-    /// Its id.
+    /// Returns the id of the run.
     pub fn id(&self) -> &str {
         &self.id
     }
