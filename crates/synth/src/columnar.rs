@@ -18,9 +18,9 @@ pub(crate) struct Columnar {
 #[derive(Debug)]
 struct ColumnWords {
     column: usize,
-    /// Its name and the head of its list.
+    /// Name of the column and the head of its list.
     head: Vec<u8>,
-    /// Its words, if they are words.
+    /// Words of the column, if its cells are words or flags.
     slots: Option<Slots>,
 }
 

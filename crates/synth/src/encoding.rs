@@ -31,7 +31,7 @@ pub(crate) enum Style {
     Field(u8),
     /// OpenTelemetry's `KeyValue` with a string, in a field with this key; nothing for no text.
     Attribute(u8, &'static str),
-    /// The same with a boolean, of `false` and `true`.
+    /// OpenTelemetry's `KeyValue` with a boolean, of `false` and `true`, in a field with this key.
     AttributeFlag(u8, &'static str),
     /// OpenTelemetry's `AnyValue` with a string, in a field with this key.
     AnyValue(u8),

@@ -47,7 +47,8 @@ pub(crate) enum Piece {
     PackHex(usize),
     /// The time in units that are this many times smaller, in eight bytes, little-endian.
     FixedTime(u64),
-    /// The same, later by the whole number of a column.
+    /// The time in units that are this many times smaller, plus the whole number of a column, in eight bytes,
+    /// little-endian.
     FixedEnd(u64, usize),
     /// A number with three decimals, as a double in eight bytes, the lowest first.
     FixedMilli(usize),

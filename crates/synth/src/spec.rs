@@ -151,7 +151,7 @@ impl TimeUnit {
         if self == Self::Us && is_of_influxdb_1(path) { "u" } else { self.name() }
     }
 
-    /// Its length in nanoseconds.
+    /// Returns the length of the unit in nanoseconds.
     pub fn nanos(self) -> u64 {
         match self {
             Self::S => 1_000_000_000,

@@ -71,7 +71,7 @@ fn records(spec: &Spec, seed: u64, batches: u64) -> Vec<Record> {
     records_from(spec, seed, batches, NOW)
 }
 
-/// The same from another time on.
+/// The records of the first batches of a columnar spec, from a time on.
 fn records_from(spec: &Spec, seed: u64, batches: u64, from: u64) -> Vec<Record> {
     let mut synthesizer = Synthesizer::new(spec, seed).unwrap();
     let mut out = Vec::new();

@@ -27,7 +27,7 @@ pub(crate) enum Source {
 /// Which batch is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    /// Its number in the run.
+    /// Number of the batch in the run.
     pub(crate) index: u64,
     /// Nanoseconds since the epoch at its first record.
     pub(crate) now: u64,

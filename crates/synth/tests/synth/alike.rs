@@ -1,4 +1,4 @@
-//! The same seed gives the same bytes, on any thread and in any order.
+//! Equal seeds give equal bytes, on any thread and in any order.
 
 use plimsoll_synth::{Format, Kind, Shape, Spec, Synthesizer};
 

@@ -13,7 +13,7 @@ fn fitting(format: Format) -> Vec<Spec> {
     specs.filter(|spec| spec.validate().is_ok()).collect()
 }
 
-/// The same data in columns.
+/// Measurement and records of a batch with the data of a spec, sent in columns.
 fn columns_of(spec: &Spec, index: u64) -> (String, Vec<Record>) {
     // Of the defaults, only the step depends on the format.
     let step_ns = Some(spec.step());
