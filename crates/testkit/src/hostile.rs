@@ -89,7 +89,7 @@ pub struct Load<'a> {
 pub struct Case {
     /// A few words that describe it.
     pub name: String,
-    /// Its acts on each connection, in order; the connection is closed after them.
+    /// Acts of the server on each connection, in order; the connection is closed after them.
     pub acts: Vec<Act>,
     /// The handshake that comes before the acts, if there is one.
     pub handshake: Option<Handshake>,
@@ -114,11 +114,11 @@ impl Case {
 /// The end of a request, as a result counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
-    /// It is answered well.
+    /// The request is answered well.
     Ok,
-    /// It times out.
+    /// The request times out.
     TimedOut,
-    /// It fails with this class.
+    /// The request fails with this class.
     Failed(ErrorClass),
 }
 
@@ -129,7 +129,7 @@ impl fmt::Display for Ends {
 }
 
 impl Ends {
-    /// Its name in a result: that of the account, or of the class.
+    /// Returns the name of the end in a result: that of the account, or of the class.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -180,7 +180,7 @@ pub enum Act {
     Again,
     /// Ends its side of the connection, and reads on until the client has gone.
     Close,
-    /// The same after close_notify.
+    /// Sends close_notify, ends its side of the connection, and reads on until the client has gone.
     Notify,
     /// Resets the connection.
     Reset,

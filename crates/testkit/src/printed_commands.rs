@@ -9,7 +9,7 @@ pub struct PrintedCommand {
     pub document: PathBuf,
     /// The command as it is printed.
     pub line: String,
-    /// Its words behind `plimsoll`, without redirections.
+    /// Words of the command behind `plimsoll`, without redirections.
     pub words: Vec<String>,
 }
 

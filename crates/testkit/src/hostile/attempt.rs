@@ -83,7 +83,7 @@ fn attack(program: &Path, authority: &Path, backends: &[&str], suites: &[Suite])
 pub struct Run<'a> {
     /// The program.
     pub program: &'a Path,
-    /// Its backend.
+    /// Backend of the program.
     pub backend: &'a str,
     /// A file with the [authority](super::authority_pem) that it trusts.
     pub authority: &'a Path,

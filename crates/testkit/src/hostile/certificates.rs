@@ -13,41 +13,41 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 pub enum Identity {
     /// Nothing.
     Good,
-    /// Its time is over.
+    /// The certificate has expired.
     Expired,
-    /// Its time has not come.
+    /// The certificate is not valid yet.
     Early,
-    /// It is for another host.
+    /// The certificate is for another host.
     OtherHost,
-    /// It is for no host.
+    /// The certificate is for no host.
     NoHost,
     /// An authority of the same name signed it, with another key.
     OtherAuthority,
-    /// It is signed only by itself.
+    /// The certificate is signed only by itself.
     SelfSigned,
-    /// It is that of the authority.
+    /// The certificate is that of the authority.
     Authority,
-    /// It is for clients only.
+    /// The certificate is for clients only.
     ClientsOnly,
-    /// It was signed by a certificate that is not one of an authority.
+    /// The certificate was signed by one that is not of an authority.
     NoAuthority,
-    /// It was signed by an authority that may vouch for other names only.
+    /// The certificate was signed by an authority that may vouch for other names only.
     Constrained,
-    /// It was signed by an authority that is not shown.
+    /// The certificate was signed by an authority that is not shown.
     Gap,
-    /// It has an unknown critical extension.
+    /// The certificate has an unknown critical extension.
     CriticalExtension,
-    /// A bit of its signature is wrong.
+    /// A bit of the certificate's signature is wrong.
     BadSignature,
-    /// It was signed with a method that is too weak.
+    /// The certificate was signed with a method that is too weak.
     WeakSignature,
     /// The server does not have its key.
     OtherKey,
-    /// It is not a certificate.
+    /// The bytes are not a certificate.
     Garbage,
-    /// It is half a certificate.
+    /// The bytes are half a certificate.
     Half,
-    /// It comes with a hundred others, and none of them vouches for it.
+    /// The certificate comes with 99 others, and none of them vouches for it.
     LongChain,
 }
 

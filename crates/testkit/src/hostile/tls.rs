@@ -37,11 +37,11 @@ pub enum Version {
 /// A server's part in ALPN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alpn {
-    /// It does not know it.
+    /// The server does not know ALPN.
     Unknown,
-    /// It speaks HTTP/1.1.
+    /// The server speaks HTTP/1.1.
     Http1,
-    /// It speaks HTTP/2.
+    /// The server speaks HTTP/2.
     Http2,
 }
 
