@@ -107,7 +107,8 @@ impl ExampleServers {
         known.collect()
     }
 
-    /// The same, with servers started that do not run yet.
+    /// Returns the variables of a plan that is made of an example, and starts those of its servers that do
+    /// not run yet.
     ///
     /// # Errors
     /// One cannot be started.

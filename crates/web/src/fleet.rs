@@ -34,7 +34,8 @@ pub(crate) struct FleetChoice {
 }
 
 impl Broker {
-    /// Its flags, by the names that a command has for them: address, credentials, authorities.
+    /// Returns the flags for the broker, by the names that a command has for them: address, credentials,
+    /// authorities.
     fn words(&self, folder: &Folder, names: [&str; 3]) -> Result<Vec<String>, Refusal> {
         let [nats, creds, ca] = names;
         let mut words = vec![format!("{nats}={}", self.nats.trim())];

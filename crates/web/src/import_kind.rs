@@ -24,7 +24,7 @@ pub(crate) enum ImportKind {
 }
 
 impl ImportKind {
-    /// Its name on the command line.
+    /// Returns the name of the format on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Curl => "curl",

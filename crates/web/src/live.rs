@@ -58,7 +58,7 @@ const MOST_KEPT: usize = 20;
 const LOOK: Duration = Duration::from_millis(100);
 /// Longest time in which a run says that it begins, or why not. Names of targets are resolved before.
 const START: Duration = Duration::from_secs(30);
-/// The same for a search, which says nothing when it begins.
+/// Time after which a search is taken to have begun: it says nothing when it begins.
 const SEARCH_START: Duration = Duration::from_millis(1_500);
 /// The words about a run that was told to stop.
 const STOPPING: &str = "stopping: waiting for requests in flight";

@@ -37,11 +37,11 @@ impl fmt::Debug for Identity {
 /// Value of a flag on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagValue {
-    /// It has none: a switch.
+    /// The flag takes no value: a switch.
     Never,
-    /// It has one.
+    /// The flag takes a value.
     Always,
-    /// It may have one, behind an equals sign.
+    /// The flag may take a value, behind an equals sign.
     Optional,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Call {
     pub(crate) args: Vec<OsString>,
     /// Text for its stdin.
     pub(crate) input: Option<String>,
-    /// Its working folder.
+    /// Working folder of the command.
     pub(crate) folder: PathBuf,
     /// Variables beside those of the server's environment.
     pub(crate) variables: Variables,
@@ -48,13 +48,13 @@ impl Call {
         Self { args, folder: folder.to_owned(), ..Self::default() }
     }
 
-    /// The same with a text for its stdin.
+    /// Sets the text for the command's stdin.
     pub(crate) fn with_input(mut self, input: impl Into<String>) -> Self {
         self.input = Some(input.into());
         self
     }
 
-    /// The same with variables in its environment.
+    /// Adds variables to the environment of the command.
     pub(crate) fn with_variables(mut self, variables: Variables) -> Self {
         self.variables.extend(variables);
         self

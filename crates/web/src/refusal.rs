@@ -48,7 +48,7 @@ impl Refusal {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, error, hint)
     }
 
-    /// The same with another member of the answer.
+    /// Adds a member to the answer.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.more.insert(name.to_owned(), value.into());
         self

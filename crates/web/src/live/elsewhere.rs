@@ -33,7 +33,7 @@ impl Elsewhere {
         if found.is_some_and(|(_, args)| is_page(&args)) { Self::Page } else { Self::Terminal }
     }
 
-    /// Its word for the page.
+    /// Returns the word for the origin, as the page reads it.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",

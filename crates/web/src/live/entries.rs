@@ -19,9 +19,9 @@ struct Entry {
     number: u64,
     /// The values of its parameters.
     name: String,
-    /// Its id in the history.
+    /// Id of the run in the history.
     saved: Option<String>,
-    /// Its outcome in words, once it has ended.
+    /// Outcome of the run in words, once it has ended.
     outcome: Option<String>,
 }
 

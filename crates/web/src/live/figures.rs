@@ -22,7 +22,7 @@ pub(super) struct Figures {
 /// An interval of a result, as JSON on one line.
 #[derive(Debug, PartialEq)]
 struct IntervalText {
-    /// Its end, in seconds since the start of the run.
+    /// End of the interval, in seconds since the start of the run.
     at_s: f64,
     json: String,
 }
@@ -48,7 +48,7 @@ impl Figures {
         Self { stat, rest: result, intervals, kept: 0 }
     }
 
-    /// The same after others, of which it keeps the intervals that are the same.
+    /// Notes how many of the first intervals are the same as in the figures before.
     pub(super) fn after(self, before: &Self) -> Self {
         let same = self.intervals.iter().zip(&before.intervals).take_while(|(one, other)| one == other);
         Self { kept: same.count(), ..self }

@@ -16,7 +16,7 @@ use super::messages::Messages;
 
 /// Interval between two checks of the figures: a run renews them as often.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
-/// The same while it begins.
+/// Interval between two checks of the figures while a run begins.
 const LOOK: Duration = Duration::from_millis(50);
 /// Longest time from the begin of a run of a series to its message here, in seconds.
 const MESSAGE_DELAY_S: f64 = 0.5;
@@ -33,7 +33,7 @@ const NOT_YET: u16 = 409;
 /// A run that the page has started.
 #[derive(Debug)]
 pub(crate) struct LiveRun {
-    /// Its id among those of this server.
+    /// Id of the run among those of this server.
     pub(crate) id: String,
     pub(crate) name: Option<String>,
     /// `run`, `repeat`, `find`, `sweep` or `cluster`.
@@ -51,23 +51,23 @@ pub(crate) struct LiveRun {
 /// Progress of the start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// It has not said yet that it begins.
+    /// The run has not said yet that it begins.
     Starting,
-    /// It goes on, and may be steered.
+    /// The run goes on, and may be steered.
     Begun,
-    /// It has ended.
+    /// The run has ended.
     Ended,
 }
 
 #[derive(Debug, Default)]
 struct State {
     messages: Messages,
-    /// Its figures, and how often there were other ones.
+    /// Figures of the run; `updates` counts how often there were other ones.
     figures: Figures,
     updates: u64,
     /// The control port of the run that goes on.
     control: Option<ControlPort>,
-    /// Its id in the history; of a series that of the run that goes on.
+    /// Id of the run in the history; of a series that of the run that goes on.
     saved: Option<String>,
     /// The runs of a series.
     entries: Entries,

@@ -117,7 +117,7 @@ fn stat(run: &SavedRun, is_running: bool) -> Value {
     })
 }
 
-/// Its result.
+/// Renders the result of a saved run as JSON.
 fn written(run: &SavedRun) -> Option<Value> {
     let mut text = Vec::new();
     render_saved(run, Format::Json, &Style::PLAIN, &mut text).ok()?;
