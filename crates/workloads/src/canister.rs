@@ -80,7 +80,7 @@ pub struct CanisterLoad {
     pub canister: String,
     /// `true` for update calls, `false` for queries.
     pub updates: bool,
-    /// Its method.
+    /// Method of the canister.
     pub method: String,
     /// The argument.
     pub argument: Argument,

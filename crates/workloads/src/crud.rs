@@ -145,7 +145,7 @@ impl Operation {
     pub const ALL: [Self; 6] =
         [Self::Create, Self::Read, Self::Update, Self::Delete, Self::RandomId, Self::ReadFirst];
 
-    /// Its name, which that of its step begins with.
+    /// Returns the name of the operation, with which the name of its step begins.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "CREATE",

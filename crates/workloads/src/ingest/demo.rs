@@ -75,10 +75,10 @@ pub struct Question {
     pub name: &'static str,
     /// The question in words, for people.
     pub title: &'static str,
-    /// The same in SQL. Its answer is shorter than 64 KiB.
+    /// The question in SQL. The answer is shorter than 64 KiB.
     pub sql: String,
-    /// A condition of it as Arc's guide has it, with the number behind a time as the interval that Arc wants
-    /// there.
+    /// A condition of the question as Arc's guide has it, with the number behind a time as the interval that
+    /// Arc wants there.
     pub with_interval: &'static str,
 }
 

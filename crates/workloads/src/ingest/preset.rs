@@ -6,7 +6,7 @@ use plimsoll_synth::Kind;
 /// send columnar batches, compressed with gzip at level 1, as Arc's scripts do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// Its name: the kind and the rate.
+    /// Name of the preset: the kind and the rate.
     pub name: &'static str,
     /// Kind of data.
     pub kind: Kind,
@@ -85,7 +85,7 @@ impl Preset {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the preset.
     pub const fn name(self) -> &'static str {
         self.name
     }

@@ -74,7 +74,7 @@ pub enum Store {
 }
 
 impl Store {
-    /// Its name in results.
+    /// Returns the name of the store in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Arc => "arc",
