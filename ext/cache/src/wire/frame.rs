@@ -69,8 +69,9 @@ impl FrameWriter {
         Ok(self.finish_before(0, out))
     }
 
-    /// The same for a PUT of whose value `more` bytes are sent behind the content of `out`, and for a frame
-    /// that is to be sent even if it is too long for the server. Below 4 GiB there is no limit then.
+    /// Fills the lengths in, and returns the bytes of the whole frame, its length included. For a PUT, `more`
+    /// bytes of the value are sent behind the content of `out`. Unlike [`finish`](Self::finish), this takes
+    /// frames that are too long for the server: below 4 GiB there is no limit.
     #[inline]
     pub fn finish_before(self, more: usize, out: &mut [u8]) -> usize {
         let whole = out.len() - self.start + more;

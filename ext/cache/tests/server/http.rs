@@ -45,7 +45,7 @@ impl Browser {
         (response.status, String::from_utf8(response.body).expect("it is text"))
     }
 
-    /// The same with user, password and media type.
+    /// Status and body of a request with user, password and media type.
     fn admin(&mut self, line: &str, body: &str) -> (u16, String) {
         self.told(line, &format!("{ADMIN}{JSON}"), body)
     }
