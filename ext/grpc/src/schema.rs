@@ -210,7 +210,7 @@ pub struct FileDescription {
 pub struct MethodDescription {
     /// The full name of its service.
     pub service: String,
-    /// Its name in the service.
+    /// Name of the method in the service.
     pub name: String,
     /// A message that it takes, made up from the type: a value for each field that does not repeat the
     /// message itself.
@@ -222,7 +222,7 @@ pub struct MethodDescription {
 }
 
 impl MethodDescription {
-    /// Its path, `/package.Service/Method`.
+    /// Returns the path of the method, `/package.Service/Method`.
     pub fn path(&self) -> String {
         format!("/{}/{}", self.service, self.name)
     }
