@@ -72,7 +72,7 @@ fn balanced(name: &str, server: &str, flags: &str) -> (Value, Folder) {
     (result, folder)
 }
 
-/// The same for one whose every step succeeds, always.
+/// The result of a configuration whose every request is accounted for, and whose every step always succeeds.
 fn good(name: &str, server: &str, flags: &str) -> (Value, Folder) {
     let (result, folder) = balanced(name, server, flags);
     let bad = account(&result, "failed") + account(&result, "timed_out");

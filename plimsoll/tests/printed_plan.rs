@@ -354,7 +354,7 @@ fn read_again(yaml: &str) -> Plan {
     read_again_with(yaml, flags())
 }
 
-/// The same with flags.
+/// The plan that `plimsoll run` resolves a text to, with these flags.
 fn read_again_with(yaml: &str, flags: PlanPatch) -> Plan {
     let plan = text_of_a_plan(yaml);
     // A key that is there on every system.

@@ -221,7 +221,7 @@ fn a_script_that_fails_each_time_ends_the_run() {
     }
 }
 
-/// It went on to the end of the run without a word.
+/// Symptom: a script that failed went on to the end of the run without a word.
 #[test]
 fn the_first_error_of_a_script_is_told_while_the_run_goes_on() {
     let (sink, folder) = (Sink::start(""), Folder::new());

@@ -16,7 +16,7 @@ fn observe(backend: &str, sink: &str, load: &str) -> (Value, Saw) {
     (result, sink.stop())
 }
 
-/// The same, and the counter of the sink equals the delivered requests in the result.
+/// One run whose accounts balance, and whose delivered requests equal the counter of the sink.
 fn reconcile(backend: &str, sink: &str, load: &str) -> (Value, Saw) {
     let (result, saw) = observe(backend, sink, load);
     assert_eq!(saw.requests, delivered(&result), "{backend} {sink} {load}: {}", result["accounting"]);
@@ -138,7 +138,8 @@ fn connections_that_the_server_closes() {
     });
 }
 
-/// The same at the moment when a server ends; later requests are refused, and were not delivered.
+/// A server that ends may find the next requests on their way. Later ones are refused, and were not
+/// delivered.
 #[test]
 fn a_server_that_ends() {
     on_each(|backend| {

@@ -344,7 +344,7 @@ fn a_token_is_replaced_while_the_load_goes_on() {
     assert_eq!(account(&result, "started") + account(&result, "unmeasured"), sent, "{result}");
 }
 
-/// It reads the values of the one before, as a refresh token asks for.
+/// A refresh reads the values of the one before, as a refresh token asks for.
 #[test]
 fn a_refresh_that_fails_leaves_the_values_and_is_a_warning() {
     let (site, folder) = (Site::start(), Folder::new());

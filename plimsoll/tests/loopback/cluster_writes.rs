@@ -167,7 +167,7 @@ checks: [{check: writable, within: 1s}]
     }
 }
 
-/// It was called one that takes no writes, ten seconds and twenty more items later.
+/// Symptom: the node was called one that takes no writes, ten seconds and twenty more items later.
 #[test]
 fn a_create_whose_answer_has_no_id_is_a_reason_of_its_own() {
     let rest = r#"

@@ -253,7 +253,7 @@ fn python_closes_every_connection() {
     });
 }
 
-/// It redirects a folder without its slash, and logs every request.
+/// Python's http.server redirects a folder without its slash, and logs every request.
 #[test]
 fn python_redirects() {
     on_each(|backend| {

@@ -36,7 +36,7 @@ impl Product {
         }
     }
 
-    /// Its command, with all that it keeps in the folder.
+    /// Returns the command of the product, with all that it keeps in the folder.
     fn command(self, folder: &Folder, address: &str) -> Command {
         let mut command = Command::new(self.program());
         match self {
@@ -241,7 +241,7 @@ fn prometheus_has_what_it_acknowledged() {
     assert_eq!((records(&sent).0, store.count("made", "")), (12_000, 12_000), "{}", sent.stderr);
 }
 
-/// It has to be configured to take samples in any order, as the note before the run says.
+/// Prometheus has to be configured to take samples in any order, as the note before the run says.
 #[test]
 fn prometheus_with_a_window_takes_batches_on_several_connections() {
     let window = "storage: {tsdb: {out_of_order_time_window: 30m}}\n";

@@ -52,7 +52,7 @@ impl Sink {
         Self { process, endpoint, folder }
     }
 
-    /// Its URL.
+    /// Returns the URL of the sink.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/", self.endpoint)
     }

@@ -10,7 +10,7 @@ use crate::written::{Place, text};
 /// Colours, the title, the cancel signal, the direction of writing, an 8-bit control sequence, and the start
 /// of the line.
 const HOSTILE: &str = "\x1b[31mred\x1b]0;pwned\x07\u{202e}\u{2066}\u{200f}\u{61c}\u{2028}\u{9b}2J\u{7f}\rx";
-/// The same where a JSON text is wanted.
+/// The text of [`HOSTILE`] as JSON escapes it.
 const ESCAPED: &str = r"\u001b[31mred\u001b]0;pwned\u0007\u202e\u2066\u200f\u061c\u2028\u009b2J\u007f\rx";
 
 /// Panics if something in a text acts on a terminal.

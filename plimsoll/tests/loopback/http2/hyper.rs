@@ -269,7 +269,7 @@ fn exactly_as_many_streams_as_allowed() {
     });
 }
 
-/// It announces its end in two steps, so that no request is lost.
+/// hyper announces its end in two steps, so that no request is lost.
 #[test]
 fn a_graceful_goodbye_costs_no_request() {
     on_each(|backend| {

@@ -107,7 +107,8 @@ fn no_header_table() {
     });
 }
 
-/// It returns the request bodies: bodies that are larger than its windows of 64 KiB go out as it opens them.
+/// nghttpd returns the request bodies: those that are larger than its windows of 64 KiB go out as it opens
+/// them.
 #[test]
 fn bodies_are_sent_as_the_windows_allow() {
     const BODY_BYTES: u64 = 200_000;

@@ -138,7 +138,7 @@ fn redirects() {
     assert_eq!(account(&followed, "redirects_followed"), 20);
 }
 
-/// It sends GOAWAY after this many requests, and ignores later ones on the connection.
+/// nginx sends GOAWAY after `GOODBYE_AFTER` requests, and ignores later ones on the connection.
 #[test]
 fn a_connection_that_says_goodbye_is_replaced() {
     on_each(|backend| {

@@ -97,7 +97,7 @@ pub(super) struct Saw {
     ended: u64,
 }
 
-/// The same while it grows.
+/// Growing counts of a running server about its clients, and the signal that a connection has ended.
 #[derive(Debug, Default)]
 struct Book {
     saw: Mutex<Saw>,

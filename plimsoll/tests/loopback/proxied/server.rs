@@ -16,7 +16,7 @@ pub(crate) struct Options {
     pub(crate) credentials: Option<&'static str>,
     /// Time before a tunnel is made.
     pub(crate) delay: Duration,
-    /// It answers the requests that it is handed by a redirect to this URL.
+    /// URL to which the proxy redirects the requests that it is handed.
     pub(crate) redirects: Option<String>,
 }
 
