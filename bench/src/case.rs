@@ -28,9 +28,9 @@ use crate::session::Session;
 pub(crate) enum Case {
     /// Closed keep-alive GET against the sink
     H1,
-    /// The same against a server that needs 20 µs of CPU per request
+    /// Closed keep-alive GET against a server that needs 20 µs of CPU per request
     Slow,
-    /// The same against nginx
+    /// Closed keep-alive GET against nginx
     Nginx,
     /// POST with a unique body of 300 bytes per request
     Post,

@@ -23,9 +23,9 @@ pub(crate) enum Serves {
     Target(&'static str, Vec<String>),
     /// nginx, `return 200 "ok"`.
     Nginx,
-    /// The same with TLS 1.3.
+    /// nginx with TLS 1.3.
     NginxTls,
-    /// The same with HTTP/2 in place of HTTP/1.1.
+    /// nginx with HTTP/2, without TLS.
     NginxH2c,
     /// nghttpd with a file of two bytes, HTTP/2 without TLS.
     Nghttpd,
@@ -39,7 +39,7 @@ pub(crate) enum Serves {
 #[derive(Debug)]
 pub(crate) struct Server {
     running: Running,
-    /// Its URL, such as `http://127.0.0.1:41234/`.
+    /// URL of the server, such as `http://127.0.0.1:41234/`.
     pub(crate) url: String,
     /// The command line that started it.
     pub(crate) line: String,
@@ -76,7 +76,7 @@ impl Server {
         machine::process_cpu_us(self.running.pid())
     }
 
-    /// Its process.
+    /// Returns the process id of the server.
     pub(crate) fn pid(&self) -> u32 {
         self.running.pid()
     }

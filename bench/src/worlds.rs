@@ -35,7 +35,7 @@ const FINDINGS_MAX: usize = 20;
 /// A test that simulates one world for each of its seeds.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
-    /// Its name in the program of the tests.
+    /// Name of the test in the program of the tests.
     test: &'static str,
     /// Every test run has the seeds from 0 to below this.
     usual: u64,

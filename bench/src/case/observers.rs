@@ -21,7 +21,7 @@ const PLAIN: [&str; 4] = ["-c", "50", "--rate", RATE];
 const RATE: &str = "20000";
 /// The most that all outputs may cost, as a ratio of CPU time per request.
 const MOST: f64 = 1.03;
-/// The same for an open page.
+/// The most that an open page may cost, as a ratio of CPU time per request.
 const MOST_OF_PAGE: f64 = 1.01;
 /// Time between two looks of a page, as `plimsoll ui` has it.
 const LOOK: Duration = Duration::from_secs(1);
