@@ -14,7 +14,7 @@ use uuid::Uuid;
 /// A node with the model `products` at /api/products
 #[derive(Debug, Parser)]
 struct Args {
-    /// Its number; the node with number 0 leads at once
+    /// Number of the node; the node with number 0 leads at once
     #[arg(long, default_value_t = 0)]
     node_id: u64,
     /// Port of its API, on 127.0.0.1
