@@ -121,6 +121,13 @@ fn doc_comments_are_noun_phrases_and_verbs() {
 }
 
 #[test]
+fn doc_comments_stand_alone() {
+    let files = sources::read_all(&root());
+    assert!(files.len() > 30, "only {} files were found", files.len());
+    assert_tidy(files.iter().flat_map(voice::leaning).collect());
+}
+
+#[test]
 fn every_crate_forbids_unsafe_code_but_the_ones_that_are_listed() {
     let files = sources::read_all(&root());
     let roots: Vec<_> = files.iter().filter(|file| file.is_crate_root()).collect();
