@@ -4,8 +4,8 @@ use plimsoll_core::{Nanos, figure};
 
 use super::attribution::{SLOW_FACTOR, SLOW_FLOOR};
 use super::{Finding, Judge, LIMIT_SHARE, Reason, ReasonCode, p99_words, ratio};
-use crate::RunRecord;
 use crate::course::answered;
+use crate::{RunRecord, Standstill};
 
 /// Connections beyond which more of them do not help: a target that needs this many stood still.
 const MOST_CONNECTIONS: u64 = 10_000;
@@ -169,7 +169,8 @@ impl Judge<'_> {
         let held = places * self.blocked_per_worker().0 as f64;
         let hangs = waits_ns >= held / 2.0 && (answered == 0 || suffice(answers_ns / answered as f64));
         let usual = service.percentile(50.0).unwrap_or(0);
-        (service.count() > answered && hangs) || (self.is_one_freeze() && suffice(usual as f64))
+        let stood_still = self.is_one_freeze() || self.is_silence();
+        (service.count() > answered && hangs) || (stood_still && suffice(usual as f64))
     }
 
     /// Returns `true` if arrivals waited no longer for a connection than the target once stood still.
@@ -184,6 +185,15 @@ impl Judge<'_> {
         Nanos(slow) >= SLOW_FLOOR
             && slow >= usual.saturating_mul(SLOW_FACTOR)
             && self.blocked_per_worker().0 <= longest / 2 * 3
+    }
+
+    /// Returns `true` if arrivals waited no longer for a connection than the target gave no answer to the
+    /// requests on most of them. Times do not show that where the requests were sent in the warm-up.
+    fn is_silence(&self) -> bool {
+        Standstill::longest(self.record).is_some_and(|silence| {
+            let length = silence.until.since(silence.since);
+            silence.in_flight >= self.places() / 2 && self.blocked_per_worker().0 <= length.0 / 2 * 3
+        })
     }
 
     /// Time for which arrivals waited at the limit of connections, as a mean of the workers. Those that were

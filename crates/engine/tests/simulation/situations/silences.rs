@@ -59,6 +59,14 @@ pub(super) const SILENCES: &[Situation] = &[
         outcome: RunOutcome::Pass,
         ..FROZEN
     },
+    // (Seen: a generator that was blamed, as no time of a measured request showed the freeze.)
+    Situation {
+        name: "a freeze of all connections that begins in the warm-up",
+        server: || freezing(2_000, 3_000),
+        flags: &[("--rate", "500"), ("-c", "100"), ("--warmup", "3s"), ("-d", "10s")],
+        words: &["no answer from"],
+        ..FROZEN
+    },
     // (Seen: a report that told of the generator alone.)
     Situation {
         name: "a silence to the end, and a generator that uses its core",
