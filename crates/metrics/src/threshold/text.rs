@@ -429,6 +429,16 @@ impl Threshold {
             let hint = format!("write {}<={}, or a limit above it", &text[..start].trim(), of_limit.text);
             return Err(of_limit.error("nothing is below 0, so that this never holds", hint));
         }
+        if let (Metric::Count(Counted::Total(Total::Checks)), Limit::Percent(share)) = (&metric, limit)
+            && matches!(operator, Operator::Greater | Operator::AtLeast)
+            && share.to_f64() >= 50.0
+        {
+            let most = 100.0 - share.to_f64();
+            let hint = format!("write checks<{most}% for at least {} good ones", of_limit.text);
+            return Err(
+                of_limit.error("`checks` are responses that are not as expected, and no good ones", hint)
+            );
+        }
         // Each figure has one name, however it was written.
         let metric = match (&metric, limit) {
             (Metric::Count(Counted::Total(Total::Errors)), Limit::Percent(_)) => Metric::ErrorRate,

@@ -74,6 +74,9 @@ fn what_is_wrong_is_named_with_its_place_and_a_hint() {
         ("errors<0%", "0%", "write errors<=0%, or a limit above it"),
         ("status_5xx < 0", "0", "write status_5xx<=0, or a limit above it"),
         ("p99{ok}<0ms", "0ms", "write p99{ok}<=0ms, or a limit above it"),
+        // Symptom: k6's `checks>99%` asked for 99 % of failed checks.
+        ("checks>99%", "99%", "write checks<1% for at least 99% good ones"),
+        ("checks>=95%", "95%", "write checks<5%"),
         ("prom(up)", "prom(up)", "write a comparison behind the query"),
         ("prom(up<1", "prom(up", "write prom(QUERY)"),
         ("prom(up)<10ms", "10ms", "such as 1, 0.01, -5 or 1e6"),

@@ -44,7 +44,7 @@ pub(crate) fn page(comparison: &Comparison) -> String {
         Some(run) => format!("{} in one run, and the intervals hold at every instant of it", run.how()),
     };
     let method = format!(
-        "\nChanges are those from A to B; {values}. Changes below {} do not matter (errors: {}); confidence {}.\n",
+        "\nChanges are those from A to B; {values}. A change counts if it is real and may be {} or more (errors: {}); confidence {}.\n",
         percent(settings.effect),
         points(settings.error_effect),
         percent(settings.confidence),

@@ -42,7 +42,7 @@ pub(crate) fn page(comparison: &Comparison, style: &Style) -> String {
 pub(crate) fn question(comparison: &Comparison) -> String {
     let settings = &comparison.settings;
     format!(
-        "is B better or worse than A? Changes below {} do not matter (errors: {}); confidence {}",
+        "is B better or worse than A? A change counts if it is real and may be {} or more (errors: {}); confidence {}",
         percent(settings.effect),
         points(settings.error_effect),
         percent(settings.confidence),
