@@ -57,8 +57,8 @@ fn a_short_flag_means_one_thing_in_all_commands_for_load() {
     const OF_OTHER_GENERATORS: [(&str, char, &str); 4] = [
         ("canister", 'n', "seconds"),
         ("canister", 'm', "call"),
-        ("llm", 'm', "model"),
         ("grpc", 'd', "data"),
+        ("llm", 'm', "model"),
     ];
     plimsoll_app::install(plimsoll::EXTENSIONS);
     let cli = inspect::commands();

@@ -82,7 +82,9 @@ pub(super) fn without_spoiled(a: &Group, b: &Group) -> Option<([Group; 2], Note)
         let reasons: BTreeSet<&str> =
             spoiled.iter().flat_map(|member| &member.result.verdict.invalid_reasons).map(|s| &**s).collect();
         let is_enough = valid.len() >= FEWEST_VALID && valid.len() > spoiled.len();
-        if !is_enough || !reasons.iter().all(|reason| OWN.contains(reason)) {
+        // Of one without a reason nobody knows whose fault it is.
+        let is_told = spoiled.iter().all(|member| !member.result.verdict.invalid_reasons.is_empty());
+        if !is_enough || !is_told || !reasons.iter().all(|reason| OWN.contains(reason)) {
             return None;
         }
         if !spoiled.is_empty() {
