@@ -87,7 +87,7 @@ impl Observed {
         };
         let reads = |decimals: usize| format!("{:.decimals$}", self.value);
         let is_limit = |text: &str| text.parse() == Ok(limit);
-        let is_near = |share: f64| share < 0.1 || share > 99.9;
+        let is_near = |share: f64| !(0.1..=99.9).contains(&share);
         if self.unit != Unit::Percent || self.value == limit || !(is_limit(&reads(1)) || is_near(limit)) {
             return self.to_string();
         }

@@ -122,8 +122,7 @@ impl Worker<Kernel> {
     }
 
     fn rows(&self) -> &[TruthRow] {
-        let rows = self.sheet.rows();
-        rows
+        self.sheet.rows()
     }
 }
 
