@@ -477,10 +477,10 @@ pub struct Interval {
     pub scenarios: Vec<ScenarioInterval>,
     /// Step by step, as long as the interval is news: a record keeps none, so that its size is bounded.
     pub steps: Vec<Tally>,
-    /// Metrics of the plan's own of which values were recorded in it, with these values; not kept.
+    /// Values of the plan's own metrics that were recorded in the interval; a record keeps none of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricRecord>,
-    /// What is kept of these values.
+    /// Sums of these values by metric, which a record keeps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metric_sums: Vec<MetricSum>,
     /// Status of the workers at the end of the interval, in the order of their numbers. Present only while

@@ -102,23 +102,24 @@ impl Standstill {
 
     /// Returns a sentence that blames nobody: when no answer came, and the requests in flight.
     pub fn fact(&self) -> String {
-        let requests = if self.in_flight == 1 { "request" } else { "requests" };
+        let since = figure::nanos(self.since);
         let until = match self.to_the_end {
             true => "on".to_owned(),
             false => format!("to {}", figure::nanos(self.until)),
         };
-        let since = figure::nanos(self.since);
-        format!("no answer from {since} {until}, with {} {requests} in flight", figure::count(self.in_flight))
+        format!("no answer from {since} {until}, with {}", self.in_flight_words())
+    }
+
+    fn in_flight_words(&self) -> String {
+        let requests = if self.in_flight == 1 { "request" } else { "requests" };
+        format!("{} {requests} in flight", figure::count(self.in_flight))
     }
 
     /// Returns a sentence with the begin, the end and the requests in flight.
     pub fn words(&self) -> String {
         let (since, until) = (figure::nanos(self.since), figure::nanos(self.until));
-        let (requests, they) = match self.in_flight {
-            1 => ("request", "it was"),
-            _ => ("requests", "they were"),
-        };
-        let in_flight = format!("{} {requests} in flight", figure::count(self.in_flight));
+        let they = if self.in_flight == 1 { "it was" } else { "they were" };
+        let in_flight = self.in_flight_words();
         let patience = self.patience.map(figure::nanos);
         match (self.to_the_end, patience) {
             (true, Some(patience)) if self.outgrown => format!(
@@ -133,11 +134,10 @@ impl Standstill {
                 "the target stopped answering: no answer from {since} on, to the end at {until}, with {in_flight}, \
                  each waited for {patience}"
             ),
-            (true, None) => format!(
-                "the target stopped answering: no answer from {since} on, with {in_flight}; {they} waited \
-                 for until {until}"
-            ),
-            (false, _) => format!("no answer from {since} to {until}, with {in_flight}"),
+            (true, None) => {
+                format!("the target stopped answering: {}; {they} waited for until {until}", self.fact())
+            }
+            (false, _) => self.fact(),
         }
     }
 }

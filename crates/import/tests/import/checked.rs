@@ -383,7 +383,7 @@ fn settings_that_contradict_a_plan_are_imported_all_the_same() {
     }
 }
 
-/// Regression: unreadable certificates were imported without a word, and `check` refused the plan.
+/// Symptom: unreadable certificates were imported without a word, and `check` refused the plan.
 #[test]
 fn certificates_that_cannot_be_read_are_problems_of_the_import_and_scripts_do_not_run() {
     let field = |field, value| ((field, value), 0, 0);

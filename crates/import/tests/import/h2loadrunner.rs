@@ -537,7 +537,7 @@ fn rows_decide_what_a_file_has() {
     assert!(text.contains("csv: var.csv\n"), "{text}");
 }
 
-/// Regression: a range with the name of a table was an error, where one with the name of a column was none.
+/// Symptom: a range with the name of a table was an error, where one with the name of a column was none.
 #[test]
 fn a_range_wins_over_a_table_of_the_same_name() {
     let range = json!([{"variable-name": "id", "variable-range-start": 0, "variable-range-end": 10_000}]);

@@ -20,7 +20,7 @@ impl RequestBounds {
         Self { least: count, most: Some(count) }
     }
 
-    /// Those of a part, and then those of another one.
+    /// Returns the bounds of this part and one that follows.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl RequestBounds {
         }
     }
 
-    /// Those of one of two parts.
+    /// Returns the bounds of a choice between two parts: the lower minimum and the higher maximum.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl RequestBounds {
         }
     }
 
-    /// Those of a loop around a part, with this number of turns, or an unknown one.
+    /// Returns the bounds of a loop around the part with this number of turns; `None` if it is not known.
     #[must_use]
     pub fn repeated(self, times: Option<u64>) -> Self {
         match times {

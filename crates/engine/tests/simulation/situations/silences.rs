@@ -22,6 +22,10 @@ const FROZEN: Situation = Situation {
     ..BASE
 };
 
+/// A silence beside a generator that is busy itself, in the closed model.
+const BUSY: Situation =
+    Situation { flags: &[("-c", "16"), ("-d", "4s")], hint: "", beside: Some(uses_its_core), ..GENERATOR };
+
 pub(super) const SILENCES: &[Situation] = &[
     // A load that is over before more connections could matter. (Seen: "use more connections" of ten bulks.)
     Situation {
@@ -71,25 +75,19 @@ pub(super) const SILENCES: &[Situation] = &[
     Situation {
         name: "a silence to the end, and a generator that uses its core",
         server: || freezing(1_000, 60_000),
-        flags: &[("-c", "16"), ("-d", "4s")],
         words: &[
             "the generator used 100.0 % of its core",
             "; no answer from 1.00 s on, with 16 requests in flight",
         ],
-        hint: "",
-        beside: Some(uses_its_core),
-        ..GENERATOR
+        ..BUSY
     },
     Situation {
         name: "a silence for a while, and a generator that uses its core",
         server: || freezing(1_000, 1_500),
-        flags: &[("-c", "16"), ("-d", "4s")],
         words: &[
             "the generator used 100.0 % of its core",
             "; no answer from 1.00 s to 2.50 s, with 16 requests",
         ],
-        hint: "",
-        beside: Some(uses_its_core),
-        ..GENERATOR
+        ..BUSY
     },
 ];
